@@ -1,0 +1,1 @@
+"""kgkit beside its peers, measured in one run: `python -m benchmarks`."""

@@ -1,0 +1,95 @@
+"""kgkit's side of every bench. Each function runs in a process of its own."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.timing import passes
+
+
+def build(wordnet: str, out: str) -> None:
+    """Build WordNet into the home *out*."""
+    import kgkit
+
+    kgkit.build_kb("wordnet", source=wordnet, home=out)
+
+
+def look_up(what: str, keys: str, count: int) -> dict[str, float]:
+    """Measure one kind of look-up; *what* names one of the loops below."""
+    import kgkit
+
+    asked = json.loads(Path(keys).read_text())
+    names = [name for name, _ in asked["synsets"][:count]]
+    with kgkit.open_kb("wordnet") as kb:
+
+        def entity(names: list[str]) -> None:
+            for name in names:
+                kb[name]
+
+        def arrays(lemmas: list[str]) -> None:
+            for lemma in lemmas:
+                found = kb.candidates(lemma)
+                found.ids, found.priors  # noqa: B018 - the arrays are what is asked for
+
+        def decoded(lemmas: list[str]) -> None:
+            for lemma in lemmas:
+                kb.decode(kb.candidates(lemma))
+
+        def neighbour_ids(ids: list[int]) -> None:
+            for id_ in ids:
+                kb.neighbors(id_)
+
+        def hypernym_ids(ids: list[int]) -> None:
+            for id_ in ids:
+                kb.neighbors(id_, "hypernym")
+
+        def neighbours(names: list[str]) -> None:
+            for name in names:
+                kb.neighbors(name)
+
+        ids = [kb.id(name) for name in names] if what.endswith("_ids") else []
+        questions: dict[str, tuple[Any, list[Any]]] = {
+            "entity": (entity, names),
+            "lemmas, arrays": (arrays, asked["lemmas"][:count]),
+            "lemmas, decoded": (decoded, asked["lemmas"][:count]),
+            "polysemous, arrays": (arrays, asked["polysemous"][:count]),
+            "polysemous, decoded": (decoded, asked["polysemous"][:count]),
+            "neighbour_ids": (neighbour_ids, ids),
+            "hypernym_ids": (hypernym_ids, ids),
+            "neighbours": (neighbours, names),
+        }
+        return passes(*questions[what])
+
+
+def mentions(generator: str, text: str) -> dict[str, float]:
+    """Run a generator of candidates over a text; the clock starts before the KB is opened.
+
+    Args:
+        generator: `LemmaGenerator` or `AliasGenerator`.
+        text: a file with one document a line.
+    """
+    import kgkit
+    from kgkit import candidates
+    from kgkit.types import Document
+
+    lines = Path(text).read_text(encoding="utf-8").splitlines()
+    documents = [Document(str(number), line) for number, line in enumerate(lines)]
+    start = time.process_time()
+    with kgkit.open_kb("wordnet") as kb:
+        generate = getattr(candidates, generator)(kb)
+        opened = time.process_time()
+        spans = found = 0
+        for document in generate(iter(documents)):
+            spans += len(document.mentions)
+            for mention in document.mentions:
+                found += len(mention.candidates)
+        stop = time.process_time()
+    tokens = sum(len(line.split()) for line in lines)
+    return {
+        "opening": opened - start,
+        "seconds": stop - start,
+        "tokens": tokens,
+        "spans": spans,
+        "candidates": found,
+    }

@@ -1,0 +1,1 @@
+"""The builders that come with kgkit: plugins, found by entry point like anyone's."""

@@ -1,0 +1,75 @@
+"""kgkit: where text meets a knowledge base.
+
+    build_kb("wordnet")                       build and publish a knowledge base
+    kb = open_kb("wordnet")                   query it
+    link("The dog barked.", kb="wordnet")     link a text to it
+
+Importing this package is cheap; each name below is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kgkit.building.build import Built, build_kb
+    from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator
+    from kgkit.errors import KgkitError
+    from kgkit.kb import KnowledgeBase, open_kb
+    from kgkit.linking import Linker, link
+    from kgkit.types import Candidate, Candidates, Document, Entity, Link, LinkedDocument, Mention, Triple
+
+_WHERE = {
+    "AliasConfig": "kgkit.candidates",
+    "AliasGenerator": "kgkit.candidates",
+    "Built": "kgkit.building.build",
+    "Candidate": "kgkit.types",
+    "Candidates": "kgkit.types",
+    "Document": "kgkit.types",
+    "Entity": "kgkit.types",
+    "KgkitError": "kgkit.errors",
+    "KnowledgeBase": "kgkit.kb",
+    "LemmaConfig": "kgkit.candidates",
+    "LemmaGenerator": "kgkit.candidates",
+    "Link": "kgkit.types",
+    "LinkedDocument": "kgkit.types",
+    "Linker": "kgkit.linking",
+    "Mention": "kgkit.types",
+    "Triple": "kgkit.types",
+    "build_kb": "kgkit.building.build",
+    "link": "kgkit.linking",
+    "open_kb": "kgkit.kb",
+}
+
+__all__ = [
+    "AliasConfig",
+    "AliasGenerator",
+    "Built",
+    "Candidate",
+    "Candidates",
+    "Document",
+    "Entity",
+    "KgkitError",
+    "KnowledgeBase",
+    "LemmaConfig",
+    "LemmaGenerator",
+    "Link",
+    "LinkedDocument",
+    "Linker",
+    "Mention",
+    "Triple",
+    "build_kb",
+    "link",
+    "open_kb",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'kgkit' has no attribute {name!r}")
+    value = getattr(import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

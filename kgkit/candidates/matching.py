@@ -1,0 +1,219 @@
+"""Finding the surfaces of a KB in a text.
+
+A text is cut into tokens; what a token can be alone, which longer surfaces may
+begin with it, and which forms it may stand for, is looked up once per token
+type and remembered. The rest is a walk over the tokens:
+
+    token   -> entry: candidates of the token itself
+                      second tokens of the surfaces that begin with it
+                      the forms it may have in a surface
+    two tokens that begin a surface -> the span is looked up whole
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, islice, product
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from msgspec import structs
+
+from kgkit.kb import KnowledgeBase
+from kgkit.text import token_splitter
+from kgkit.types import CANDIDATE, Candidates, Document, Mention
+
+ANY: Final = 0xFF
+"""The part-of-speech bits of a form that may be any."""
+
+_MAX_ENTRIES = 500_000
+_MAX_VARIANTS = 64
+_UNSEEN: Final = object()
+
+
+class Form(NamedTuple):
+    """What a token may stand for in a surface, and for which parts of speech (bits)."""
+
+    text: str
+    pos: int
+
+
+class Entry(NamedTuple):
+    """What there is to know of a token type.
+
+    Attributes:
+        candidates: of the token alone; None if it is no surface.
+        starts: second tokens of the surfaces that begin with it, each with the
+            lengths of those surfaces (bit n for n tokens); None if there are none.
+        texts: of its forms.
+        forms: what it may stand for in a longer surface, itself (folded) first.
+    """
+
+    candidates: Candidates | None
+    starts: dict[str, int] | None
+    texts: tuple[str, ...]
+    forms: tuple[Form, ...]
+
+
+class _Entries(dict[str, Entry]):
+    """Entries by token, made when first asked for."""
+
+    def __init__(self, generator: "Generator") -> None:
+        super().__init__()
+        self._generator = generator
+
+    def __missing__(self, token: str) -> Entry:
+        if len(self) >= _MAX_ENTRIES:
+            self.clear()
+        entry = self[token] = self._generator.entry(token)
+        return entry
+
+
+class Generator(ABC):
+    """Finds mentions of a KB's surfaces and gives each its candidates.
+
+    May be used from several threads, and pickled: it then starts with an
+    empty memory of tokens.
+    """
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._entries = _Entries(self)
+        self._spans: dict[str, Any] = {}  # candidates of longer spans, or None
+
+    def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield each document with mentions and candidates.
+
+        Mentions that are given keep their spans; those that already have
+        candidates keep them too.
+        """
+        for document in documents:
+            if document.mentions is None:
+                yield structs.replace(document, mentions=self.mentions(document.text))
+            else:
+                yield structs.replace(document, mentions=[self._filled(given) for given in document.mentions])
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Return the mentions in *text* that have candidates, by start, then by length.
+
+        Offsets are code points of *text*.
+        """
+        found: list[Mention] = []
+        add = found.append
+        # White space and tokens in turn, beginning and ending with white space.
+        pieces = token_splitter(text).split(text)
+        words = pieces[1::2]
+        offsets = [*accumulate(map(len, pieces))]
+        entries = [*map(self._entries.__getitem__, words)]
+        for place, (candidates, starts, _, _) in enumerate(entries):
+            if candidates is not None:
+                add(Mention(offsets[2 * place], offsets[2 * place + 1], words[place], candidates))
+            if starts is not None and place + 1 < len(entries):
+                for form in entries[place + 1][2]:
+                    if form in starts:
+                        self._longer(text, pieces, offsets, entries, place, found)
+                        break
+        return found
+
+    @abstractmethod
+    def entry(self, token: str) -> Entry:
+        """Return what there is to know of a token type."""
+
+    @abstractmethod
+    def look_up(self, variants: list[Form], spelled: str) -> Candidates | None:
+        """Return the candidates of a span.
+
+        Args:
+            variants: the folded surfaces it may stand for.
+            spelled: as it stands in the text.
+        """
+
+    @abstractmethod
+    def forms(self, token: str) -> tuple[Form, ...]:
+        """Return what a token may stand for in a surface, itself (folded) first."""
+
+    def _longer(
+        self,
+        text: str,
+        pieces: list[str],
+        offsets: list[int],
+        entries: list[Entry],
+        place: int,
+        found: list[Mention],
+    ) -> None:
+        """Add the mentions of two tokens and more that begin at *place*."""
+        starts, lengths = entries[place].starts, 0
+        assert starts is not None
+        for form in entries[place + 1].texts:
+            lengths |= starts.get(form, 0)
+        start, size = offsets[2 * place], 1
+        while lengths >> size > 1 and place + size < len(entries):
+            if pieces[2 * (place + size)].count("\n") > 1:
+                return  # another paragraph
+            size += 1
+            if not lengths >> size & 1:
+                continue
+            end = offsets[2 * (place + size) - 1]
+            spelled = text[start:end]
+            candidates = self._spans.get(spelled, _UNSEEN)
+            if candidates is _UNSEEN:
+                if len(self._spans) >= _MAX_ENTRIES:
+                    self._spans.clear()
+                variants = _variants(
+                    [entry.forms for entry in entries[place : place + size]],
+                    pieces[2 * place + 2 : 2 * (place + size) : 2],
+                )
+                candidates = self._spans[spelled] = self.look_up(variants, spelled)
+            if candidates is not None:
+                found.append(Mention(start, end, spelled, candidates))
+
+    def _filled(self, given: Mention) -> Mention:
+        if given.candidates is not None:
+            return given
+        return structs.replace(given, candidates=self.of_mention(given))
+
+    @abstractmethod
+    def of_mention(self, given: Mention) -> Candidates:
+        """Return the candidates of a span that somebody else has found; none if it is no surface."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kb, getattr(self, "config", None))
+
+
+def _variants(tokens: list[tuple[Form, ...]], gaps: list[str]) -> list[Form]:
+    """Return the surfaces that a span may stand for: a form of each token, agreeing in part of speech."""
+    glue = [" " if gap else "" for gap in gaps]
+    found = []
+    for forms in islice(product(*tokens), _MAX_VARIANTS):
+        pos, surface = forms[0].pos, forms[0].text
+        for between, form in zip(glue, forms[1:], strict=True):
+            pos &= form.pos
+            surface += between + form.text
+        if pos:
+            found.append(Form(surface, pos))
+    return found
+
+
+def shortened(candidates: Candidates, *, most: int, min_prior: float = 0.0, null: float = 0.0) -> Candidates | None:
+    """Return the best *most* candidates, without those under *min_prior*; None if none is left.
+
+    Args:
+        null: the prior given to "none of these"; the others share what remains.
+    """
+    rows = candidates.rows
+    if len(rows) > most:
+        rows = rows[:most]
+    if min_prior:
+        rows = rows[rows["prior"] >= min_prior]
+    if not len(rows):
+        return None
+    if null:
+        rows = rows.copy()
+        rows["prior"] *= 1 - null
+    return candidates if rows is candidates.rows else Candidates(rows, null)
+
+
+def merged(weights: dict[int, tuple[float, int]]) -> Candidates:
+    """Return candidates from `{entity: (weight, sense)}`: priors are shares of all weights, ties stay in order."""
+    total = sum(weight for weight, _ in weights.values()) or 1.0
+    best = sorted(weights.items(), key=lambda item: -item[1][0])
+    return Candidates(np.array([(entity, sense, weight / total) for entity, (weight, sense) in best], CANDIDATE))

@@ -1,0 +1,126 @@
+"""Every error kgkit raises on purpose.
+
+    KgkitError
+      SourceError          a source file is not what its reader expects
+      UsageError           the call itself is wrong
+        UnknownName          no builder, model, relation … of that name
+        MissingExtra         an optional dependency is not installed
+      NotThere             a KB, model or data set is not where it was looked for
+        UnknownEntity        a KB has no entity of that key or id (also a KeyError)
+        NoPath               no path joins two entities
+      StoreError           a knowledge base on disk cannot be used as it is
+        FormatMismatch       it was written in another format
+        DamagedKB            its files do not match its manifest
+        StaleKB              the build a handle was opened on is gone
+        ClosedKB             the handle has been closed
+        KBBusy               another process is building it
+        WriteFailed          the disk refused a write: full, or a size limit
+
+Each carries its facts as attributes as well as in the sentence. The command
+line exits with 2 for a `UsageError`, 3 for `NotThere`, 1 for the rest.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class KgkitError(Exception):
+    """The root: catch this to catch everything kgkit raises on purpose."""
+
+
+class SourceError(KgkitError):
+    """A source file is not what its reader expects.
+
+    Attributes:
+        path: the file.
+        line: its line, counted from 1, if the trouble has a line.
+        text: the offending text, shortened.
+    """
+
+    def __init__(
+        self, message: str, *, path: Path | None = None, line: int | None = None, text: str | None = None
+    ) -> None:
+        self.path, self.line = path, line
+        self.text = text if text is None or len(text) <= 120 else text[:117] + "..."
+        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(where + message + ("" if text is None else f"\n    {self.text!r}"))
+
+
+class UsageError(KgkitError):
+    """The call itself is wrong: a value out of range, options that exclude each other."""
+
+
+class UnknownName(UsageError):
+    """Nothing of that kind goes by that name; says which names there are."""
+
+    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        super().__init__(f"no {kind} named {name!r}; there are: {', '.join(known) or 'none'}")
+
+
+class MissingExtra(UsageError):
+    """An optional dependency is not installed; says which extra brings it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"this needs the package {package!r}: pip install 'kgkit[{extra}]'")
+
+
+class NotThere(KgkitError):
+    """A knowledge base, model or data set is not where it was looked for."""
+
+
+class UnknownEntity(NotThere, KeyError):
+    """A knowledge base has no entity of that key or id."""
+
+    def __init__(self, entity: object, kb: str) -> None:
+        self.entity, self.kb = entity, kb
+        super().__init__(f"no entity {entity!r} in knowledge base {kb!r}")
+
+    __str__ = Exception.__str__  # KeyError would show the sentence in quotes
+
+
+class NoPath(NotThere):
+    """No path joins two entities."""
+
+
+class StoreError(KgkitError):
+    """A knowledge base on disk cannot be used as it is."""
+
+
+class FormatMismatch(StoreError):
+    """A knowledge base was written in another format."""
+
+
+class DamagedKB(StoreError):
+    """The files of a knowledge base do not match its manifest."""
+
+
+class StaleKB(StoreError):
+    """The build that a handle was opened on is gone."""
+
+
+class ClosedKB(StoreError):
+    """The handle has been closed."""
+
+
+class KBBusy(StoreError):
+    """Another process is building this knowledge base."""
+
+
+class WriteFailed(StoreError):
+    """The disk refused a write.
+
+    Attributes:
+        written: bytes of this build on disk when it failed.
+        free: bytes the file system still has.
+        where: the folder written to.
+    """
+
+    def __init__(self, reason: str, *, written: int, free: int, where: Path) -> None:
+        self.reason, self.written, self.free, self.where = reason, written, free, where
+        super().__init__(
+            f"cannot write to {where}: {reason}; {written / 1e6:.1f} MB of this build written, "
+            f"{free / 1e6:.1f} MB free. The published knowledge base is untouched; make room, or name "
+            "another folder with --home or KGKIT_HOME"
+        )

@@ -1,0 +1,96 @@
+"""Where things lie on disk.
+
+    $KGKIT_HOME/                  else the platform's data directory
+      kbs/NAME/builds/BUILD/      one immutable build: data.mdb, manifest.json
+      kbs/NAME/current            symbolic link to the published build
+      kbs/NAME/lock               held by the process that is building NAME
+      cache/                      downloads; safe to delete
+
+Nothing here touches the disk but `Home.kbs`, which lists it.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgkit.errors import UsageError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder that holds everything kgkit has on disk."""
+
+    path: Path
+
+    @classmethod
+    def find(cls, path: str | os.PathLike[str] | None = None) -> "Home":
+        """Return the home named by *path*, else by `KGKIT_HOME`, else the platform's."""
+        chosen = path if path is not None else os.environ.get("KGKIT_HOME")
+        if chosen:
+            return cls(Path(chosen).expanduser().absolute())
+        import platformdirs  # here: an import of 10 ms that most calls can do without
+
+        return cls(platformdirs.user_data_path("kgkit"))
+
+    @property
+    def cache(self) -> Path:
+        """Downloads and other things that can be had again."""
+        return self.path / "cache"
+
+    def kb(self, name: str) -> "KBHome":
+        """Return the folder of the KB *name* (which need not exist).
+
+        Raises:
+            UsageError: if *name* cannot be a folder name everywhere.
+        """
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} cannot name a knowledge base: use letters, digits, '.', '_' and '-', "
+                "64 at most, starting with a letter or digit"
+            )
+        return KBHome(name, self.path / "kbs" / name)
+
+    def kbs(self) -> list["KBHome"]:
+        """Return the KBs that have a published build, by name."""
+        root = self.path / "kbs"
+        found = sorted(root.iterdir()) if root.is_dir() else []
+        return [KBHome(path.name, path) for path in found if (path / "current").is_dir()]
+
+
+@dataclass(frozen=True)
+class KBHome:
+    """The folder of one knowledge base."""
+
+    name: str
+    path: Path
+
+    @property
+    def builds(self) -> Path:
+        return self.path / "builds"
+
+    @property
+    def current(self) -> Path:
+        return self.path / "current"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    def published(self) -> str | None:
+        """Return the name of the published build, None if there is none."""
+        try:
+            target = self.current.readlink()
+        except OSError:
+            return None
+        return target.name if (self.path / target).is_dir() else None
+
+    def build_names(self) -> list[str]:
+        """Return the builds on disk, oldest first; unfinished ones are not among them."""
+        try:
+            found = [path for path in self.builds.iterdir() if not path.name.startswith(".")]
+        except FileNotFoundError:
+            return []
+        return [path.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))]

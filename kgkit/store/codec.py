@@ -1,0 +1,106 @@
+"""From records to bytes and back; the rows are described in `layout`."""
+
+import hashlib
+import struct
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from kgkit.store.layout import MAX_KEY, U32
+from kgkit.types import CANDIDATE, Candidates, Entity, Ids, Rows
+
+
+class EntityKey(msgspec.Struct, array_like=True, gc=False):
+    """The first field of a stored entity, for when no more is wanted."""
+
+    key: str
+
+
+class Spelling(msgspec.Struct, array_like=True, gc=False):
+    """One exact surface of a folded alias: which rows it was seen with, and how much of each."""
+
+    surface: str
+    rows: list[int]
+    shares: list[float]
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_entity = msgspec.msgpack.Decoder(Entity).decode
+decode_key = msgspec.msgpack.Decoder(EntityKey).decode
+decode_starts = msgspec.msgpack.Decoder(dict[str, int]).decode
+decode_forms = msgspec.msgpack.Decoder(list[tuple[str, str]]).decode
+decode_spellings = msgspec.msgpack.Decoder(list[Spelling]).decode
+decode_names = msgspec.msgpack.Decoder(list[str]).decode
+decode_relations = msgspec.msgpack.Decoder(list[tuple[str, str | None]]).decode
+
+alias_head = struct.Struct("<If")
+pack_id = struct.Struct(">I").pack
+unpack_id = struct.Struct(">I").unpack
+_ROWS = 0xFFFFFF
+
+
+def bounded_key(text: str) -> bytes:
+    """Return *text* as an LMDB key: its UTF-8, or the digest of one that LMDB would not take."""
+    key = text.encode("utf-8", "surrogatepass")
+    if 0 < len(key) <= MAX_KEY:
+        return key
+    # 0xFF starts no UTF-8 text, so digests and texts never meet. LMDB takes no empty key either.
+    return b"\xff" + hashlib.blake2b(key, digest_size=32).digest()
+
+
+def encode_facts(others: Ids, relations: Ids) -> bytes:
+    """Return one row of `facts` or `incoming`; both arrays are (n,) uint32."""
+    return others.tobytes() + relations.tobytes()
+
+
+def decode_facts(row: bytes) -> tuple[Ids, Ids]:
+    """Return `(others, relations)`, views of *row*, each (n,) uint32."""
+    count = len(row) >> 3
+    return np.frombuffer(row, U32, count), np.frombuffer(row, U32, count, 4 * count)
+
+
+def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
+    """Return the candidates of one alias, views of *row*.
+
+    Args:
+        row: a value of `aliases`.
+        spelled: the surface as the text has it: rows that were seen in this very
+            spelling are preferred. None treats all spellings alike.
+    """
+    count = alias_head.unpack_from(row)[0] & _ROWS
+    rows = np.frombuffer(row, CANDIDATE, count, 8)
+    if spelled is not None and count > 1 and len(row) > 8 + 12 * count:
+        return _prefer(rows, spellings(row), spelled)
+    return Candidates(rows)
+
+
+def classes_and_total(row: bytes) -> tuple[int, float]:
+    """Return the bits of the classes among an alias's entities, and the weight its priors share out."""
+    head, total = alias_head.unpack_from(row)
+    return head >> 24, total
+
+
+def spellings(row: bytes) -> list[Spelling]:
+    """Return the exact surfaces of an alias; none if its folded form is the only one."""
+    tail = row[alias_head.size + (alias_head.unpack_from(row)[0] & _ROWS) * CANDIDATE.itemsize :]
+    return decode_spellings(tail) if tail else []
+
+
+def _prefer(rows: Rows, found: Sequence[Spelling], spelled: str) -> Candidates:
+    """Average p(entity | folded surface) and p(entity | the surface as spelled).
+
+    The exact spelling is evidence, not proof (a sentence may begin with it), so
+    it decides half. Where the spelling was never seen, or is the only one,
+    p(entity | folded) stands.
+    """
+    exact = next((spelling for spelling in found if spelling.surface == spelled), None)
+    if exact is None or not exact.rows:
+        return Candidates(rows)
+    seen = np.zeros(len(rows), np.float32)
+    seen[exact.rows] = exact.shares
+    seen *= rows["prior"]
+    priors = (rows["prior"] + seen / seen.sum()) / 2
+    preferred = rows.copy()
+    preferred["prior"] = priors
+    return Candidates(preferred[np.argsort(-priors, kind="stable")])

@@ -1,0 +1,138 @@
+"""What a build looks like on disk.
+
+A build is a folder with `data.mdb`, one LMDB environment, and `manifest.json`.
+The environment holds the tables below; `docs/on-disk-format.md` explains them
+to people. Integers in keys are big-endian, so byte order is numeric order;
+integers in values are little-endian, so NumPy reads them where they lie.
+
+A test holds `fingerprint()` against the manual: who changes `TABLES` has to
+raise `FORMAT` and say so there.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from kgkit.types import CANDIDATE
+
+FORMAT: Final = 1
+
+TABLES: Final = {
+    "entities": "id:u32be -> msgpack [key, label, description, kind, pos, types, attributes, id]",
+    "keys": "key:utf8 -> id:u32be; keys of entities and redirects",
+    "aliases": "folded surface -> rows:u24 classes:u8 total:f32 (entity:u32 sense:u32 prior:f32)* [tail]",
+    "starts": "first token -> msgpack {second token: u64, bit n set if some alias of n tokens starts so}",
+    "facts": "id:u32be -> other:u32* relation:u32*; every fact that can be said of the entity",
+    "incoming": "id:u32be -> other:u32* relation:u32*; the other end of relations without an inverse",
+    "forms": "folded form -> msgpack [[lemma, pos], ...]",
+    "meta": "relations, classes, class_of_entity",
+}
+# A tail stands behind the rows of an alias that was seen in another spelling
+# than its folded one: msgpack [[surface, rows, shares], ...], where empty rows
+# mean all of them, wholly.
+
+MAX_KEY: Final = 511
+"""LMDB's limit; a longer key is stored as 0xFF and its 32-byte BLAKE2b digest."""
+
+MAX_TOKENS: Final = 63
+"""An alias of more tokens is looked up like any other but not sought in texts."""
+
+MAX_CLASS_BITS: Final = 8
+
+U32: Final = np.dtype("<u4")
+
+DATA: Final = "data.mdb"
+MANIFEST: Final = "manifest.json"
+
+
+def fingerprint() -> str:
+    """Return the digest of the format: eight hexadecimal digits."""
+    described = msgspec.json.encode([FORMAT, TABLES, MAX_KEY, MAX_TOKENS, MAX_CLASS_BITS, CANDIDATE.descr])
+    return hashlib.blake2b(described, digest_size=4).hexdigest()
+
+
+class SourceInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a build's knowledge came from.
+
+    Attributes:
+        name: what people call it: `WordNet`.
+        version: the source's own: `3.0`.
+        licence: under which it may be used.
+        url: where it can be had.
+        date: of the source, ISO, if it has one.
+        path: what the builder was given.
+        sha256: over the files that were read, in order of their names.
+    """
+
+    name: str
+    version: str = ""
+    licence: str = ""
+    url: str = ""
+    date: str = ""
+    path: str = ""
+    sha256: str = ""
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a build holds, in stored rows.
+
+    Attributes:
+        entities: by kind.
+        relations: stored triples by relation; of a relation that is answered in
+            both directions, the one direction that is stored.
+        redirects: other keys of entities.
+        forms: irregular forms.
+        dropped: what could not be kept, by reason.
+    """
+
+    entities: dict[str, int] = {}
+    relations: dict[str, int] = {}
+    redirects: int = 0
+    forms: int = 0
+    dropped: dict[str, int] = {}
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a build says of itself.
+
+    Attributes:
+        entities: how many, of all kinds; ids run from 0 to this less one.
+        triples: how many are stored.
+        aliases: distinct folded surfaces.
+        alias_rows: pairs of a folded surface and an entity.
+        tables: digest of each table's content, in hexadecimal.
+        files: size of each file in bytes, but for the manifest's own.
+        smoothing: what was added to every count before priors were formed.
+        generator: which candidate generator suits the KB: `alias` or `lemma`.
+        base: the BUILD whose ids are a prefix of this one's.
+    """
+
+    format: int
+    fingerprint: str
+    build: str
+    builder: str
+    builder_version: str
+    kgkit_version: str
+    created: str
+    source: SourceInfo
+    entities: int
+    triples: int
+    aliases: int
+    alias_rows: int
+    counts: Counts
+    tables: dict[str, str]
+    files: dict[str, int]
+    smoothing: float = 0.0
+    generator: str = "alias"
+    language: str = ""
+    base: str | None = None
+
+
+class FormatOnly(msgspec.Struct):
+    """The one part of a manifest that any version of kgkit can read."""
+
+    format: int = -1
+    fingerprint: str = ""
+    builder: str = ""

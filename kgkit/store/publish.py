@@ -1,0 +1,179 @@
+"""Making a build appear at once and whole, and putting old ones away.
+
+    kbs/NAME/builds/.new-PID-…/   being written; a leftover is swept by the next build
+    kbs/NAME/builds/BUILD/        complete
+    kbs/NAME/current              -> builds/BUILD
+
+The folder is renamed into place, then the link is replaced; both are atomic,
+and each is on the disk before the next step begins.
+"""
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from kgkit.errors import KBBusy, NotThere, UnknownName, WriteFailed
+from kgkit.home import Home, KBHome
+from kgkit.store.layout import MANIFEST, Manifest
+from kgkit.store.reader import read_manifest
+
+
+class PublishedBuild(NamedTuple):
+    """Where a build is: the KB's name, the BUILD, its folder."""
+
+    name: str
+    build: str
+    folder: Path
+
+
+class Staging:
+    """The right to write the next build of one KB, and the folder to write it in.
+
+    Use as a context manager; on the way out the folder is removed unless it
+    was published.
+
+    Raises:
+        KBBusy: on entering, if another process is building the same KB.
+    """
+
+    def __init__(self, kb: KBHome) -> None:
+        self.kb = kb
+        self.folder = kb.builds / f".new-{os.getpid()}-{secrets.token_hex(4)}"
+
+    def __enter__(self) -> Self:
+        try:
+            self.kb.builds.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(self.kb.lock)
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise KBBusy(
+                f"another process is building {self.kb.name!r} in {self.kb.path}; wait for it to end"
+            ) from None
+        except OSError as error:
+            raise WriteFailed(str(error), written=0, free=_free(self.kb.path), where=self.kb.path) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock.release()
+
+    def publish(self, manifest: Manifest) -> PublishedBuild:
+        """Write the manifest, make the staged build the current one, sweep what is no longer wanted.
+
+        The build that was current stays beside it until `prune`. If the same
+        content is already there, the staged copy is dropped.
+        """
+        kb, final = self.kb, self.kb.builds / manifest.build
+        previous = kb.published()
+        try:
+            if final.exists() and not _is_whole(final):
+                final.rename(self.kb.builds / f".old-{secrets.token_hex(4)}")
+            if not final.exists():
+                with (self.folder / MANIFEST).open("wb") as file:
+                    file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                _sync(self.folder)
+                self.folder.rename(final)
+                _sync(kb.builds)
+            if previous != manifest.build:
+                link = kb.path / f".current-{secrets.token_hex(4)}"
+                link.symlink_to(Path("builds") / manifest.build)
+                link.replace(kb.current)
+                _sync(kb.path)
+        except OSError as error:
+            raise WriteFailed(
+                str(error), written=sum(manifest.files.values()), free=_free(kb.path), where=kb.path
+            ) from error
+        keep = {manifest.build, previous}
+        if previous == manifest.build:  # built again: what was kept stays kept
+            keep.update(kb.build_names()[-2:])
+        _sweep(kb, keep)
+        return PublishedBuild(kb.name, manifest.build, final)
+
+
+def find_build(home: Home, name: str) -> PublishedBuild:
+    """Return the build that `NAME` or `NAME@BUILD` stands for.
+
+    Raises:
+        NotThere: if the KB has not been built.
+        UnknownName: if it has no such build.
+    """
+    name, _, build = name.partition("@")
+    kb = home.kb(name)
+    current = kb.published()
+    if current is None:
+        others = ", ".join(other.name for other in home.kbs())
+        raise NotThere(
+            f"no knowledge base {name!r} in {home.path} (there {'are: ' + others if others else 'is none'}): "
+            f"build it with `kgkit build-kb {name}`, or `kgkit build-kb BUILDER --name {name}`"
+        )
+    if build and build not in kb.build_names():
+        raise UnknownName(f"build of {name!r}", build, kb.build_names())
+    return PublishedBuild(name, build or current, kb.builds / (build or current))
+
+
+def prune(kb: KBHome) -> list[str]:
+    """Remove every build but the published one; return the names of those removed.
+
+    Raises:
+        KBBusy: if the KB is being built.
+    """
+    with Staging(kb):
+        current = kb.published()
+        removed = [build for build in kb.build_names() if build != current]
+        _sweep(kb, {current})
+        return removed
+
+
+def remove(kb: KBHome) -> None:
+    """Remove a KB with all its builds.
+
+    Raises:
+        NotThere: if there is none of that name.
+        KBBusy: if it is being built.
+    """
+    if not kb.path.is_dir():
+        raise NotThere(f"no knowledge base {kb.name!r} in {kb.path.parent}")
+    with Staging(kb):
+        kb.current.unlink(missing_ok=True)  # first: from here on nobody finds it
+        _sweep(kb, set())
+    shutil.rmtree(kb.path, ignore_errors=True)
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        read_manifest(folder)
+    except Exception:  # whatever is wrong with it, it is about to be replaced
+        return False
+    return True
+
+
+def _sweep(kb: KBHome, keep: set[str | None]) -> None:
+    """Remove everything beside the builds to keep; whoever has one open keeps reading it."""
+    for path in sorted(kb.builds.iterdir()):
+        if path.name not in keep:
+            shutil.rmtree(path, ignore_errors=True)
+    for path in sorted(kb.path.glob(".current-*")):
+        path.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _free(path: Path) -> int:
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    return shutil.disk_usage(existing).free

@@ -1,0 +1,120 @@
+"""Writing one build: tables are appended in key order, each to its own digest."""
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import lmdb
+import numpy as np
+
+from kgkit.errors import StoreError, WriteFailed
+from kgkit.store.layout import DATA, TABLES
+
+Item = tuple[bytes, bytes]
+
+_BATCH = 8192
+_FIRST_MAP = 64 << 20
+
+
+class TableDigest:
+    """BLAKE2b over a table's items in key order; how they were batched does not matter."""
+
+    def __init__(self) -> None:
+        self._lengths = hashlib.blake2b(digest_size=16)
+        self._bytes = hashlib.blake2b(digest_size=16)
+
+    def update(self, items: list[Item]) -> None:
+        """Take in the next *items*."""
+        joined = list(chain.from_iterable(items))
+        self._lengths.update(np.fromiter(map(len, joined), "<u8", len(joined)).tobytes())
+        self._bytes.update(b"".join(joined))
+
+    def hexdigest(self) -> str:
+        """Return the digest of all that was taken in."""
+        return hashlib.blake2b(self._lengths.digest() + self._bytes.digest(), digest_size=16).hexdigest()
+
+
+class StoreWriter:
+    """A build being written: one writer, and nobody reads until it is published.
+
+    Nothing is synchronous until `finish`: a build that does not finish is
+    thrown away, so its pages need no protection.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._digests = {table: TableDigest() for table in TABLES}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._env = lmdb.open(
+                str(folder), map_size=_FIRST_MAP, max_dbs=len(TABLES), sync=False, metasync=False, lock=False
+            )
+            self._tables = {table: self._env.open_db(table.encode()) for table in TABLES}
+        except (OSError, lmdb.Error) as error:
+            raise self._failed(error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._env.close()
+
+    def append(self, table: str, items: Iterable[Item]) -> None:
+        """Append *items* to *table*; keys ascend, within the call and from call to call.
+
+        Raises:
+            WriteFailed: if the disk has no room for them.
+            StoreError: if a key is not greater than the one before it.
+        """
+        rest = iter(items)
+        while batch := list(islice(rest, _BATCH)):
+            self._write(table, batch)
+            self._digests[table].update(batch)
+
+    def finish(self) -> dict[str, str]:
+        """Bring everything to the disk and close; return the digest of each table."""
+        try:
+            self._env.sync(True)
+        except lmdb.Error as error:
+            raise self._failed(error) from error
+        self._env.close()
+        return {table: digest.hexdigest() for table, digest in self._digests.items()}
+
+    def _write(self, table: str, batch: list[Item]) -> None:
+        while True:
+            try:
+                with self._env.begin(write=True) as transaction:
+                    cursor = transaction.cursor(self._tables[table])
+                    _, added = cursor.putmulti(batch, append=True)
+            except lmdb.MapFullError:
+                # The transaction is undone: nothing of the batch is in the table.
+                self._env.set_mapsize(self._env.info()["map_size"] * 2)
+                continue
+            except lmdb.KeyExistsError as error:
+                raise StoreError(f"keys of table {table!r} do not ascend near {batch[0][0]!r}") from error
+            except (lmdb.Error, OSError) as error:
+                raise self._failed(error) from error
+            if added != len(batch):
+                raise StoreError(f"table {table!r} holds a key twice near {batch[0][0]!r}")
+            return
+
+    def _failed(self, error: Exception) -> StoreError:
+        data = self.folder / DATA
+        written = data.stat().st_size if data.exists() else 0
+        existing = next(path for path in (self.folder, *self.folder.parents) if path.exists())
+        free = shutil.disk_usage(existing).free
+        return WriteFailed(str(error), written=written, free=free, where=self.folder)
+
+
+def read_table(env: Any, table: str) -> Iterator[list[Item]]:
+    """Yield the items of *table* in key order, in batches."""
+    with env.begin() as transaction:
+        items = iter(transaction.cursor(env.open_db(table.encode(), transaction, create=False)))
+        while batch := list(islice(items, _BATCH)):
+            yield batch

@@ -1,0 +1,228 @@
+"""The records that flow through kgkit.
+
+Knowledge comes in as `Entity`, `Alias`, `Triple`, `Redirect` and `Form`; text
+flows as `Document`, `Mention`, `Candidates`; links leave as `LinkedDocument`.
+
+Offsets are Unicode code points of the text as given, end exclusive. All but
+`Candidates` are msgspec structs: they compare by value and encode themselves.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+NO_SENSE: Final = 0xFFFFFFFF
+"""The sense of a candidate that has none."""
+
+CANDIDATE: Final = np.dtype([("entity", "<u4"), ("sense", "<u4"), ("prior", "<f4")])
+"""One candidate, as the store has it and as `Candidates` gives it."""
+
+Ids = NDArray[np.uint32]
+Priors = NDArray[np.float32]
+Rows = NDArray[np.void]
+
+
+class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A thing a text can mean.
+
+    msgspec encodes it as an array, as the store holds it; `to_dict` gives names.
+
+    Attributes:
+        key: its stable name within the KB: `dog.n.01`, a page title.
+        label: how people write it.
+        description: a definition, gloss or first paragraph.
+        kind: which sort of node it is in its KB: `synset`, `lemma`, `page`.
+        pos: part of speech where the KB has one: `n`, `v`, `a`, `s`, `r`.
+        types: what it is an instance of, in the KB's own words.
+        attributes: whatever else the source says, JSON-like.
+        id: its dense integer in one build; -1 until a build has given it one.
+    """
+
+    key: str
+    label: str = ""
+    description: str = ""
+    kind: str = ""
+    pos: str = ""
+    types: tuple[str, ...] = ()
+    attributes: dict[str, Any] = {}
+    id: int = -1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name, ready for JSON."""
+        return msgspec.structs.asdict(self)
+
+
+class Alias(msgspec.Struct, frozen=True, gc=False):
+    """A surface form that can mean an entity.
+
+    Attributes:
+        surface: as it is written.
+        key: the entity (or a redirect to it).
+        count: how often it was seen with this meaning; 0 where nobody counted.
+        sense: key of the entity that stands for this very pairing, as a
+            WordNet lemma sense does; None in most KBs.
+    """
+
+    surface: str
+    key: str
+    count: float = 0.0
+    sense: str | None = None
+
+
+class Triple(msgspec.Struct, frozen=True, gc=False):
+    """A fact: the keys of two entities and the name of a relation."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+class Redirect(msgspec.Struct, frozen=True, gc=False):
+    """Another key of an entity: `source` is answered with `target`."""
+
+    source: str
+    target: str
+
+
+class Form(msgspec.Struct, frozen=True, gc=False):
+    """An irregular form: `surface` is an inflection of `lemma` as `pos`."""
+
+    surface: str
+    lemma: str
+    pos: str
+
+
+Record = Entity | Alias | Triple | Redirect | Form
+
+
+class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """What a mention may mean, best prior first.
+
+    Shared between mentions: do not write to the arrays.
+
+    Attributes:
+        rows: (C,) of `CANDIDATE`: entity id, sense id, prior; the columns are
+            also had as `ids`, `senses` and `priors`. Ids are those of one build.
+        null: the prior of "none of these"; 0 unless a generator was asked for it.
+    """
+
+    rows: Rows
+    null: float = 0.0
+
+    @property
+    def ids(self) -> Ids:
+        """(C,) uint32, entity ids."""
+        return self.rows["entity"]
+
+    @property
+    def senses(self) -> Ids:
+        """(C,) uint32, ids of the senses that matched, `NO_SENSE` for none."""
+        return self.rows["sense"]
+
+    @property
+    def priors(self) -> Priors:
+        """(C,) float32 in [0, 1], p(entity | surface); they and `null` sum to 1 unless the list was cut."""
+        return self.rows["prior"]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[int, int, float]]:
+        """Yield `(entity id, sense id, prior)`, best first."""
+        return iter(self.rows.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Candidates) and np.array_equal(self.rows, other.rows) and self.null == other.null
+
+    def __hash__(self) -> int:
+        return hash((self.rows.tobytes(), self.null))
+
+
+NO_CANDIDATES: Final = Candidates(np.empty(0, CANDIDATE))
+"""What a surface means that nobody knows."""
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """One candidate, decoded: the entity, the key of the sense that matched, the prior."""
+
+    entity: Entity
+    sense: str | None
+    prior: float
+
+
+class Mention(msgspec.Struct, gc=False):
+    """A span of text that may mean something.
+
+    Attributes:
+        start: first code point.
+        end: one past the last code point.
+        text: `document.text[start:end]`.
+        candidates: None until a generator has looked.
+        lemma: given by data or a tagger; empty when unknown.
+        pos: `n`, `v`, `a` or `r`; empty when unknown.
+        id: the mention's name in its data set; empty when it has none.
+    """
+
+    start: int
+    end: int
+    text: str
+    candidates: Candidates | None = None
+    lemma: str = ""
+    pos: str = ""
+    id: str = ""
+
+
+class Document(msgspec.Struct):
+    """A text on its way through kgkit.
+
+    Attributes:
+        id: its name.
+        text: the text; all offsets refer to it.
+        sentences: `(start, end)` ranges, if known.
+        tokens: `(start, end)` ranges, if known.
+        mentions: None when nobody has looked for any.
+    """
+
+    id: str
+    text: str
+    sentences: list[tuple[int, int]] | None = None
+    tokens: list[tuple[int, int]] | None = None
+    mentions: list[Mention] | None = None
+
+
+class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One row of a link's candidate list."""
+
+    entity: str
+    prior: float
+    score: float
+    sense: str | None = None
+    label: str = ""
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A span and what it means; `entity` is None and `nil` true when nothing in the KB does."""
+
+    start: int
+    end: int
+    text: str
+    kb: str
+    entity: str | None
+    sense: str | None
+    label: str
+    score: float
+    nil: bool
+    candidates: list[LinkCandidate]
+    id: str = ""
+
+
+class LinkedDocument(msgspec.Struct, frozen=True):
+    """A document with its links, in order of their start."""
+
+    id: str
+    text: str
+    model: str
+    links: list[Link]
