@@ -1,10 +1,12 @@
 """`python -m benchmarks`: run the benches and write `benchmarks/RESULTS.md`.
 
-Settings come from the command line, else from variables: `KGKIT_WORDNET`, `KGKIT_BENCH_KNOWBERT`.
+`KGKIT_BENCH_KNOWBERT` may name a checkout of allenai/kb: KnowBert's own files are then run. Without it, its
+extraction is done by our words for it, and its candidate generator is left out.
 """
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -20,7 +22,7 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="kgkit beside its peers.")
     parser.add_argument(
-        "--wordnet", type=Path, help="folder of the WordNet 3.0 files (default: as `kgkit build-kb`)"
+        "--wordnet", type=Path, help="folder of the WordNet 3.0 files (default: what a build reads)"
     )
     parser.add_argument(
         "--data",
@@ -36,16 +38,16 @@ def arguments() -> argparse.Namespace:
         "--work", type=Path, help="keep what is made on the way here (default: a temporary folder)"
     )
     parser.add_argument("--out", type=Path, help="where to write (default: RESULTS.md if all benches run)")
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    if unknown := set(chosen.only.split(",")) - set(BENCHES):
+        parser.error(f"no bench {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
+    return chosen
 
 
-def wordnet_folder(given: Path | None) -> Path:
-    """Return the folder of the WordNet files: as given, installed, or obtained as a build obtains it."""
-    given = given or (Path(os.environ["KGKIT_WORDNET"]) if "KGKIT_WORDNET" in os.environ else None)
-    if given is not None:
-        return given.resolve()
-    installed = Path("/usr/share/wordnet")
-    return installed if (installed / "data.noun").exists() else installed
+def obtained() -> Path:
+    """Return the WordNet files that a build would read."""
+    folder: str = harness.run(harness.call("WordNet", "benchmarks.own:wordnet_folder", {})).result
+    return Path(folder)
 
 
 def main() -> None:
@@ -55,8 +57,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         work = (chosen.work or Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(work / "home", ignore_errors=True)  # kgkit's own, perhaps of another version
         inputs = Inputs(
-            wordnet=wordnet_folder(chosen.wordnet),
+            wordnet=(chosen.wordnet or obtained()).resolve(),
             data=chosen.data,
             work=work,
             knowbert=Path(knowbert).resolve() if knowbert else None,

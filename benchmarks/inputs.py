@@ -63,7 +63,7 @@ class Inputs:
     def nltk_data(self) -> Path:
         """Copy the WordNet files, with the two that nltk asks for and Debian does not ship.
 
-        `index.sense` may be empty: nltk reads it for older WordNets only.
+        `index.sense` may be empty: nltk matches versions of WordNet with it, not asked for here.
         """
         folder = self.work / "nltk_data" / "corpora" / "wordnet"
         if not (folder / "index.sense").exists():

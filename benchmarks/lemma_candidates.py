@@ -12,8 +12,9 @@ The valid and test parts of WikiText-2, {tokens:,} whitespace tokens, one docume
 looked up before the clock starts. `tokens/s` counts opening the KB and making the generator (for a peer:
 loading its table, or making its automaton); `after opening` does not.
 
-kgkit and KnowBert hand out mentions with their candidates. The two matchers give spans of aliases as
-written: no inflected forms, no candidates.
+kgkit and KnowBert hand out mentions with their candidates; `AliasGenerator` keeps the longest of the
+spans that overlap. The two matchers give every span of an alias as written: no inflected forms, no
+candidates.
 
 KnowBert's generator is run from a checkout of allenai/kb that `KGKIT_BENCH_KNOWBERT` names, with a table of
 lemmas in place of spaCy, which costs it less.

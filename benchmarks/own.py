@@ -8,6 +8,14 @@ from typing import Any
 from benchmarks.timing import passes
 
 
+def wordnet_folder() -> str:
+    """Return the folder of the WordNet files that a build reads when it is told of none."""
+    from kb_builders.wordnet_source import obtain
+    from kgkit.home import Home
+
+    return str(obtain(Home.find().cache))
+
+
 def build(wordnet: str, out: str) -> None:
     """Build WordNet into the home *out*."""
     import kgkit
@@ -79,12 +87,14 @@ def mentions(generator: str, text: str) -> dict[str, float]:
     with kgkit.open_kb("wordnet") as kb:
         generate = getattr(candidates, generator)(kb)
         opened = time.process_time()
-        spans = found = 0
+        spans = 0
         for document in generate(iter(documents)):
             spans += len(document.mentions)
-            for mention in document.mentions:
-                found += len(mention.candidates)
         stop = time.process_time()
+        # Counted in a second reading: in the first nothing is done but the work itself.
+        found = sum(
+            len(mention.candidates) for document in generate(documents) for mention in document.mentions
+        )
     tokens = sum(len(line.split()) for line in lines)
     return {
         "opening": opened - start,

@@ -22,10 +22,16 @@ line exits with 2 for a `UsageError`, 3 for `NotThere`, 1 for the rest.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 class KgkitError(Exception):
     """The root: catch this to catch everything kgkit raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default an exception is made again from its sentence alone. A pool of
+        # processes waits for ever for a result that it cannot unpickle.
+        return _again, (type(self), self.args, self.__dict__)
 
 
 class SourceError(KgkitError):
@@ -124,3 +130,9 @@ class WriteFailed(StoreError):
             f"{free / 1e6:.1f} MB free. The published knowledge base is untouched; make room, or name "
             "another folder with --home or KGKIT_HOME"
         )
+
+
+def _again(kind: type[KgkitError], args: tuple[Any, ...], facts: dict[str, Any]) -> KgkitError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(facts)
+    return error

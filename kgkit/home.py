@@ -11,6 +11,7 @@ Nothing here touches the disk but `Home.kbs`, which lists it.
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +58,11 @@ class Home:
         """Return the KBs that have a published build, by name."""
         root = self.path / "kbs"
         found = sorted(root.iterdir()) if root.is_dir() else []
-        return [KBHome(path.name, path) for path in found if (path / "current").is_dir()]
+        return [
+            KBHome(path.name, path)
+            for path in found
+            if _NAME.fullmatch(path.name) and (path / "current").is_dir()
+        ]
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,11 @@ class KBHome:
     def build_names(self) -> list[str]:
         """Return the builds on disk, oldest first; unfinished ones are not among them."""
         try:
-            found = [path for path in self.builds.iterdir() if not path.name.startswith(".")]
+            builds = [path for path in self.builds.iterdir() if not path.name.startswith(".")]
         except FileNotFoundError:
             return []
-        return [path.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))]
+        ages = []
+        for path in builds:
+            with suppress(FileNotFoundError):  # removed a moment ago
+                ages.append((path.stat().st_mtime_ns, path.name))
+        return [name for _, name in sorted(ages)]

@@ -17,24 +17,35 @@ from functools import cache
 from unicodedata import normalize
 
 # Han (with extensions), Hiragana, Katakana: written without spaces.
-_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-# Blocks of combining marks and of scripts whose vowel signs `\w` leaves out.
-_MARKS = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a"
-    "\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f18-\u0f39"
-    "\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u1ab0-\u1aff\u1dc0-\u1dff\u200c\u200d\u20d0-\u20ff\ufe00-\ufe0f"
-    "\ufe20-\ufe2f"
+_UNSPACED = (
+    "\u3005-\u3007\u3041-\u3096\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U000323af"
 )
-_CLITIC = r"['’](?:[sdm]|re|ve|ll)\b"
-_ASCII = rf"\w+(?:'t\b)?|{_CLITIC}|[^\w\s]"
-_SPACED = rf"[\w{_MARKS}]+(?:['’]t\b)?|{_CLITIC}|[^\w\s]"
-_MIXED = rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{_MARKS}])+(?:['’]t\b)?|{_CLITIC}|[^\w\s]"
+# Marks that `\w` leaves out: those of the Basic Multilingual Plane, and the selectors of variants of Han.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0"
+    "\u07eb-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0897-\u089f\u08ca-\u08e1\u08e3-\u0963\u0966-\u0dff"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f18-\u0f19\u0f35\u0f37\u0f39"
+    "\u0f3e-\u0f3f\u0f71-\u0f84\u0f86-\u0fbc\u0fc6\u102b-\u103e\u1056-\u109d\u135d-\u135f\u1712-\u1734"
+    "\u1752-\u1773\u17b4-\u17d3\u17dd\u180b-\u180d\u180f\u1885-\u18a9\u1920-\u193b\u1a17-\u1a1b"
+    "\u1a55-\u1a7f\u1ab0-\u1b04\u1b34-\u1b44\u1b6b-\u1b73\u1b80-\u1bad\u1be6-\u1bf3\u1c24-\u1c37"
+    "\u1cd0-\u1cd2\u1cd4-\u1cf9\u1dc0-\u1dff\u200c-\u200d\u20d0-\u20ff\u2cef-\u2cf1\u2d7f\u2de0-\u2dff"
+    "\u302a-\u302f\u3099-\u309a\ua66f-\ua672\ua674-\ua67d\ua69e-\ua69f\ua6f0-\ua6f1\ua802-\ua827\ua82c"
+    "\ua880-\ua881\ua8b4-\ua8c5\ua8e0-\ua8f1\ua8ff-\ua92d\ua947-\ua953\ua980-\ua983\ua9b3-\ua9c0\ua9e5"
+    "\uaa29-\uaa4d\uaa7b-\uaa7d\uaab0-\uaac1\uaaeb-\uaaef\uaaf5-\uaaf6\uabe3-\uabea\uabec-\uabed\ufb1e"
+    "\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef"
+)
+_CLITIC = r"['’](?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL]{2})\b"
+_ASCII = rf"\w+(?:'[tT]\b)?|[^\w\s\x1c-\x1f']|{_CLITIC}|'"
+_SPACED = rf"[\w{_MARKS}]+(?:['’][tT]\b)?|{_CLITIC}|[^\w\s]"
+_MIXED = rf"[{_UNSPACED}][{_MARKS}]*|(?:(?![{_UNSPACED}])[\w{_MARKS}])+(?:['’][tT]\b)?|{_CLITIC}|[^\w\s]"
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _compiled(pattern: str, groups: str) -> re.Pattern[str]:
+    return re.compile(groups.format(pattern), re.ASCII if pattern is _ASCII else 0)
 
 
 def _pattern(text: str) -> str:
@@ -45,8 +56,8 @@ def _pattern(text: str) -> str:
 
 
 def token_splitter(text: str) -> re.Pattern[str]:
-    """Return a pattern whose `split(text)` gives white space and tokens in turn: `["", "Hot", " ", "dogs", ""]`."""
-    return _compiled(f"({_pattern(text)})")
+    """Return a pattern that splits *text* into white space and tokens: `["", "Hot", " ", "dogs", ""]`."""
+    return _compiled(_pattern(text), "({})")
 
 
 def tokens(text: str) -> list[str]:
@@ -56,12 +67,12 @@ def tokens(text: str) -> list[str]:
         >>> tokens("Teddy's hot-dogs, 苹果")
         ['Teddy', "'s", 'hot', '-', 'dogs', ',', '苹', '果']
     """
-    return _compiled(_pattern(text)).findall(text)
+    return _compiled(_pattern(text), "{}").findall(text)
 
 
 def token_spans(text: str) -> list[tuple[int, int]]:
     """Return `(start, end)` of every token of *text*, in code points."""
-    return [match.span() for match in _compiled(_pattern(text)).finditer(text)]
+    return [match.span() for match in _compiled(_pattern(text), "{}").finditer(text)]
 
 
 def fold(text: str) -> str:

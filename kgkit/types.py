@@ -3,8 +3,9 @@
 Knowledge comes in as `Entity`, `Alias`, `Triple`, `Redirect` and `Form`; text
 flows as `Document`, `Mention`, `Candidates`; links leave as `LinkedDocument`.
 
-Offsets are Unicode code points of the text as given, end exclusive. All but
-`Candidates` are msgspec structs: they compare by value and encode themselves.
+Offsets are Unicode code points of the text as given, end exclusive. All are
+msgspec structs and compare by value; all but `Candidates`, which holds an
+array, encode themselves.
 """
 
 from collections.abc import Iterator
@@ -135,7 +136,11 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
         return iter(self.rows.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Candidates) and np.array_equal(self.rows, other.rows) and self.null == other.null
+        return (
+            isinstance(other, Candidates)
+            and np.array_equal(self.rows, other.rows)
+            and self.null == other.null
+        )
 
     def __hash__(self) -> int:
         return hash((self.rows.tobytes(), self.null))
@@ -203,8 +208,11 @@ class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
     label: str = ""
 
 
-class Link(msgspec.Struct, frozen=True):
-    """A span and what it means; `entity` is None and `nil` true when nothing in the KB does."""
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A span and what it means; `entity` is None and `nil` true when nothing in the KB does.
+
+    `id` is that of a mention that was given with one; without it, it is not written.
+    """
 
     start: int
     end: int

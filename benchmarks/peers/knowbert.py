@@ -48,12 +48,17 @@ def mentions(checkout: str, entities: str, text: str) -> dict[str, float]:
     start = time.process_time()
     generate = generator(entities).get_mentions_raw_text
     opened = time.process_time()
-    spans = found = 0
+    spans = 0
     for line in lines:
         mentions = generate(line, whitespace_tokenize=True, allow_empty_candidates=True)
         spans += len(mentions["candidate_spans"])
-        found += sum(map(len, mentions["candidate_entities"]))
     stop = time.process_time()
+    # Counted in a second reading: in the first nothing is done but the work itself.
+    found = sum(
+        len(entities)
+        for line in lines
+        for entities in generate(line, whitespace_tokenize=True)["candidate_entities"]
+    )
     return {
         "opening": opened - start,
         "seconds": stop - start,

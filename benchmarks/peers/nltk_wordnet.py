@@ -74,8 +74,8 @@ def extract(entities: str, relations: str) -> dict[str, int]:
 def write_keys(out: str) -> None:
     """Write synset keys (nltk's name, wn's id) and lemmas as written, in random order.
 
-    Of the adjectives' satellites only the lemmas: recent versions of nltk number them in a way of their own, so
-    that one name can mean two synsets.
+    Of the adjectives' satellites only the lemmas: recent versions of nltk number them apart from other
+    adjectives, so that their names are not everybody's.
     """
     from nltk.corpus import wordnet
 

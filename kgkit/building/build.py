@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ from kgkit.building.grouping import Grouped, Grouper
 from kgkit.errors import SourceError
 from kgkit.home import Home
 from kgkit.store import FORMAT, Manifest, SourceInfo, Staging, StoreWriter
-from kgkit.store.layout import DATA, fingerprint
+from kgkit.store.layout import DATA, build_name, fingerprint
+from kgkit.store.reader import read_manifest
 from kgkit.types import Record
 
 Progress = Callable[[str, int], None]
@@ -68,42 +69,66 @@ def build_kb(
         {'synset': 117659, 'lemma': 206949}
     """
     tell = progress or _silent
-    found = find_builder(builder) if isinstance(builder, str) else builder
-    if name is None:
-        name = builder if isinstance(builder, str) else type(builder).__name__.removesuffix("Builder").lower()
+    if isinstance(builder, str):
+        found, builder_name = find_builder(builder), builder
+    else:
+        found, builder_name = builder, type(builder).__name__.removesuffix("Builder").lower()
     where = Home.find(home)
-    kb = where.kb(name)
+    kb = where.kb(name if name is not None else builder_name)
     with Staging(kb) as staging, _no_garbage():
-        try:
+        with _readable("fetched"):
             path = Path(source) if source is not None else found.obtain(where.cache)
-        except OSError as error:
-            raise SourceError(f"cannot be fetched: {error}") from error
-        files = found.look(path)
+        with _readable("read", path):
+            files = found.look(path)
         with StoreWriter(staging.folder) as store:
             grouper = Grouper(store, inverses=found.inverses, smoothing=found.smoothing)
-            try:
-                records, read = _records(found, path), 0
-                while batch := list(islice(records, _EVERY)):
+            read = 0
+            for batch in _batches(found, path):
+                with _encodable(path):
                     grouper.take(batch)
-                    read += len(batch)
-                    tell("reading", read)
-            except OSError as error:
-                raise SourceError(f"cannot be read: {error}", path=path) from error
+                read += len(batch)
+                tell("reading", read)
             tell("writing", 0)
-            grouped = grouper.write()
+            with _encodable(path):
+                grouped = grouper.write()
             tables = store.finish()
         if not grouped.entities:
             raise SourceError("holds no entity: nothing to build", path=path)
-        manifest = _manifest(
-            found, builder if isinstance(builder, str) else name, _source(files, path), grouped, tables, staging.folder
+        with _readable("read", path):
+            described = _source(files, path)
+        published = staging.publish(
+            _manifest(found, builder_name, described, grouped, tables, staging.folder)
         )
-        published = staging.publish(manifest)
-    return Built(name, published.build, published.folder, manifest)
+    return Built(published.name, published.build, published.folder, read_manifest(published.folder))
 
 
-def _records(builder: Builder, source: Path) -> Iterator[Record]:
-    for part in builder.parts(source):
-        yield from builder.observe(source, part)
+def _batches(builder: Builder, source: Path) -> Iterator[list[Record]]:
+    with _readable("read", source):
+        records = chain.from_iterable(builder.observe(source, part) for part in builder.parts(source))
+    while True:
+        with _readable("read", source):
+            batch = list(islice(records, _EVERY))
+        if not batch:
+            return
+        yield batch
+
+
+@contextmanager
+def _readable(done: str, path: Path | None = None) -> Iterator[None]:
+    """Say of a file that cannot be read that it is the source that cannot."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"cannot be {done}: {error}", path=path) from error
+
+
+@contextmanager
+def _encodable(path: Path) -> Iterator[None]:
+    """Say of text that UTF-8 cannot hold (a lone surrogate) that the source has it."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise SourceError("holds text that is not Unicode", path=path, text=str(error.object)) from error
 
 
 @contextmanager
@@ -127,19 +152,24 @@ def _source(files: Files, path: Path) -> SourceInfo:
 
 
 def _manifest(
-    builder: Builder, builder_name: str, source: SourceInfo, grouped: Grouped, tables: dict[str, str], folder: Path
+    builder: Builder,
+    builder_name: str,
+    source: SourceInfo,
+    grouped: Grouped,
+    tables: dict[str, str],
+    folder: Path,
 ) -> Manifest:
-    # What is named after the content must not depend on where or when it was built.
-    identity = [fingerprint(), builder_name, builder.version, source.sha256, sorted(tables.items())]
-    build = hashlib.blake2b(msgspec.json.encode(identity), digest_size=6).hexdigest()
     try:
         kgkit_version = version("kgkit")
     except PackageNotFoundError:
         kgkit_version = "unknown"
-    return Manifest(
+    data = folder / DATA
+    with data.open("rb") as content:
+        checksum = hashlib.file_digest(content, "sha256").hexdigest()
+    manifest = Manifest(
         format=FORMAT,
         fingerprint=fingerprint(),
-        build=build,
+        build="",
         builder=builder_name,
         builder_version=builder.version,
         kgkit_version=kgkit_version,
@@ -151,11 +181,13 @@ def _manifest(
         alias_rows=grouped.alias_rows,
         counts=grouped.counts,
         tables=tables,
-        files={DATA: (folder / DATA).stat().st_size},
+        files={DATA: data.stat().st_size},
+        sha256={DATA: checksum},
         smoothing=builder.smoothing,
         generator=builder.generator,
         language=builder.language,
     )
+    return msgspec.structs.replace(manifest, build=build_name(manifest))
 
 
 def _silent(stage: str, done: int) -> None:

@@ -409,8 +409,11 @@ def _starts(surfaces: Iterable[str]) -> list[Item]:
             continue  # one token
         parts = [fold(token) for token in tokens(surface)]
         if 1 < len(parts) <= MAX_TOKENS:
-            seconds = starts.setdefault(parts[0], {})
-            seconds[parts[1]] = seconds.get(parts[1], 0) | 1 << len(parts)
+            after, length = starts.setdefault(parts[0], {}), 1 << len(parts)
+            after[parts[1]] = after.get(parts[1], 0) | length
+            if len(parts) > 2:
+                two = f"{parts[1]} {parts[2]}"
+                after[two] = after.get(two, 0) | length
     items = ((codec.bounded_key(first), codec.encode(dict(sorted(after.items())))) for first, after in starts.items())
     return sorted(items)
 

@@ -24,7 +24,9 @@ class AliasConfig:
         if self.matches not in ("longest", "all"):
             raise UsageError(f"matches is {self.matches!r}; it is one of 'longest', 'all'")
         if self.max_candidates < 1 or not 0 <= self.min_prior <= 1 or not 0 <= self.null < 1:
-            raise UsageError(f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1)")
+            raise UsageError(
+                f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1)"
+            )
 
 
 class AliasGenerator(Generator):
@@ -44,7 +46,9 @@ class AliasGenerator(Generator):
 
     def entry(self, token: str) -> Entry:
         forms = self.forms(token)
-        return Entry(self.look_up([*forms], token), self.kb.store.starts(forms[0].text), (forms[0].text,), forms)
+        return Entry(
+            self.look_up([*forms], token), self.kb.store.starts(forms[0].text), (forms[0].text,), forms
+        )
 
     def forms(self, token: str) -> tuple[Form, ...]:
         return (Form(fold(token), ANY),)

@@ -7,6 +7,8 @@ that part of speech.
 """
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from kgkit.candidates.matching import ANY, Entry, Form, Generator, merged, shortened
@@ -16,23 +18,21 @@ from kgkit.store import codec
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 
-# Ending, what takes its place, part of speech; by last letter, since that rules most out.
+# Ending, what takes its place, for which parts of speech.
 _ENDINGS: Final = (
-    ("s", "", "n"), ("ses", "s", "n"), ("ves", "f", "n"), ("xes", "x", "n"), ("zes", "z", "n"),
-    ("ches", "ch", "n"), ("shes", "sh", "n"), ("men", "man", "n"), ("ies", "y", "n"),
-    ("s", "", "v"), ("ies", "y", "v"), ("es", "e", "v"), ("es", "", "v"),
-    ("ed", "e", "v"), ("ed", "", "v"), ("ing", "e", "v"), ("ing", "", "v"),
+    ("s", "", "nv"), ("ses", "s", "n"), ("ves", "f", "n"), ("xes", "x", "n"), ("zes", "z", "n"),
+    ("ches", "ch", "n"), ("shes", "sh", "n"), ("men", "man", "n"), ("ies", "y", "nv"),
+    ("es", "e", "v"), ("es", "", "v"), ("ed", "e", "v"), ("ed", "", "v"), ("ing", "e", "v"), ("ing", "", "v"),
     ("er", "", "a"), ("est", "", "a"), ("er", "e", "a"), ("est", "e", "a"),
 )  # fmt: skip
-_BY_LAST: Final = {last: [rule for rule in _ENDINGS if rule[0][-1] == last] for last in "sndgrt"}
 
 FUNCTION_WORDS: Final = frozenset(
     "a an the and or nor but if so as at by in into of on to from with for it its he him his she her hers "
-    "i me my we us our you your they them their this that these those who whom whose which what am is are "
+    "I i me my we us our you your they them their this that these those who whom whose which what am is are "
     "was were be been being has had have having does did do doing can could may might must shall should will "
     "would than then not no there".split()
 )
-"""Words that join others: WordNet knows most of them only as something else (`a`, the ångström; `in`, indium)."""
+"""Words that join others; WordNet knows most of them as something else (`a`: ångström, `in`: indium)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,9 @@ class LemmaConfig:
 
     def __post_init__(self) -> None:
         if self.max_candidates < 1 or not 0 <= self.min_prior <= 1 or not 0 <= self.null < 1:
-            raise UsageError(f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1)")
+            raise UsageError(
+                f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1)"
+            )
 
 
 class LemmaGenerator(Generator):
@@ -56,10 +58,11 @@ class LemmaGenerator(Generator):
         super().__init__(kb)
         self.config = config or LemmaConfig()
         self._bits = {pos: kb.pos_bits(pos) for pos in ("n", "v", "a", "r")}
-        self._rules = {
-            last: [(ending, instead, pos, self._bits[pos]) for ending, instead, pos in rules]
-            for last, rules in _BY_LAST.items()
-        }
+        # By last letter, since that rules most of them out.
+        self._rules: dict[str, list[tuple[str, str, int]]] = {}
+        for ending, instead, parts in _ENDINGS:
+            bits = reduce(or_, [self._bits[pos] for pos in parts])
+            self._rules.setdefault(ending[-1], []).append((ending, instead, bits))
 
     def entry(self, token: str) -> Entry:
         forms = self.forms(token)
@@ -92,38 +95,43 @@ class LemmaGenerator(Generator):
         return None if found is None else self._short(found)
 
     def of_mention(self, given: Mention) -> Candidates:
+        found: Candidates | None
         if given.lemma:
-            found = self.kb.candidates(given.lemma, pos=given.pos or None, prefer_case=False)
-            return self._short(found) or NO_CANDIDATES
-        whole = next((other for other in self.mentions(given.text) if len(other.text) == len(given.text)), None)
-        if whole is None or whole.candidates is None:
-            return NO_CANDIDATES
-        return self.kb.filter(whole.candidates, given.pos) if given.pos else whole.candidates
+            found = self.kb.candidates(given.lemma, prefer_case=False)
+        else:
+            found = self._found(self.variants(given.text), given.text)
+        if found is not None and given.pos:
+            found = self.kb.filter(found, given.pos)  # before it is cut
+        return (None if found is None else self._short(found)) or NO_CANDIDATES
 
     def _short(self, found: Candidates) -> Candidates | None:
         config = self.config
         return shortened(found, most=config.max_candidates, min_prior=config.min_prior, null=config.null)
 
     def _lemmas(self, folded: str) -> list[Form]:
-        """Return the lemmas of a folded form that the KB knows, with the parts of speech that lead to them."""
+        """Return the lemmas of a folded form that the KB knows, and the parts of speech that lead there."""
         found: dict[str, int] = {}
         irregular = 0
         for lemma, pos in self.kb.store.lemmas(folded):
-            irregular |= self._bits[pos]
-            found[lemma] = found.get(lemma, 0) | self._bits[pos]
+            bits = self._bits.get(pos) or self.kb.pos_bits(pos)
+            irregular |= bits
+            found[lemma] = found.get(lemma, 0) | bits
         if len(folded) > 2:
-            for ending, instead, pos, bits in self._rules.get(folded[-1], ()):
-                if folded.endswith(ending) and not irregular & bits and not (pos == "n" and folded.endswith("ss")):
+            # No noun loses the s of `ss`.
+            barred = irregular | (self._bits["n"] if folded.endswith("ss") else 0)
+            for ending, instead, bits in self._rules.get(folded[-1], ()):
+                if folded.endswith(ending) and (bits := bits & ~barred):
                     lemma = folded[: -len(ending)] + instead
-                    row = self.kb.store.alias_row(lemma) if lemma else None
-                    if row is not None and codec.classes_and_total(row)[0] & bits:
+                    row = self.kb.store.alias_row(lemma)
+                    if row is not None and (bits := bits & codec.classes_and_total(row)[0]):
                         found[lemma] = found.get(lemma, 0) | bits
         found.pop(folded, None)
-        return [Form(lemma, bits) for lemma, bits in found.items()]
+        return [Form(lemma, bits) for lemma, bits in found.items() if bits]
 
     def _found(self, variants: list[Form], spelled: str) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
-        rows = [(row, bits) for text, bits in variants if (row := self.kb.store.alias_row(text)) is not None]
+        alias_row = self.kb.store.alias_row
+        rows = [(row, bits) for text, bits in variants if (row := alias_row(text)) is not None]
         if not rows:
             return None
         if len(rows) == 1:
@@ -135,7 +143,7 @@ class LemmaGenerator(Generator):
         for row, bits in rows:
             total = codec.classes_and_total(row)[1]
             for entity, sense, prior in codec.decode_alias(row, spelled):
-                if class_bits[entity] & bits:
+                if (class_bits[entity] or ANY) & bits:  # without a part of speech: may be any
                     before = weights.get(entity)
                     weight = prior * total
                     weights[entity] = (weight, sense) if before is None else (before[0] + weight, before[1])
@@ -147,5 +155,3 @@ def _joined(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
     for token, lengths in second.items():
         joined[token] = joined.get(token, 0) | lengths
     return joined
-
-

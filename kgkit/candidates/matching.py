@@ -28,6 +28,7 @@ ANY: Final = 0xFF
 _MAX_ENTRIES = 500_000
 _MAX_VARIANTS = 64
 _UNSEEN: Final = object()
+_TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 
 
 class Form(NamedTuple):
@@ -42,8 +43,8 @@ class Entry(NamedTuple):
 
     Attributes:
         candidates: of the token alone; None if it is no surface.
-        starts: second tokens of the surfaces that begin with it, each with the
-            lengths of those surfaces (bit n for n tokens); None if there are none.
+        starts: how the surfaces go on that begin with it, as `StoreReader.starts`
+            tells; None if there are none.
         texts: of its forms.
         forms: what it may stand for in a longer surface, itself (folded) first.
     """
@@ -141,10 +142,15 @@ class Generator(ABC):
         found: list[Mention],
     ) -> None:
         """Add the mentions of two tokens and more that begin at *place*."""
-        starts, lengths = entries[place].starts, 0
+        starts, seconds, lengths = entries[place].starts, entries[place + 1].texts, 0
         assert starts is not None
-        for form in entries[place + 1].texts:
-            lengths |= starts.get(form, 0)
+        for second in seconds:
+            lengths |= starts.get(second, 0)
+        if lengths > _TWO and place + 2 < len(entries):
+            lengths &= _TWO
+            for second in seconds:
+                for third in entries[place + 2].texts:
+                    lengths |= starts.get(f"{second} {third}", 0)
         start, size = offsets[2 * place], 1
         while lengths >> size > 1 and place + size < len(entries):
             if pieces[2 * (place + size)].count("\n") > 1:
@@ -158,13 +164,16 @@ class Generator(ABC):
             if candidates is _UNSEEN:
                 if len(self._spans) >= _MAX_ENTRIES:
                     self._spans.clear()
-                variants = _variants(
-                    [entry.forms for entry in entries[place : place + size]],
-                    pieces[2 * place + 2 : 2 * (place + size) : 2],
-                )
-                candidates = self._spans[spelled] = self.look_up(variants, spelled)
+                forms = [entry[3] for entry in entries[place : place + size]]
+                gaps = pieces[2 * place + 2 : 2 * (place + size) : 2]
+                candidates = self._spans[spelled] = self.look_up(_variants(forms, gaps), spelled)
             if candidates is not None:
                 found.append(Mention(start, end, spelled, candidates))
+
+    def variants(self, text: str) -> list[Form]:
+        """Return the folded surfaces that *text* as a whole may stand for."""
+        pieces = token_splitter(text).split(text)
+        return _variants([self.forms(token) for token in pieces[1::2]], pieces[2:-1:2]) if pieces[1:] else []
 
     def _filled(self, given: Mention) -> Mention:
         if given.candidates is not None:
@@ -181,19 +190,24 @@ class Generator(ABC):
 
 def _variants(tokens: list[tuple[Form, ...]], gaps: list[str]) -> list[Form]:
     """Return the surfaces that a span may stand for: a form of each token, agreeing in part of speech."""
-    glue = [" " if gap else "" for gap in gaps]
+    glue = ["", *[" " if gap else "" for gap in gaps]]
+    if sum(map(len, tokens)) == len(tokens):  # nothing is inflected
+        surface = "".join([between + forms[0][0] for between, forms in zip(glue, tokens, strict=True)])
+        return [Form(surface, ANY)]
     found = []
     for forms in islice(product(*tokens), _MAX_VARIANTS):
-        pos, surface = forms[0].pos, forms[0].text
-        for between, form in zip(glue, forms[1:], strict=True):
-            pos &= form.pos
-            surface += between + form.text
+        pos, surface = ANY, ""
+        for between, (text, bits) in zip(glue, forms, strict=True):
+            pos &= bits
+            surface += between + text
         if pos:
             found.append(Form(surface, pos))
     return found
 
 
-def shortened(candidates: Candidates, *, most: int, min_prior: float = 0.0, null: float = 0.0) -> Candidates | None:
+def shortened(
+    candidates: Candidates, *, most: int, min_prior: float = 0.0, null: float = 0.0
+) -> Candidates | None:
     """Return the best *most* candidates, without those under *min_prior*; None if none is left.
 
     Args:
@@ -213,7 +227,10 @@ def shortened(candidates: Candidates, *, most: int, min_prior: float = 0.0, null
 
 
 def merged(weights: dict[int, tuple[float, int]]) -> Candidates:
-    """Return candidates from `{entity: (weight, sense)}`: priors are shares of all weights, ties stay in order."""
-    total = sum(weight for weight, _ in weights.values()) or 1.0
+    """Return candidates from `{entity: (weight, sense)}`: priors are shares of all weights."""
+    total = sum(weight for weight, _ in weights.values())
     best = sorted(weights.items(), key=lambda item: -item[1][0])
-    return Candidates(np.array([(entity, sense, weight / total) for entity, (weight, sense) in best], CANDIDATE))
+    # Where nobody counted, all share alike.
+    priors = [weight / total if total else 1 / len(best) for _, (weight, _) in best]
+    rows = [(entity, sense, prior) for (entity, (_, sense)), prior in zip(best, priors, strict=True)]
+    return Candidates(np.array(rows, CANDIDATE))

@@ -42,9 +42,13 @@ _ROWS = 0xFFFFFF
 
 def bounded_key(text: str) -> bytes:
     """Return *text* as an LMDB key: its UTF-8, or the digest of one that LMDB would not take."""
-    key = text.encode("utf-8", "surrogatepass")
-    if 0 < len(key) <= MAX_KEY:
-        return key
+    try:
+        key = text.encode()
+    except UnicodeEncodeError:  # lone surrogates: no UTF-8 either
+        key = text.encode("utf-8", "surrogatepass")
+    else:
+        if 0 < len(key) <= MAX_KEY:
+            return key
     # 0xFF starts no UTF-8 text, so digests and texts never meet. LMDB takes no empty key either.
     return b"\xff" + hashlib.blake2b(key, digest_size=32).digest()
 
@@ -99,8 +103,10 @@ def _prefer(rows: Rows, found: Sequence[Spelling], spelled: str) -> Candidates:
         return Candidates(rows)
     seen = np.zeros(len(rows), np.float32)
     seen[exact.rows] = exact.shares
-    seen *= rows["prior"]
-    priors = (rows["prior"] + seen / seen.sum()) / 2
+    weighed = seen * rows["prior"]
+    if not weighed.any():  # nobody counted what this spelling means
+        weighed = seen
+    priors = (rows["prior"] + weighed / weighed.sum()) / 2
     preferred = rows.copy()
     preferred["prior"] = priors
     return Candidates(preferred[np.argsort(-priors, kind="stable")])

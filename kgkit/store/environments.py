@@ -1,14 +1,18 @@
 """One LMDB environment per build and process.
 
-py-lmdb refuses to open one path twice in a process, and in a forked child of
+py-lmdb refuses to open one file twice in a process, and in a forked child of
 it; so handles on the same build share an environment, counted here, and a
 child starts by closing what it inherited. Published builds never change, so
 environments are opened without locks: no reader table to fill, nothing
 written, and a read-only file system will do.
+
+A file is known by its inode: a build that was removed and built again is
+another one, whoever still reads the first.
 """
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakSet
@@ -16,22 +20,26 @@ from weakref import WeakSet
 import lmdb
 
 from kgkit.errors import DamagedKB
-from kgkit.store.layout import TABLES
+from kgkit.store.layout import DATA, TABLES
 
 
 class Environment:
     """An open LMDB environment and its tables."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, file: tuple[int, int]) -> None:
+        self.file = file
         self.users = 0
         try:
             self.lmdb = lmdb.open(
                 str(folder), readonly=True, lock=False, create=False, max_dbs=len(TABLES), readahead=False
             )
+        except lmdb.Error as error:
+            raise _unreadable(folder, error) from error
+        try:
             self.tables = {name: self.lmdb.open_db(name.encode(), create=False) for name in TABLES}
         except lmdb.Error as error:
-            raise DamagedKB(f"{folder} is not a readable knowledge base: {error}; build it again") from error
+            self.lmdb.close()
+            raise _unreadable(folder, error) from error
 
 
 class Gets(threading.local):
@@ -40,11 +48,6 @@ class Gets(threading.local):
     def __init__(self, env: lmdb.Environment) -> None:
         self.transaction = env.begin()
         self.get: Callable[..., bytes | None] = self.transaction.get
-
-
-_open: dict[Path, Environment] = {}
-_lock = threading.RLock()
-_forgetful: WeakSet["Forgets"] = WeakSet()
 
 
 class Forgets:
@@ -58,35 +61,67 @@ class Forgets:
         raise NotImplementedError
 
 
+_open: dict[tuple[int, int], Environment] = {}
+_given_back: deque[Environment] = deque()
+_forgetful: WeakSet[Forgets] = WeakSet()
+_lock = threading.Lock()
+
+
 def acquire(folder: Path) -> Environment:
     """Return the environment of *folder*, opened if this process has not done so."""
-    folder = folder.resolve()
+    try:
+        found = (folder / DATA).stat()
+    except OSError as error:
+        raise _unreadable(folder, error) from error
     with _lock:
-        environment = _open.get(folder)
+        file = found.st_dev, found.st_ino
+        environment = _open.get(file)
         if environment is None:
-            environment = _open[folder] = Environment(folder)
+            environment = _open[file] = Environment(folder, file)
         environment.users += 1
-        return environment
+    _settle()
+    return environment
 
 
 def release(environment: Environment) -> None:
-    """Give back what `acquire` returned; the last user closes it."""
-    with _lock:
-        environment.users -= 1
-        if environment.users == 0 and _open.get(environment.folder) is environment:
-            del _open[environment.folder]
-            environment.lmdb.close()
+    """Give back what `acquire` returned; the last user closes it.
+
+    The garbage collector may call this anywhere, inside `acquire` too, so it
+    never waits for the lock: whoever holds it settles when done.
+    """
+    _given_back.append(environment)
+    _settle()
+
+
+def _settle() -> None:
+    while _given_back and _lock.acquire(blocking=False):
+        try:
+            while _given_back:
+                environment = _given_back.popleft()
+                environment.users -= 1
+                if environment.users == 0:
+                    del _open[environment.file]
+                    environment.lmdb.close()
+        finally:
+            _lock.release()
+
+
+def _unreadable(folder: Path, error: Exception) -> DamagedKB:
+    return DamagedKB(f"{folder} is not a readable knowledge base: {error}; build it again")
 
 
 def _after_fork_in_child() -> None:
-    global _lock
-    _lock = threading.RLock()  # another thread of the parent may have held it
     for holder in list(_forgetful):
         holder.forget()
     for environment in _open.values():
         environment.lmdb.close()
     _open.clear()
+    _given_back.clear()
+    _lock.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    # Nobody forks in the middle of opening: the child could not open that file any more.
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork_in_child
+    )

@@ -23,7 +23,7 @@ TABLES: Final = {
     "entities": "id:u32be -> msgpack [key, label, description, kind, pos, types, attributes, id]",
     "keys": "key:utf8 -> id:u32be; keys of entities and redirects",
     "aliases": "folded surface -> rows:u24 classes:u8 total:f32 (entity:u32 sense:u32 prior:f32)* [tail]",
-    "starts": "first token -> msgpack {second token: u64, bit n set if some alias of n tokens starts so}",
+    "starts": "first token -> msgpack {second token, or second and third: u64, bit n set if an alias of n starts so}",
     "facts": "id:u32be -> other:u32* relation:u32*; every fact that can be said of the entity",
     "incoming": "id:u32be -> other:u32* relation:u32*; the other end of relations without an inverse",
     "forms": "folded form -> msgpack [[lemma, pos], ...]",
@@ -104,6 +104,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         alias_rows: pairs of a folded surface and an entity.
         tables: digest of each table's content, in hexadecimal.
         files: size of each file in bytes, but for the manifest's own.
+        sha256: of each of these files.
         smoothing: what was added to every count before priors were formed.
         generator: which candidate generator suits the KB: `alias` or `lemma`.
         base: the BUILD whose ids are a prefix of this one's.
@@ -124,10 +125,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     tables: dict[str, str]
     files: dict[str, int]
+    sha256: dict[str, str] = {}
     smoothing: float = 0.0
     generator: str = "alias"
     language: str = ""
     base: str | None = None
+
+
+class SourcePath(msgspec.Struct):
+    """The part of `SourceInfo` that a rebuild needs."""
+
+    path: str = ""
 
 
 class FormatOnly(msgspec.Struct):
@@ -136,3 +144,17 @@ class FormatOnly(msgspec.Struct):
     format: int = -1
     fingerprint: str = ""
     builder: str = ""
+    source: SourcePath = msgspec.field(default_factory=SourcePath)
+
+
+def build_name(manifest: Manifest) -> str:
+    """Return the BUILD that *manifest* describes: a digest of all it says but when and where it was made.
+
+    The digests of the tables are part of it, so this names the content; the
+    digest of the file is not, as LMDB may lay out equal content differently.
+    """
+    source = msgspec.structs.replace(manifest.source, path="", date="", url="")
+    content = msgspec.structs.replace(
+        manifest, build="", created="", kgkit_version="", source=source, files={}, sha256={}
+    )
+    return hashlib.blake2b(msgspec.json.encode(content, order="sorted"), digest_size=6).hexdigest()

@@ -1,16 +1,19 @@
 """Making a build appear at once and whole, and putting old ones away.
 
-    kbs/NAME/builds/.new-PID-…/   being written; a leftover is swept by the next build
+    kbs/NAME/builds/.new-PID-…/   being written; a leftover is swept when the next build begins
+    kbs/NAME/builds/.old-…/       going away
     kbs/NAME/builds/BUILD/        complete
     kbs/NAME/current              -> builds/BUILD
 
 The folder is renamed into place, then the link is replaced; both are atomic,
-and each is on the disk before the next step begins.
+and each is on the disk before the next step begins. What goes away is renamed
+first too, so that a build is there or not, never in part.
 """
 
 import os
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -21,7 +24,7 @@ from filelock import FileLock, Timeout
 from kgkit.errors import KBBusy, NotThere, UnknownName, WriteFailed
 from kgkit.home import Home, KBHome
 from kgkit.store.layout import MANIFEST, Manifest
-from kgkit.store.reader import read_manifest
+from kgkit.store.validate import damages
 
 
 class PublishedBuild(NamedTuple):
@@ -47,16 +50,19 @@ class Staging:
         self.folder = kb.builds / f".new-{os.getpid()}-{secrets.token_hex(4)}"
 
     def __enter__(self) -> Self:
+        kb = self.kb
         try:
-            self.kb.builds.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(self.kb.lock)
+            kb.builds.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(kb.lock)
             self._lock.acquire(timeout=0)
+            # What a killed build left is swept now: its room may be needed.
+            _sweep(kb, set(kb.build_names()))
         except Timeout:
             raise KBBusy(
-                f"another process is building {self.kb.name!r} in {self.kb.path}; wait for it to end"
+                f"another process is building {kb.name!r} in {kb.path}; wait for it to end"
             ) from None
         except OSError as error:
-            raise WriteFailed(str(error), written=0, free=_free(self.kb.path), where=self.kb.path) from error
+            raise WriteFailed(str(error), written=0, free=_free(kb.path), where=kb.path) from error
         return self
 
     def __exit__(
@@ -69,35 +75,42 @@ class Staging:
         """Write the manifest, make the staged build the current one, sweep what is no longer wanted.
 
         The build that was current stays beside it until `prune`. If the same
-        content is already there, the staged copy is dropped.
+        build is already there and undamaged, the staged copy is dropped.
+
+        Raises:
+            WriteFailed: if the disk refuses; the published build is the one it was.
         """
         kb, final = self.kb, self.kb.builds / manifest.build
         previous = kb.published()
+        arrived = False
         try:
-            if final.exists() and not _is_whole(final):
-                final.rename(self.kb.builds / f".old-{secrets.token_hex(4)}")
-            if not final.exists():
-                with (self.folder / MANIFEST).open("wb") as file:
-                    file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                _sync(self.folder)
+            if not final.exists() or damages(final):
+                self._write(manifest)
+                if final.exists():
+                    final.rename(_aside(kb))
                 self.folder.rename(final)
+                arrived = True
                 _sync(kb.builds)
-            if previous != manifest.build:
-                link = kb.path / f".current-{secrets.token_hex(4)}"
-                link.symlink_to(Path("builds") / manifest.build)
-                link.replace(kb.current)
-                _sync(kb.path)
+            if previous != manifest.build or arrived:
+                _link(kb, manifest.build)
         except OSError as error:
+            if arrived and kb.published() != manifest.build:
+                shutil.rmtree(final, ignore_errors=True)
             raise WriteFailed(
                 str(error), written=sum(manifest.files.values()), free=_free(kb.path), where=kb.path
             ) from error
         keep = {manifest.build, previous}
         if previous == manifest.build:  # built again: what was kept stays kept
-            keep.update(kb.build_names()[-2:])
+            keep.update(_were_published(kb)[-2:])
         _sweep(kb, keep)
         return PublishedBuild(kb.name, manifest.build, final)
+
+    def _write(self, manifest: Manifest) -> None:
+        with (self.folder / MANIFEST).open("wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        _sync(self.folder)
 
 
 def find_build(home: Home, name: str) -> PublishedBuild:
@@ -125,8 +138,10 @@ def prune(kb: KBHome) -> list[str]:
     """Remove every build but the published one; return the names of those removed.
 
     Raises:
+        NotThere: if there is no KB of that name.
         KBBusy: if the KB is being built.
     """
+    _must_exist(kb)
     with Staging(kb):
         current = kb.published()
         removed = [build for build in kb.build_names() if build != current]
@@ -141,29 +156,55 @@ def remove(kb: KBHome) -> None:
         NotThere: if there is none of that name.
         KBBusy: if it is being built.
     """
-    if not kb.path.is_dir():
-        raise NotThere(f"no knowledge base {kb.name!r} in {kb.path.parent}")
+    _must_exist(kb)
     with Staging(kb):
         kb.current.unlink(missing_ok=True)  # first: from here on nobody finds it
         _sweep(kb, set())
-    shutil.rmtree(kb.path, ignore_errors=True)
+        # The lock goes last; who waits for it sees that it has lost its name.
+        shutil.rmtree(kb.path, ignore_errors=True)
 
 
-def _is_whole(folder: Path) -> bool:
+def _must_exist(kb: KBHome) -> None:
+    if not kb.path.is_dir():
+        raise NotThere(f"no knowledge base {kb.name!r} in {kb.path.parent}")
+
+
+def _link(kb: KBHome, build: str) -> None:
+    link = kb.path / f".current-{secrets.token_hex(4)}"
     try:
-        read_manifest(folder)
-    except Exception:  # whatever is wrong with it, it is about to be replaced
-        return False
-    return True
+        link.symlink_to(Path("builds") / build)
+        link.replace(kb.current)
+    except OSError:
+        link.unlink(missing_ok=True)
+        raise
+    _sync(kb.path)
 
 
-def _sweep(kb: KBHome, keep: set[str | None]) -> None:
+def _were_published(kb: KBHome) -> list[str]:
+    """Return the builds that have been current, oldest first.
+
+    A build that was killed between its last two steps is whole, but nobody
+    published it; it is younger than the link.
+    """
+    linked = kb.current.lstat().st_mtime_ns
+    return [build for build in kb.build_names() if (kb.builds / build).stat().st_mtime_ns <= linked]
+
+
+def _sweep(kb: KBHome, keep: set[str] | set[str | None]) -> None:
     """Remove everything beside the builds to keep; whoever has one open keeps reading it."""
     for path in sorted(kb.builds.iterdir()):
-        if path.name not in keep:
-            shutil.rmtree(path, ignore_errors=True)
+        if path.name in keep:
+            continue
+        if not path.name.startswith("."):
+            with suppress(OSError):
+                path = path.rename(_aside(kb))
+        shutil.rmtree(path, ignore_errors=True)
     for path in sorted(kb.path.glob(".current-*")):
         path.unlink(missing_ok=True)
+
+
+def _aside(kb: KBHome) -> Path:
+    return kb.builds / f".old-{secrets.token_hex(4)}"
 
 
 def _sync(folder: Path) -> None:

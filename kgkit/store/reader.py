@@ -1,19 +1,22 @@
 """Reading one published build."""
 
-import os
+import shlex
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
+from weakref import finalize
 
 import lmdb
 import msgspec
 import numpy as np
 
-from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, NotThere, StaleKB
+from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, NotThere, StaleKB, StoreError
+from kgkit.home import Home
 from kgkit.store import codec
 from kgkit.store.codec import bounded_key
 from kgkit.store.environments import Environment, Forgets, Gets, acquire, release
-from kgkit.store.layout import FORMAT, MANIFEST, U32, FormatOnly, Manifest, fingerprint
+from kgkit.store.layout import DATA, FORMAT, MANIFEST, U32, FormatOnly, Manifest, fingerprint
 from kgkit.text import fold
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
 
@@ -24,6 +27,8 @@ _decode_facts = codec.decode_facts
 _decode_alias = codec.decode_alias
 # A key that LMDB refuses (empty, or over 511 bytes) or that is no UTF-8 (a lone surrogate).
 _ODD_KEY = (lmdb.BadValsizeError, UnicodeEncodeError)
+# What msgspec raises for bytes that it cannot read.
+_GARBAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class StoreReader(Forgets):
@@ -32,19 +37,23 @@ class StoreReader(Forgets):
     Use it from any number of threads; each has its own transaction. After a
     fork the child opens the build again by itself. Pickled, it opens the same
     BUILD wherever it is unpickled, or raises `StaleKB`. Close it when no other
-    thread is reading.
+    thread is reading; a handle that nobody holds any more closes by itself.
 
     What it returns owns its bytes and outlives it.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        super().__init__()
         self.folder, self.manifest = folder, manifest
         self._local: Any = None
         self._environment: Environment | None = None
         self._connect()
-        self.relations = codec.decode_relations(self._meta("relations"))
-        self.classes = codec.decode_names(self._meta("classes"))
+        super().__init__()  # from here on, a fork finds it
+        try:
+            self.relations = codec.decode_relations(self._meta("relations"))
+            self.classes = codec.decode_names(self._meta("classes"))
+        except (DamagedKB, lmdb.Error, *_GARBAGE) as error:
+            self.close()
+            raise DamagedKB(f"{folder} is not a readable knowledge base: {error}; build it again") from error
 
     @classmethod
     def open(cls, folder: Path) -> "StoreReader":
@@ -59,23 +68,25 @@ class StoreReader(Forgets):
 
     def close(self) -> None:
         """Let go of the build; a second call does nothing."""
-        environment, self._environment = self._environment, None
+        self._environment = None
         self._local = _Closed(self.folder)
-        if environment is not None:
-            release(environment)
+        self._give_back()
 
     def forget(self) -> None:
-        if self._environment is not None:
+        self._give_back.detach()
+        if not isinstance(self._local, _Closed):
             self._environment = None
             self._local = _Inherited(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._environment is None and isinstance(self._local, _Closed):
             raise ClosedKB(f"a closed handle on {self.folder} cannot be pickled")
-        return _reopen, (str(self.folder), self.manifest.build)
+        return _reopen, (str(self.folder.absolute()), self.manifest.build)
 
     def _connect(self) -> None:
         environment = acquire(self.folder)
+        self._give_back = finalize(self, release, environment)
+        self._give_back.atexit = False
         tables = environment.tables
         self._entities, self._keys, self._aliases = tables["entities"], tables["keys"], tables["aliases"]
         self._starts, self._forms = tables["starts"], tables["forms"]
@@ -87,7 +98,7 @@ class StoreReader(Forgets):
         assert self._environment is not None
         value = self._local.get(name.encode(), None, self._environment.tables["meta"])
         if value is None:
-            raise DamagedKB(f"{self.folder} has no {name!r} in its table 'meta'; build it again")
+            raise DamagedKB(f"it has no {name!r} in its table 'meta'")
         return bytes(value)
 
     # -- one row ------------------------------------------------------------
@@ -147,7 +158,7 @@ class StoreReader(Forgets):
         return row
 
     def candidates(self, surface: str, *, prefer_case: bool) -> Candidates | None:
-        """Return what *surface* can mean, rows seen in its very spelling preferred; None if it is no alias."""
+        """Return what *surface* can mean, this spelling preferred if told so; None if it is no alias."""
         # Most surfaces are folded by `lower`; one that then is found was.
         row = self.alias_row(surface.lower()) if surface.isascii() else None
         if row is None and (row := self.alias_row(fold(surface))) is None:
@@ -182,7 +193,11 @@ class StoreReader(Forgets):
         return None if row is None else _decode_facts(row)
 
     def starts(self, token: str) -> dict[str, int] | None:
-        """Return, for aliases that begin with *token*, the second token and the bits of their lengths."""
+        """Return how the aliases go on that begin with *token*; None if there are none.
+
+        A key is a second token, or a second and a third with a space between;
+        bit n of its value is set if an alias of n tokens begins so.
+        """
         row = self._local.get(bounded_key(token), None, self._starts)
         return None if row is None else codec.decode_starts(row)
 
@@ -209,8 +224,18 @@ class StoreReader(Forgets):
     def items(self, table: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the raw items of *table* in key order."""
         environment = self._live()
-        with environment.lmdb.begin() as transaction:
-            yield from transaction.cursor(environment.tables[table])
+        try:
+            with environment.lmdb.begin() as transaction:
+                yield from transaction.cursor(environment.tables[table])
+        except lmdb.Error as error:
+            if self._environment is environment:
+                raise DamagedKB(
+                    f"table {table!r} of {self.folder} cannot be read: {error}; build it again"
+                ) from error
+            raise ClosedKB(
+                f"the handle on {self.folder} was closed, or its process forked, in the middle of an "
+                "iteration: begin again"
+            ) from None
 
     def class_of_entity(self) -> np.ndarray:
         """Return (N,) uint8: 0 for an entity without a part of speech, else 1 + its place in `classes`."""
@@ -240,14 +265,16 @@ class _Inherited:
 
     def __init__(self, reader: StoreReader) -> None:
         self.reader = reader
+        self.lock = threading.Lock()
 
     @property
     def get(self) -> Any:
-        folder = self.reader.folder
-        if not folder.is_dir():
-            raise StaleKB(f"{folder} is gone, and this process was forked from one that had it open")
-        self.reader._connect()
-        return self.reader._local.get
+        reader = self.reader
+        with self.lock:
+            if reader._local is self:
+                _check_build(reader.folder, reader.manifest.build)
+                reader._connect()
+        return reader._local.get
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -255,47 +282,66 @@ def read_manifest(folder: Path) -> Manifest:
 
     Raises:
         NotThere, FormatMismatch, DamagedKB: as `StoreReader.open` does.
+        StoreError: if it may not be read.
     """
     path = folder / MANIFEST
     try:
         written = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise NotThere(f"no knowledge base in {folder}: it has no {MANIFEST}") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     try:
         found = msgspec.json.decode(written, type=FormatOnly)
-    except msgspec.DecodeError as error:
-        raise DamagedKB(f"{path} cannot be read: {error}; build the knowledge base again") from error
-    if (found.format, found.fingerprint) != (FORMAT, fingerprint()):
-        builder = found.builder or "BUILDER"
-        raise FormatMismatch(
-            f"{folder} has format {found.format} ({found.fingerprint or 'no fingerprint'}), this kgkit reads "
-            f"format {FORMAT} ({fingerprint()}): run `kgkit build-kb {builder}` to build it again"
-        )
-    try:
+        if (found.format, found.fingerprint) != (FORMAT, fingerprint()):
+            raise FormatMismatch(
+                f"{folder} has format {found.format} ({found.fingerprint or 'no fingerprint'}), this kgkit "
+                f"reads format {FORMAT} ({fingerprint()}): run `{_rebuild(folder, found)}` to build it again"
+            )
         manifest = msgspec.json.decode(written, type=Manifest)
-    except msgspec.DecodeError as error:
+    except _GARBAGE as error:
         raise DamagedKB(f"{path} cannot be read: {error}; build the knowledge base again") from error
-    for name, size in manifest.files.items():
+    for name, size in {DATA: -1, **manifest.files}.items():
         # Before anything is mapped: reading past the end of a truncated file
         # would end the process with SIGBUS.
         try:
-            actual = os.stat(folder / name).st_size
-        except FileNotFoundError:
-            raise DamagedKB(f"{folder / name} is missing; build the knowledge base again") from None
+            actual: int | None = (folder / name).stat().st_size
+        except (OSError, ValueError):
+            if not path.exists():
+                raise NotThere(f"no knowledge base in {folder}: it was removed a moment ago") from None
+            actual = None
         if actual != size:
+            is_there = "is missing" if actual is None else f"has {actual:,} bytes"
             raise DamagedKB(
-                f"{folder / name} has {actual:,} bytes, its manifest says {size:,}; "
-                "build the knowledge base again"
+                f"{folder / name} {is_there}, its manifest says {size:,} bytes: "
+                f"run `{_rebuild(folder, found)}` to build it again"
             )
     return manifest
 
 
-def _reopen(folder: str, build: str) -> StoreReader:
+def _rebuild(folder: Path, found: FormatOnly) -> str:
+    """Return the command that builds anew what lies at HOME/kbs/NAME/builds/BUILD, as far as can be told."""
+    words = ["kgkit", "build-kb", found.builder or "BUILDER"]
+    if folder.parent.name == "builds" and len(folder.parents) > 3:
+        name, home = folder.parents[1].name, folder.parents[3]
+        words += ["--name", name] if name != found.builder else []
+        words += ["--source", found.source.path] if found.source.path else []
+        words += ["--home", str(home)] if home != Home.find().path else []
+    return shlex.join(words)
+
+
+def _check_build(folder: Path, build: str) -> Manifest:
+    """Return the manifest in *folder* if it still holds *build*."""
     try:
-        reader = StoreReader.open(Path(folder))
+        manifest = read_manifest(folder)
     except NotThere:
-        raise StaleKB(f"build {build} is no longer at {folder}: open the knowledge base by name again") from None
-    if reader.manifest.build != build:
-        reader.close()
-        raise StaleKB(f"{folder} now holds build {reader.manifest.build}, the handle was opened on {build}")
-    return reader
+        raise StaleKB(
+            f"build {build} is no longer at {folder}: open the knowledge base by name again"
+        ) from None
+    if manifest.build != build:
+        raise StaleKB(f"{folder} now holds build {manifest.build}, the handle was opened on {build}")
+    return manifest
+
+
+def _reopen(folder: str, build: str) -> StoreReader:
+    return StoreReader(Path(folder), _check_build(Path(folder), build))

@@ -1,23 +1,32 @@
 """Checking a build against its manifest and against itself.
 
+    file       a file does not have the checksum that was written down
+    name       the build is not named by what its manifest says
     digest     a table's content is not what the manifest says was written
     count      the manifest's numbers are not what the tables hold
     id         entity ids are not 0 … N-1, each in its own record
     key        a key is not answered with its entity
     alias      a row names no entity, or its priors are not those of a distribution
-    fact       a fact names no entity or relation, or its inverse is missing
+    fact       a fact names no entity or relation, or is not answered alike from both its ends
+
+Files come first, and a damaged one ends the check: walking the pages of a
+damaged B-tree can end the process. The rest finds what a build did wrong.
 """
 
+import hashlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kgkit.errors import KgkitError
 from kgkit.store import codec
-from kgkit.store.layout import TABLES
-from kgkit.store.reader import StoreReader
-from kgkit.store.writer import TableDigest
-from kgkit.types import NO_SENSE
+from kgkit.store.layout import U32, Manifest, build_name
+from kgkit.store.reader import StoreReader, read_manifest
+from kgkit.store.writer import Item, TableDigest
+from kgkit.types import CANDIDATE, NO_SENSE
 
 _BATCH = 8192
 
@@ -28,70 +37,190 @@ def verify(folder: Path) -> list[str]:
     Raises:
         NotThere, FormatMismatch, DamagedKB: if it cannot be opened at all.
     """
-    reader = StoreReader.open(folder)
+    manifest = read_manifest(folder)
+    problems = list(_files(folder, manifest))
+    if not problems:
+        reader = StoreReader(folder, manifest)
+        try:
+            for check in (_entities, _keys, _aliases, _facts, _rest):
+                problems.extend(check(reader))
+        finally:
+            reader.close()
+    return [*problems, *_name(folder, manifest)]
+
+
+def damages(folder: Path) -> list[str]:
+    """Return what is wrong with a build, its tables unread; none if it is as it was written."""
     try:
-        problems = [*_digests(reader), *_entities(reader), *_aliases(reader), *_facts(reader)]
-    finally:
-        reader.close()
+        manifest = read_manifest(folder)
+        return [*_files(folder, manifest), *_name(folder, manifest)]
+    except (KgkitError, OSError) as error:
+        return [str(error)]
+
+
+def _files(folder: Path, manifest: Manifest) -> Iterator[str]:
+    for name in manifest.files:
+        with (folder / name).open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+        if found != manifest.sha256.get(name):
+            yield f"file: {name} is damaged: its checksum is not the one that the manifest has"
+
+
+def _name(folder: Path, manifest: Manifest) -> Iterator[str]:
+    folder = folder.resolve()
+    if manifest.build != (right := build_name(manifest)):
+        yield f"name: the manifest was changed: what it says makes build {right}, not {manifest.build}"
+    elif folder.parent.name == "builds" and folder.name != manifest.build:
+        yield f"name: the folder is called {folder.name}, the build {manifest.build}"
+
+
+def _batches(reader: StoreReader, table: str, problems: list[str]) -> Iterator[list[Item]]:
+    """Yield the items of *table*; at the end, note whether they are those that were written."""
+    digest, items = TableDigest(), reader.items(table)
+    while batch := list(islice(items, _BATCH)):
+        digest.update(batch)
+        yield batch
+    if digest.hexdigest() != reader.manifest.tables.get(table):
+        problems.append(f"digest: table {table!r} is not what was written")
+
+
+def _entities(reader: StoreReader) -> list[str]:
+    problems: list[str] = []
+    kinds: dict[str, int] = {}
+    number, id_of, decode = -1, reader.id_of, codec.decode_entity
+    for batch in _batches(reader, "entities", problems):
+        for key, row in batch:
+            number, entity = number + 1, decode(row)
+            kinds[entity.kind] = kinds.get(entity.kind, 0) + 1
+            if int.from_bytes(key, "big") != number or entity.id != number:
+                problems.append(f"id: the record at place {number} says it is {entity.id}")
+            if (answer := id_of(entity.key)) != number:
+                problems.append(f"key: {entity.key!r} is answered with {answer}, not {number}")
+    manifest = reader.manifest
+    if number + 1 != manifest.entities or kinds != manifest.counts.entities:
+        problems.append(f"count: {number + 1} entities, the manifest says {manifest.entities}")
     return problems
 
 
-def _digests(reader: StoreReader) -> Iterator[str]:
-    for table in TABLES:
-        digest, batch = TableDigest(), []
-        for item in reader.items(table):
-            batch.append(item)
-            if len(batch) == _BATCH:
-                digest.update(batch)
-                batch = []
-        digest.update(batch)
-        if digest.hexdigest() != reader.manifest.tables.get(table):
-            yield f"digest: table {table!r} is not what was written"
+def _keys(reader: StoreReader) -> list[str]:
+    problems: list[str] = []
+    manifest, total = reader.manifest, 0
+    for batch in _batches(reader, "keys", problems):
+        total += len(batch)
+        if (np.frombuffer(b"".join(number for _, number in batch), ">u4") >= manifest.entities).any():
+            problems.append("key: one names an entity that is not there")
+    if total != manifest.entities + manifest.counts.redirects:
+        problems.append(f"count: {total} keys of entities and redirects, the manifest says otherwise")
+    return problems
 
 
-def _entities(reader: StoreReader) -> Iterator[str]:
-    kinds: dict[str, int] = {}
-    number = -1
-    for number, (key, row) in enumerate(reader.items("entities")):
-        entity = codec.decode_entity(row)
-        kinds[entity.kind] = kinds.get(entity.kind, 0) + 1
-        if int.from_bytes(key, "big") != number or entity.id != number:
-            yield f"id: the record at place {number} says it is {entity.id}"
-        if reader.id_of(entity.key) != number:
-            yield f"key: {entity.key!r} is answered with {reader.id_of(entity.key)}, not {number}"
-    manifest = reader.manifest
-    if number + 1 != manifest.entities or kinds != manifest.counts.entities:
-        yield f"count: {number + 1} entities, the manifest says {manifest.entities}"
-
-
-def _aliases(reader: StoreReader) -> Iterator[str]:
-    total, aliases, size = 0, 0, reader.manifest.entities
-    for key, row in reader.items("aliases"):
-        found = codec.decode_alias(row)
-        aliases, total = aliases + 1, total + len(found)
-        senses = found.senses[found.senses != NO_SENSE]
-        if (found.ids >= size).any() or (senses >= size).any():
-            yield f"alias: {key!r} names an entity that is not there"
-        if abs(float(found.priors.sum()) - 1) > 1e-4 or (np.diff(found.priors) > 0).any():
-            yield f"alias: the priors of {key!r} do not descend to a sum of 1"
+def _aliases(reader: StoreReader) -> list[str]:
+    problems: list[str] = []
+    aliases, total, size = 0, 0, reader.manifest.entities
+    head, width = codec.alias_head.size, CANDIDATE.itemsize
+    for batch in _batches(reader, "aliases", problems):
+        counts = np.array([len(codec.decode_alias(row)) for _, row in batch])
+        body = b"".join(
+            [row[head : head + width * count] for (_, row), count in zip(batch, counts, strict=True)]
+        )
+        rows, begins = np.frombuffer(body, CANDIDATE), np.append(0, np.cumsum(counts)[:-1])
+        aliases, total = aliases + len(batch), total + len(rows)
+        if not counts.all():
+            problems.append("alias: one means nothing at all")
+            continue
+        lost = (rows["entity"] >= size) | ((rows["sense"] >= size) & (rows["sense"] != NO_SENSE))
+        climbs = np.append(False, np.diff(rows["prior"]) > 0)
+        climbs[begins] = False
+        unlike_one = np.abs(np.add.reduceat(rows["prior"].astype(np.float64), begins) - 1) > 1e-4
+        problems.extend(
+            f"alias: {batch[place][0]!r} names an entity that is not there"
+            for place in np.flatnonzero(np.logical_or.reduceat(lost, begins)).tolist()
+        )
+        problems.extend(
+            f"alias: the priors of {batch[place][0]!r} do not descend to a sum of 1"
+            for place in np.flatnonzero(np.logical_or.reduceat(climbs, begins) | unlike_one).tolist()
+        )
     manifest = reader.manifest
     if (aliases, total) != (manifest.aliases, manifest.alias_rows):
-        yield f"count: {aliases} aliases in {total} rows, the manifest says otherwise"
+        problems.append(f"count: {aliases} aliases in {total} rows, the manifest says otherwise")
+    return problems
 
 
-def _facts(reader: StoreReader) -> Iterator[str]:
+def _facts(reader: StoreReader) -> list[str]:
+    """Compare what is said with what is heard, relation by relation, as sums of hashes, in any order."""
+    problems: list[str] = []
     relations, size = reader.relations, reader.manifest.entities
-    stored = 0
-    for number, others, codes in reader.iter_facts():
-        if (others >= size).any() or (codes >= 2 * len(relations)).any():
-            yield f"fact: entity {number} has a fact with an unknown end or relation"
-            continue
-        for other, code in zip(others.tolist(), codes.tolist(), strict=True):
-            name, inverse = relations[code >> 1]
-            stored += not code & 1 and (name != inverse or number <= other)
-            back = reader.incoming(other) if inverse is None else reader.facts(other)
-            wanted = code if inverse is None or name == inverse else code ^ 1
-            if back is None or not ((back[0] == number) & (back[1] == wanted)).any():
-                yield f"fact: {number} {name} {other} is not answered from its other end"
-    if stored != reader.manifest.triples:
-        yield f"count: {stored} triples, the manifest says {reader.manifest.triples}"
+    names = [name for name, inverse in relations for name in (name, inverse or name)]
+    inverses = np.array(
+        [c for code, (name, inverse) in enumerate(relations) for c in _turned(2 * code, name == inverse)],
+        np.int64,
+    )
+    one_way = np.repeat([inverse is None for _, inverse in relations], 2).astype(bool)
+    symmetric = np.repeat([name == inverse for name, inverse in relations], 2).astype(bool)
+    said, heard = np.zeros(len(names), np.uint64), np.zeros(len(names), np.uint64)
+    stored = np.zeros(len(names), np.int64)
+    for table in ("facts", "incoming"):
+        for batch in _batches(reader, table, problems):
+            owner, other, code = _columns(batch)
+            if (owner >= size).any() or (other >= size).any() or (code >= len(names)).any():
+                problems.append(f"fact: table {table!r} has one of an unknown end or relation")
+                continue
+            if table == "incoming":
+                np.add.at(heard, code, _hash(other, code, owner))
+                continue
+            np.add.at(said, code, _hash(owner, code, other))
+            both = ~one_way[code]
+            back = inverses[code[both]]
+            np.add.at(heard, back, _hash(other[both], back, owner[both]))
+            stored += np.bincount(code[~symmetric[code] | (owner <= other)], minlength=len(names))
+    problems.extend(
+        f"fact: relation {names[code]!r} is not answered alike from both its ends"
+        for code in np.flatnonzero(said != heard).tolist()
+    )
+    found = {name: int(stored[2 * place]) for place, (name, _) in enumerate(relations)}
+    if found != reader.manifest.counts.relations or sum(found.values()) != reader.manifest.triples:
+        problems.append(f"count: {sum(found.values())} triples, the manifest says {reader.manifest.triples}")
+    return problems
+
+
+def _turned(code: int, symmetric: bool) -> tuple[int, int]:
+    return (code, code + 1) if symmetric else (code + 1, code)
+
+
+def _columns(batch: list[Item]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return `(owner, other, code)` of every fact in *batch*, each (F,)."""
+    counts = [len(row) >> 3 for _, row in batch]
+    owners = np.frombuffer(b"".join([key for key, _ in batch]), ">u4").astype(np.int64)
+    others = b"".join([row[: 4 * count] for (_, row), count in zip(batch, counts, strict=True)])
+    codes = b"".join([row[4 * count :] for (_, row), count in zip(batch, counts, strict=True)])
+    return (
+        np.repeat(owners, counts),
+        np.frombuffer(others, U32).astype(np.int64),
+        np.frombuffer(codes, U32).astype(np.int64),
+    )
+
+
+def _hash(
+    subject: NDArray[np.int64], code: NDArray[np.int64], other: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Return (F,) well mixed numbers, one for each fact (the finalizer of splitmix64)."""
+    mixed: NDArray[np.uint64] = (subject << 32 | other).astype(np.uint64) ^ (
+        code.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    )
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _rest(reader: StoreReader) -> list[str]:
+    problems: list[str] = []
+    totals = {
+        table: sum(len(batch) for batch in _batches(reader, table, problems))
+        for table in ("starts", "forms", "meta")
+    }
+    if totals["forms"] != reader.manifest.counts.forms:
+        problems.append(f"count: {totals['forms']} irregular forms, the manifest says otherwise")
+    classes = reader.class_of_entity()
+    if len(classes) != reader.manifest.entities or (classes > len(reader.classes)).any():
+        problems.append("count: the parts of speech are not those of the entities")
+    return problems

@@ -1,6 +1,8 @@
 """Writing one build: tables are appended in key order, each to its own digest."""
 
+import errno
 import hashlib
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -94,22 +96,31 @@ class StoreWriter:
                     _, added = cursor.putmulti(batch, append=True)
             except lmdb.MapFullError:
                 # The transaction is undone: nothing of the batch is in the table.
-                self._env.set_mapsize(self._env.info()["map_size"] * 2)
+                self._grow()
                 continue
-            except lmdb.KeyExistsError as error:
-                raise StoreError(f"keys of table {table!r} do not ascend near {batch[0][0]!r}") from error
             except (lmdb.Error, OSError) as error:
                 raise self._failed(error) from error
             if added != len(batch):
-                raise StoreError(f"table {table!r} holds a key twice near {batch[0][0]!r}")
+                raise StoreError(f"keys of table {table!r} do not ascend at {batch[added][0]!r}")
             return
+
+    def _grow(self) -> None:
+        try:
+            self._env.set_mapsize(self._env.info()["map_size"] * 2)
+        except (lmdb.Error, OSError, MemoryError) as error:
+            raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> StoreError:
         data = self.folder / DATA
         written = data.stat().st_size if data.exists() else 0
         existing = next(path for path in (self.folder, *self.folder.parents) if path.exists())
         free = shutil.disk_usage(existing).free
-        return WriteFailed(str(error), written=written, free=free, where=self.folder)
+        reason = str(error)
+        if os.strerror(errno.EIO) in reason:
+            # So LMDB calls a write that was cut short.
+            short = os.strerror(errno.ENOSPC) if free < _FIRST_MAP else "or a limit on the size of files"
+            reason = f"{reason} ({short})"
+        return WriteFailed(reason, written=written, free=free, where=self.folder)
 
 
 def read_table(env: Any, table: str) -> Iterator[list[Item]]:

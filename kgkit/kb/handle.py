@@ -1,34 +1,36 @@
 """The query API: one handle over one build of a knowledge base."""
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
+from numbers import Integral
+from operator import index
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import numpy as np
 
-from kgkit.errors import MissingExtra, NoPath, UnknownEntity, UnknownName, UsageError
+from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home
+from kgkit.kb.facts import Direction, Facts
+from kgkit.kb.walks import around, closure, shortest_path
 from kgkit.store import Manifest, StoreReader, find_build
 from kgkit.store.layout import MAX_CLASS_BITS
 from kgkit.text import fold
-from kgkit.types import NO_CANDIDATES, Candidate, Candidates, Entity, Ids, Triple
+from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity, Ids, Triple
 
 if TYPE_CHECKING:
     import networkx
     import pandas
 
-Direction = Literal["out", "in", "both"]
 Node = int | str | Entity
 
 # A part of speech people ask for -> those a KB may store: WordNet's adjectives
 # include its satellites, and taggers write the universal names.
 POS: Final = {
-    "a": ("a", "s"), "ADJ": ("a", "s"), "ADV": ("r",), "NOUN": ("n",), "PROPN": ("n",), "VERB": ("v",), "AUX": ("v",),
+    "a": ("a", "s"), "ADJ": ("a", "s"), "ADV": ("r",), "NOUN": ("n",), "PROPN": ("n",),
+    "VERB": ("v",), "AUX": ("v",),
 }  # fmt: skip
 
-_NOTHING: Final = np.empty(0, np.uint32)
 _FUZZY_CUTOFF = 80.0
 
 
@@ -48,11 +50,7 @@ class KnowledgeBase:
 
     def __init__(self, store: StoreReader, name: str) -> None:
         self.store, self.name = store, name  # the store gives rows as they lie on disk
-        self._names: dict[str, tuple[int, ...]] = {}
-        for place, (relation, inverse) in enumerate(store.relations):
-            self._names[relation] = (2 * place,)
-            if inverse is not None and inverse != relation:
-                self._names[inverse] = (2 * place + 1,)
+        self._facts = Facts(store, name)
         self._classes: np.ndarray | None = None
         self._bits: bytes | None = None
 
@@ -71,7 +69,7 @@ class KnowledgeBase:
     @property
     def relations(self) -> tuple[str, ...]:
         """The relations that can be asked for, both directions where both are answered."""
-        return tuple(self._names)
+        return self._facts.relations
 
     def close(self) -> None:
         """Let go of the build. Not while another thread is reading through this handle."""
@@ -110,9 +108,9 @@ class KnowledgeBase:
         return default if found is None else found
 
     def __contains__(self, entity: object) -> bool:
-        if isinstance(entity, str):
-            return self.store.id_of(entity) is not None
-        return isinstance(entity, int) and 0 <= entity < len(self)
+        if isinstance(entity, str | Entity):
+            return self.store.id_of(entity if isinstance(entity, str) else entity.key) is not None
+        return isinstance(entity, Integral) and 0 <= int(entity) < len(self)
 
     def __len__(self) -> int:
         return self.store.manifest.entities
@@ -147,9 +145,10 @@ class KnowledgeBase:
         if isinstance(entity, Entity):
             # Its id may be of another build: the key is what lasts.
             return self.id(entity.key)
-        if not 0 <= entity < len(self):
-            raise UnknownEntity(entity, self.name)
-        return int(entity)
+        number = index(entity)  # NumPy's integers are ids too, 1.5 is none
+        if not 0 <= number < len(self):
+            raise UnknownEntity(number, self.name)
+        return number
 
     def key(self, number: int) -> str:
         """Return the key of id *number*.
@@ -157,12 +156,17 @@ class KnowledgeBase:
         Raises:
             UnknownEntity: if the KB has no such id.
         """
+        number = index(number)
         found = self.store.key_of(number) if 0 <= number < len(self) else None
         if found is None:
             raise UnknownEntity(number, self.name)
         return found
 
     def _by_id(self, number: Any) -> Entity | None:
+        if type(number) is not int:
+            if isinstance(number, str | Entity):  # a string of NumPy's, an entity of any build
+                return self.store.entity_by_key(number if isinstance(number, str) else number.key)
+            number = index(number)
         return self.store.entity(number) if 0 <= number < self.store.manifest.entities else None
 
     # -- surfaces -----------------------------------------------------------
@@ -210,7 +214,8 @@ class KnowledgeBase:
             return candidates
         rows = candidates.rows[kept]
         if len(rows):
-            rows["prior"] /= rows["prior"].sum() or 1
+            total = rows["prior"].sum()
+            rows["prior"] = rows["prior"] / total if total else 1 / len(rows)
         return Candidates(rows)
 
     def has_pos(self, ids: Ids, pos: str) -> np.ndarray:
@@ -238,7 +243,9 @@ class KnowledgeBase:
             table = [0, *(1 << place for place in range(MAX_CLASS_BITS))]
             classes = self.store.class_of_entity().tobytes()
             small = len(self.store.classes) <= MAX_CLASS_BITS
-            self._bits = classes.translate(bytes(table) + bytes(256 - len(table))) if small else b"\xff" * len(classes)
+            self._bits = (
+                classes.translate(bytes(table) + bytes(256 - len(table))) if small else b"\xff" * len(classes)
+            )
         return self._bits
 
     def decode(self, candidates: Candidates) -> list[Candidate]:
@@ -281,67 +288,20 @@ class KnowledgeBase:
         Raises:
             UnknownEntity, UnknownName: if the KB has no such entity, or relation.
         """
-        if type(entity) is int:
-            if relation is None and direction == "out":
-                others = self.store.beside(entity) if entity >= 0 else None
-                return others if others is not None else self._none(entity)
-            return self._edges(entity, relation, direction)[0]
-        if type(entity) is str and relation is None and direction == "out":
-            beside = self.store.entities_beside(entity)
-            if beside is None:
-                raise UnknownEntity(entity, self.name)
-            return beside
+        plain = relation is None and direction == "out"
+        if type(entity) is str:
+            if plain:
+                beside = self.store.entities_beside(entity)
+                if beside is None:
+                    raise UnknownEntity(entity, self.name)
+                return beside
+        elif type(entity) is int and plain and 0 <= entity < NO_SENSE:
+            others = self.store.beside(entity)
+            if others is not None:
+                return others
         number = self.id(entity)
-        return self.store.entities(self._edges(number, relation, direction)[0].tolist())
-
-    def _none(self, entity: int) -> Ids:
-        self.id(entity)  # complains of an id that is not there
-        return _NOTHING
-
-    def _edges(self, number: int, relation: str | None, direction: Direction) -> tuple[Ids, Ids]:
-        """Return `(others, codes)`; an edge that comes in has the code of the relation as its subject says it."""
-        if direction not in ("out", "in", "both"):
-            raise UsageError(f"direction is {direction!r}; it is one of 'out', 'in', 'both'")
-        if number < 0 or number >= len(self):
-            raise UnknownEntity(number, self.name)
-        facts = self.store.facts(number) or (_NOTHING, _NOTHING)
-        outward = facts if relation is None else _only(facts, self._code(relation))
-        if direction == "out":
-            return outward
-        incoming = self.store.incoming(number) or (_NOTHING, _NOTHING)
-        turned = self._turned(facts)
-        inward = np.concatenate([turned[0], incoming[0]]), np.concatenate([turned[1], incoming[1]])
-        if relation is not None:
-            inward = _only(inward, self._code(relation))
-        if direction == "in":
-            return inward
-        if relation is None:
-            # The facts say all that their inverses would say again.
-            return np.concatenate([outward[0], incoming[0]]), np.concatenate([outward[1], incoming[1]])
-        if self._code(relation) == self._inverse(self._code(relation)):
-            return outward
-        return np.concatenate([outward[0], inward[0]]), np.concatenate([outward[1], inward[1]])
-
-    def _turned(self, facts: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
-        """Return the facts that have an inverse, as their other ends say them."""
-        others, codes = facts
-        inverses = [self._inverse(code) for code in codes.tolist()]
-        kept = [place for place, code in enumerate(inverses) if code is not None]
-        return others[kept], np.array([inverses[place] for place in kept], np.uint32)
-
-    def _inverse(self, code: int) -> int | None:
-        name, inverse = self.store.relations[code >> 1]
-        return None if inverse is None else code if inverse == name else code ^ 1
-
-    def _code(self, relation: str) -> int:
-        try:
-            return self._names[relation][0]
-        except KeyError:
-            raise UnknownName(f"relation in {self.name!r}", relation, self.relations) from None
-
-    def _name(self, code: int) -> str:
-        name, inverse = self.store.relations[code >> 1]
-        return (inverse or name) if code & 1 else name
+        found = self._facts.edges(number, relation, direction)[0]
+        return self.store.entities(found.tolist()) if isinstance(entity, str | Entity) else found
 
     def match(
         self, subject: Node | None = None, relation: str | None = None, object: Node | None = None
@@ -355,39 +315,11 @@ class KnowledgeBase:
         Raises:
             UnknownEntity, UnknownName: if the KB has no such entity, or relation.
         """
-        wanted = None if relation is None else self._code(relation)
         if subject is not None:
-            number = self.id(subject)
-            other = None if object is None else self.id(object)
-            return self._said_of(number, *self._edges(number, relation, "out"), other)
+            return self._facts.of(self.id(subject), relation, None if object is None else self.id(object))
         if object is not None:
-            number = self.id(object)
-            return self._said_to(number, *self._edges(number, relation, "in"))
-        return self.stored(wanted)
-
-    def _said_of(self, number: int, others: Ids, codes: Ids, wanted: int | None) -> Iterator[Triple]:
-        key = self.key(number)
-        for other, code in zip(others.tolist(), codes.tolist(), strict=True):
-            if wanted is None or other == wanted:
-                yield Triple(key, self._name(code), self.key(other))
-
-    def _said_to(self, number: int, others: Ids, codes: Ids) -> Iterator[Triple]:
-        key = self.key(number)
-        for other, code in zip(others.tolist(), codes.tolist(), strict=True):
-            yield Triple(self.key(other), self._name(code), key)
-
-    def _stored(self, wanted: int | None) -> Iterator[Triple]:
-        for number, others, codes in self.store.iter_facts():
-            key = None
-            for other, code in zip(others.tolist(), codes.tolist(), strict=True):
-                if wanted is None:
-                    name, inverse = self.store.relations[code >> 1]
-                    if code & 1 or (name == inverse and other < number):
-                        continue  # told from its other end
-                elif code != wanted:
-                    continue
-                key = key or self.key(number)
-                yield Triple(key, self._name(code), self.key(other))
+            return self._facts.to(self.id(object), relation)
+        return self._facts.all(relation)
 
     # -- walks --------------------------------------------------------------
 
@@ -397,23 +329,9 @@ class KnowledgeBase:
         Raises:
             UnknownEntity, UnknownName: if the KB has no such entity, or relation.
         """
-        start, code = self.id(entity), self._code(relation)
-        return self._walk(start, code, max_depth)
-
-    def _walk(self, start: int, code: int, max_depth: int | None) -> Iterator[Entity]:
-        seen, waiting = {start}, deque([(start, 0)])
-        while waiting:
-            number, depth = waiting.popleft()
-            if max_depth is not None and depth >= max_depth:
-                continue
-            facts = self.store.facts(number)
-            if facts is None:
-                continue
-            for other in _only(facts, code)[0].tolist():
-                if other not in seen:
-                    seen.add(other)
-                    waiting.append((other, depth + 1))
-                    yield self[other]
+        return map(
+            self.__getitem__, closure(self._facts, self.id(entity), self._facts.code(relation), max_depth)
+        )
 
     def path(self, a: Node, b: Node, relations: Iterable[str] | None = None) -> list[Triple]:
         """Return a shortest path from *a* to *b*, edges taken in either direction.
@@ -429,54 +347,7 @@ class KnowledgeBase:
             NoPath: if there is none.
             UnknownEntity, UnknownName: if the KB has no such entity, or relation.
         """
-        start, end = self.id(a), self.id(b)
-        codes = None if relations is None else {self._code(relation) for relation in relations}
-        if codes is not None:
-            codes |= {inverse for code in codes if (inverse := self._inverse(code)) is not None}
-        # From both ends at once, the smaller frontier first.
-        came: tuple[dict[int, int], dict[int, int]] = ({start: start}, {end: end})
-        frontiers: tuple[list[int], list[int]] = ([start], [end])
-        meeting = start if start == end else None
-        while meeting is None and frontiers[0] and frontiers[1]:
-            side = 0 if len(frontiers[0]) <= len(frontiers[1]) else 1
-            meeting = self._advance(frontiers[side], came[side], came[1 - side], codes)
-        if meeting is None:
-            raise NoPath(f"no path from {self.key(start)!r} to {self.key(end)!r} in {self.name!r}")
-        steps = [meeting]
-        while steps[-1] != start:
-            steps.append(came[0][steps[-1]])
-        steps.reverse()
-        while steps[-1] != end:
-            steps.append(came[1][steps[-1]])
-        return [self._step(near, far, codes) for near, far in zip(steps, steps[1:], strict=False)]
-
-    def _advance(
-        self, frontier: list[int], came: dict[int, int], met: dict[int, int], codes: set[int] | None
-    ) -> int | None:
-        """Move *frontier* one step; return the best node where it meets the other side."""
-        reached, found = [], []
-        for number in frontier:
-            others, edge = self._edges(number, None, "both")
-            for other, code in zip(others.tolist(), edge.tolist(), strict=True):
-                if other not in came and (codes is None or code in codes):
-                    came[other] = number
-                    reached.append(other)
-                    if other in met:
-                        found.append(other)
-        frontier[:] = reached
-        # All of them lie at the same depth of this side; the other side decides.
-        return min(found, key=lambda node: (_depth(met, node), node), default=None)
-
-    def _step(self, near: int, far: int, codes: set[int] | None) -> Triple:
-        others, edges = self._edges(near, None, "out")
-        for other, code in zip(others.tolist(), edges.tolist(), strict=True):
-            if other == far and (codes is None or code in codes):
-                return Triple(self.key(near), self._name(code), self.key(far))
-        others, edges = self._edges(far, None, "out")
-        for other, code in zip(others.tolist(), edges.tolist(), strict=True):
-            if other == near and (codes is None or code in codes):
-                return Triple(self.key(far), self._name(code), self.key(near))
-        raise AssertionError("a path has a step that is no fact")
+        return shortest_path(self._facts, self.id(a), self.id(b), relations)
 
     def subgraph(self, entities: Iterable[Node], radius: int = 1) -> "networkx.MultiDiGraph[str]":
         """Return the entities within *radius* edges of any of *entities*, and the stored triples among them.
@@ -489,31 +360,9 @@ class KnowledgeBase:
             UnknownEntity: if the KB does not have one of them.
             UsageError: if *radius* is negative.
         """
-        import networkx  # here: 100 ms
-
         if radius < 0:
             raise UsageError(f"radius is {radius}; it cannot be negative")
-        frontier = dict.fromkeys(self.id(entity) for entity in entities)
-        inside = dict(frontier)
-        for _ in range(radius):
-            frontier = dict.fromkeys(
-                other
-                for number in frontier
-                for other in self._edges(number, None, "both")[0].tolist()
-                if other not in inside
-            )
-            inside.update(frontier)
-        graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
-        keys = {}
-        for entity in self.store.entities(list(inside)):
-            keys[entity.id] = entity.key
-            graph.add_node(entity.key, label=entity.label, kind=entity.kind, id=entity.id)
-        for number in inside:
-            for other, code in zip(*(array.tolist() for array in self._edges(number, None, "out")), strict=True):
-                name, inverse = self.store.relations[code >> 1]
-                if other in inside and not code & 1 and (name != inverse or number <= other):
-                    graph.add_edge(keys[number], keys[other], key=name, relation=name)
-        return graph
+        return around(self._facts, [self.id(entity) for entity in entities], radius)
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return every entity as a row of a pandas DataFrame, indexed by id.
@@ -556,25 +405,12 @@ def only_kb(home: Home) -> str:
     """
     names = [kb.name for kb in home.kbs()]
     if len(names) != 1:
-        raise UsageError(
-            f"which knowledge base? In {home.path} there {'are ' + ', '.join(names) if names else 'is none'}; name one"
-        )
+        there = f"are {', '.join(names)}" if names else "is none"
+        raise UsageError(f"which knowledge base? There {there} in {home.path}; name one")
     return names[0]
-
-
-def _only(edges: tuple[Ids, Ids], code: int) -> tuple[Ids, Ids]:
-    kept = edges[1] == code
-    return edges[0][kept], edges[1][kept]
 
 
 def _cut(candidates: Candidates, k: int) -> Candidates:
     if k < 0:
         raise UsageError(f"k is {k}; it cannot be negative")
     return Candidates(candidates.rows[:k], candidates.null)
-
-
-def _depth(came: dict[int, int], node: int) -> int:
-    depth = 0
-    while came[node] != node:
-        node, depth = came[node], depth + 1
-    return depth

@@ -1,0 +1,105 @@
+# make demo        environment, WordNet, a knowledge base, and a text linked with it
+# make test        every check: style, types, imports, tests
+# make test-slow   the tests that take longer (kill -9 again and again, all of WordNet, …)
+# make bench       side by side with other libraries; writes benchmarks/RESULTS.md
+# make clean       remove the environment and everything made here
+#
+# Needs Python 3.11 or later and make. SOURCE=DIR names a folder with WordNet's database files,
+# PYTHON=… another interpreter, ARGS="…" further arguments for pytest or the benchmarks.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install -qq -c constraints.txt
+PYTHON ?=
+SOURCE ?=
+ARGS ?=
+DEMO_HOME := .kgkit-home
+
+.PHONY: help demo test test-slow check format bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^# //p' Makefile | head -5
+
+demo: export KGKIT_HOME := $(CURDIR)/$(DEMO_HOME)
+demo: $(VENV)/has-core
+	$(BIN)/kgkit build-kb wordnet $(if $(SOURCE),--source "$(SOURCE)")
+	$(BIN)/kgkit link examples/text.txt --kb wordnet
+	@echo
+	@echo "The pages in docs/ go on from here. The knowledge base lies in $(DEMO_HOME); to use it again:"
+	@echo "    KGKIT_HOME=$(DEMO_HOME) $(BIN)/kgkit show dog.n.01 --kb wordnet"
+
+test: check
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/has-dev
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+check: $(VENV)/has-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/has-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/has-bench
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) $(DEMO_HOME) build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment: each file below says that a step has been done -------
+
+$(VENV)/has-core: $(VENV)/has-pip pyproject.toml constraints.txt
+	@echo "Installing kgkit and what it needs into $(VENV) (up to a few minutes) …"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/has-dev: $(VENV)/has-pip pyproject.toml constraints.txt
+	@echo "Installing kgkit and its checks into $(VENV) (up to a few minutes) …"
+	@$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/has-core
+
+$(VENV)/has-bench: $(VENV)/has-pip pyproject.toml constraints.txt
+	@echo "Installing kgkit and what it is measured against into $(VENV) (up to a few minutes) …"
+	@$(PIP) -e '.[bench]'
+	@touch $@ $(VENV)/has-core
+
+# Debian keeps pip for new environments in packages of its own (python3-venv, python3-pip-whl). Where
+# they are not installed, the second one is fetched and unpacked here, as anyone may, without root.
+$(VENV)/has-pip:
+	@rm -rf $(VENV); \
+	for python in $(or $(PYTHON),python3.11 python3 python3.12 python3.13 python3.14); do \
+	    $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
+	done; \
+	if [ -z "$$python" ]; then \
+	    echo "kgkit needs Python 3.11 or later; none was found as $(or $(PYTHON),python3.11 or python3)." >&2; \
+	    echo "Install it (Debian: apt-get install python3 python3-venv) or name it: make … PYTHON=/path/to/python3" >&2; \
+	    exit 1; \
+	fi; \
+	if $$python -c 'import ensurepip' 2>/dev/null; then $$python -m venv $(VENV); \
+	else $$python -m venv --without-pip $(VENV) && $(MAKE) -s --no-print-directory pip-from-debian; fi || { \
+	    rm -rf $(VENV); \
+	    echo "$$python cannot make a virtual environment with pip in it." >&2; \
+	    echo "Debian keeps that in a package of its own: apt-get install python3-venv" >&2; \
+	    exit 1; \
+	}
+	@touch $@
+
+.PHONY: pip-from-debian
+APT := apt-get -qq -o APT::Sandbox::User=root
+PRIVATE := -o Dir::State::Lists="$$PWD/lists" -o Dir::Cache="$$PWD/archives"
+pip-from-debian:
+	@command -v apt-get dpkg-deb >/dev/null
+	@rm -rf $(VENV)/debian; mkdir -p $(VENV)/debian/lists/partial $(VENV)/debian/archives/partial
+	@cd $(VENV)/debian; \
+	$(APT) download python3-pip-whl >/dev/null 2>&1 || { \
+	    $(APT) $(PRIVATE) update && $(APT) $(PRIVATE) download python3-pip-whl; \
+	} && dpkg-deb -x python3-pip-whl_*.deb .
+	@wheel=$$(echo $(VENV)/debian/usr/share/python-wheels/pip-*.whl); \
+	$(BIN)/python "$$wheel/pip" --disable-pip-version-check install -qq --no-index "$$wheel"
+	@rm -rf $(VENV)/debian

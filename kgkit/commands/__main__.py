@@ -1,0 +1,5 @@
+"""`python -m kgkit.commands`."""
+
+from kgkit.commands import main
+
+main()

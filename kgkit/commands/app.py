@@ -1,0 +1,134 @@
+"""The tree of commands, and what becomes of their errors.
+
+    0    done                              3    a KB, model or data set that is not there
+    1    failed                            130  interrupted
+    2    the command line is wrong
+
+A reader that closes the pipe has what it wanted: silence, and 0.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from kgkit.commands import (
+    build_kb,
+    candidates,
+    evaluate_wsd,
+    kb_info,
+    kb_list,
+    kb_prune,
+    kb_rm,
+    kb_verify,
+    link,
+    path,
+    show,
+)
+from kgkit.commands.messages import report, report_usage, write_line
+from kgkit.commands.output import discard
+from kgkit.errors import KgkitError
+
+
+class Commands(TyperGroup):
+    """The group at the root: every error of every command passes through it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; what kgkit or the disk complains of becomes one line and an exit code."""
+        try:
+            super().invoke(ctx)
+        except BrokenPipeError:
+            discard()
+            raise typer.Exit(0) from None
+        except (KgkitError, OSError) as error:
+            raise typer.Exit(report(error)) from error
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line and exit."""
+        try:
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra) or 0
+        except typer.TyperException as error:
+            code = error.exit_code
+            # Without arguments the help has been shown: that says it all.
+            if type(error).__name__ != "NoArgsIsHelpError":
+                context = getattr(error, "ctx", None)
+                report_usage(error.format_message(), context.command_path if context else "kgkit")
+        except typer.Abort:
+            code = 130
+        if code == 130:
+            write_line("interrupted")
+        sys.exit(_flushed(code))
+
+
+def _flushed(code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard()
+    except OSError as error:
+        discard()
+        return report(error)
+    return code
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("kgkit")
+        except PackageNotFoundError:
+            found = "unknown: not installed"
+        typer.echo(f"kgkit {found}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="kgkit",
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, metavar="", help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Knowledge bases on disk: build them, query them, link text to them."""
+
+
+kb = typer.Typer(no_args_is_help=True, help="Look after the knowledge bases on this machine.")
+evaluate = typer.Typer(no_args_is_help=True, help="Score a model on a data set.")
+
+app.command("build-kb")(build_kb.build_kb)
+app.add_typer(kb, name="kb")
+app.command("show")(show.show)
+app.command("path")(path.path)
+app.command("candidates")(candidates.candidates)
+app.command("link")(link.link)
+app.add_typer(evaluate, name="evaluate")
+
+kb.command("list")(kb_list.list_kbs)
+kb.command("info")(kb_info.info)
+kb.command("verify")(kb_verify.verify)
+kb.command("rm")(kb_rm.rm)
+kb.command("prune")(kb_prune.prune)
+
+evaluate.command("wsd")(evaluate_wsd.wsd)

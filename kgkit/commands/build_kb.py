@@ -1,0 +1,63 @@
+"""`kgkit build-kb`: from a source to a published knowledge base."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import number, size, write_json, write_line
+
+
+def build_kb(
+    builder: Annotated[
+        str, typer.Argument(metavar="BUILDER", help="Which builder: wordnet, or another that is installed.")
+    ],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--source", metavar="PATH", help="What it reads; some builders can obtain it themselves."
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; else the builder's."),
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Build a knowledge base and publish it.
+
+    Until the last step the one of that name, if there is one, stays as it is.
+    """
+    from kgkit.building.build import build_kb as build
+    from kgkit.commands.kb_info import described
+    from kgkit.home import Home
+
+    messages = Messages(quiet=quiet, bars=not as_json)
+    began = time.monotonic()
+    before = None
+    with messages.progress(f"building {name or builder}") as tell:
+        where = Home.find(home)
+        before = where.kb(name or builder).published()
+        built = build(
+            builder,
+            source,
+            name=name,
+            home=where.path,
+            progress=lambda stage, read: tell(f"{stage} {read:,} records" if read else stage),
+        )
+    same = " (as it was: same content)" if built.build == before else ""
+    messages.say(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
+    if as_json:
+        write_json(described(built.name, built.path, built.manifest))
+    else:
+        manifest = built.manifest
+        write_line(
+            f"{built.name}@{built.build}: {number(manifest.entities)} entities, "
+            f"{number(manifest.triples)} triples, {number(manifest.aliases)} aliases, "
+            f"{size(sum(manifest.files.values()))}"
+        )

@@ -1,0 +1,102 @@
+"""`kgkit candidates`: what a word or name can mean."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import (
+    HomeOption,
+    JSONOption,
+    KBOption,
+    QuietOption,
+    checked_pos,
+    checked_text,
+    opened,
+)
+from kgkit.commands.output import Column, Two, write_json, write_table
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Candidate, Candidates
+
+_COLUMNS = (
+    Column(heading="prior", align="right"),
+    Column(heading="entity", most=40),
+    Column(heading="meaning", wide=True, fit="wrap"),
+)
+_COLUMNS_IN_A_PIPE = tuple(Column(heading=name) for name in ("prior", "entity", "sense", "label", "meaning"))
+
+
+def candidates(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A word or name, as it may stand in a text.")],
+    kb: KBOption = None,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, metavar="N", help="At most so many; all unless given.")
+    ] = None,
+    pos: Annotated[
+        str | None,
+        typer.Option("--pos", metavar="POS", help="Only meanings of this part of speech: n, v, a, r."),
+    ] = None,
+    fuzzy: Annotated[
+        bool,
+        typer.Option(
+            "--fuzzy", metavar="", help="If the text is not known, take the most similar one that is."
+        ),
+    ] = False,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List what a word or name can mean, best prior first."""
+    with opened(kb, home) as base:
+        found = base.decode(_found(base, checked_text(text, "TEXT"), k, checked_pos(base, pos), fuzzy=fuzzy))
+    if as_json:
+        write_json([_told(candidate) for candidate in found])
+    elif found:
+        _write(found)
+    if not found:
+        hint = "" if fuzzy else "; --fuzzy looks for the most similar"
+        Messages(quiet=quiet).say(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
+
+
+def _found(kb: "KnowledgeBase", text: str, k: int | None, pos: str | None, *, fuzzy: bool) -> "Candidates":
+    """Return the candidates of *text*; of its lemmas, if it is inflected and the KB knows how."""
+    found = kb.candidates(text, k, pos)
+    if len(found):
+        return found
+    from kgkit.candidates import generator_for
+    from kgkit.types import Candidates, Mention
+
+    given = Mention(0, len(text), text, pos=pos or "")
+    found = generator_for(kb).of_mention(given)
+    if len(found):
+        return Candidates(found.rows[:k])
+    return kb.candidates(text, k, pos, fuzzy=True) if fuzzy else found
+
+
+def _told(candidate: "Candidate") -> dict[str, Any]:
+    entity = candidate.entity
+    return {
+        "entity": entity.key,
+        "sense": candidate.sense,
+        "prior": float(f"{candidate.prior:.7g}"),  # as many digits as a float32 has
+        "label": entity.label,
+        "pos": entity.pos,
+        "description": entity.description,
+    }
+
+
+def _write(found: "list[Candidate]") -> None:
+    from kgkit.commands.output import on_terminal
+
+    rows: list[tuple[str | Two, ...]] = []
+    for candidate in found:
+        entity, prior = candidate.entity, f"{candidate.prior:.4f}"
+        meaning = entity.description or entity.label
+        if on_terminal():
+            name = Two((entity.key, candidate.sense)) if candidate.sense else entity.key
+            rows.append((prior, name, meaning))
+        else:
+            rows.append((prior, entity.key, candidate.sense or "", entity.label, meaning))
+    write_table(_COLUMNS if on_terminal() else _COLUMNS_IN_A_PIPE, rows)

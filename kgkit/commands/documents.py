@@ -1,0 +1,104 @@
+"""From files and standard input to documents.
+
+    text    a file is one document, and its name is the document's id
+    lines   every line is one; its id is FILE:LINE
+    jsonl   every line is {"id": …, "text": …}; without an id it is FILE:LINE
+
+Input is UTF-8. Nothing of it is changed, line ends included, so that offsets
+are those of the file; only a byte order mark at its very start is left out.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import msgspec
+
+from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.types import Document
+
+InputFormat = Literal["auto", "text", "lines", "jsonl"]
+
+STDIN = Path("-")
+_JSONL = (".jsonl", ".ndjson")
+_MARK = b"\xef\xbb\xbf"
+
+
+class _Record(msgspec.Struct):
+    text: str
+    id: str | int | None = None
+
+
+def read_documents(files: Sequence[Path], form: InputFormat) -> Iterator[Document]:
+    """Yield the documents of *files*, in order; `-` is standard input.
+
+    Raises:
+        NotThere: if there is no such file, before anything is yielded.
+        SourceError: where a file is not UTF-8, or a line is not such a record.
+    """
+    for file in files:
+        if file != STDIN and not file.exists():
+            raise NotThere(f"no file {file}")
+        if file.is_dir():
+            raise UsageError(f"{file} is a folder; name the files in it")
+    return (document for file in files for document in _documents(file, form))
+
+
+def _documents(file: Path, form: InputFormat) -> Iterator[Document]:
+    if form == "auto":
+        form = "jsonl" if file.suffix.lower() in _JSONL else "text"
+    # Names may have bytes that are no UTF-8; an id cannot.
+    name = os.fsencode(file).decode(errors="replace")
+    if file == STDIN:
+        yield from _read(sys.stdin.buffer, name, form)
+        return
+    with file.open("rb") as stream:
+        yield from _read(stream, name, form)
+
+
+def _read(stream: BinaryIO, name: str, form: InputFormat) -> Iterator[Document]:
+    if form == "text":
+        content = stream.read()
+        skipped = len(_MARK) if content.startswith(_MARK) else 0
+        yield Document(name, _decoded(content[skipped:], name, skipped))
+        return
+    make = _of_record if form == "jsonl" else _of_line
+    for number, offset, line in _lines(stream):
+        if line.strip():
+            yield make(line, name, number, offset)
+
+
+def _lines(stream: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the number of each line, from 1, where it begins in the file, and the line without its end."""
+    offset = 0
+    for number, line in enumerate(stream, start=1):
+        skipped = len(_MARK) if number == 1 and line.startswith(_MARK) else 0
+        yield number, offset + skipped, line[skipped:].rstrip(b"\r\n")
+        offset += len(line)
+
+
+def _of_line(line: bytes, name: str, number: int, offset: int) -> Document:
+    return Document(f"{name}:{number}", _decoded(line, name, offset))
+
+
+def _of_record(line: bytes, name: str, number: int, offset: int) -> Document:
+    text = _decoded(line, name, offset)
+    try:
+        record = msgspec.json.decode(line, type=_Record)
+    except msgspec.MsgspecError as error:
+        problem = f'expected {{"id": …, "text": …}}: {error}'
+        raise SourceError(problem, path=Path(name), line=number, text=text) from None
+    return Document(f"{name}:{number}" if record.id is None else str(record.id), record.text)
+
+
+def _decoded(content: bytes, name: str, offset: int) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise SourceError(
+            f"not UTF-8: byte 0x{content[error.start]:02x} at offset {offset + error.start:,}; "
+            "`iconv -f LATIN1 -t UTF-8` converts a file that is Latin-1",
+            path=Path(name),
+        ) from None

@@ -1,0 +1,78 @@
+"""`kgkit kb info`: what a knowledge base says of itself."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgkit.commands.options import HomeOption, JSONOption, KBArgument, opened
+from kgkit.commands.output import Column, number, size, write_json, write_line, write_table
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+    from kgkit.store import Manifest
+
+
+def info(name: KBArgument = None, home: HomeOption = None, as_json: JSONOption = False) -> None:
+    """Show what a knowledge base holds and where it came from."""
+    with opened(name, home) as kb:
+        if as_json:
+            write_json(described(kb.name, kb.store.folder, kb.manifest))
+        else:
+            _card(kb)
+
+
+def described(name: str, folder: Path, manifest: "Manifest") -> dict[str, Any]:
+    """Return a manifest with the KB's name, the folder of its build, and its size in bytes."""
+    import msgspec
+
+    facts = {"name": name, "path": str(folder), "size": sum(manifest.files.values())}
+    return {**facts, **msgspec.structs.asdict(manifest)}
+
+
+def _card(kb: "KnowledgeBase") -> None:
+    manifest, source = kb.manifest, kb.manifest.source
+    lines = {
+        "source": " ".join(filter(None, (source.name, source.version, source.date))),
+        "read from": source.path,
+        "sha256": source.sha256,
+        "licence": source.licence,
+        "url": source.url,
+        "builder": f"{manifest.builder} {manifest.builder_version}, kgkit {manifest.kgkit_version}",
+        "created": manifest.created,
+        "language": manifest.language,
+        "candidates": manifest.generator,
+        "path": str(kb.store.folder),
+        "size": size(sum(manifest.files.values())),
+        "entities": number(manifest.entities),
+        "triples": number(manifest.triples),
+        "aliases": number(manifest.aliases),
+        "alias rows": number(manifest.alias_rows),
+        "redirects": number(manifest.counts.redirects),
+        "irregular forms": number(manifest.counts.forms),
+        "extends": manifest.base or "",
+    }
+    write_line(f"{kb.name}@{kb.build}")
+    for heading, text in lines.items():
+        if text:
+            write_line(f"  {heading:16}{text}")
+    write_line()
+    write_table(
+        (Column(heading="kind"), Column(heading="entities", align="right")),
+        [(kind or "(none)", number(count)) for kind, count in manifest.counts.entities.items()],
+    )
+    write_line()
+    inverses = dict(kb.store.relations)
+    write_table(
+        (
+            Column(heading="relation"),
+            Column(heading="triples", align="right"),
+            Column(heading="also answered as"),
+        ),
+        [
+            (relation, number(count), inverses.get(relation) or "")
+            for relation, count in manifest.counts.relations.items()
+        ],
+    )
+    if manifest.counts.dropped:
+        write_line()
+    for reason, count in manifest.counts.dropped.items():
+        write_line(f"dropped: {number(count)} × {reason}")

@@ -1,0 +1,63 @@
+"""`kgkit kb list`: which knowledge bases there are."""
+
+from typing import TYPE_CHECKING, Any
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import Column, number, size, write_json, write_table
+
+if TYPE_CHECKING:
+    from kgkit.home import KBHome
+
+_COLUMNS = (
+    Column(heading="name"),
+    Column(heading="build"),
+    Column(heading="entities", align="right"),
+    Column(heading="triples", align="right"),
+    Column(heading="size", align="right"),
+    Column(heading="created"),
+    Column(heading="source", fit="wrap"),
+)
+
+
+def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietOption = False) -> None:
+    """List the knowledge bases on this machine."""
+    from kgkit.home import Home
+
+    where = Home.find(home)
+    found = [_summary(kb) for kb in where.kbs()]
+    if as_json:
+        write_json(found)
+    elif found:
+        write_table(_COLUMNS, [_row(kb) for kb in found])
+    if not found:
+        Messages(quiet=quiet).say(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
+
+
+def _summary(kb: "KBHome") -> dict[str, Any]:
+    """Return what a KB's manifest says; of one that cannot be used, why."""
+    from kgkit.errors import KgkitError
+    from kgkit.store.reader import read_manifest
+
+    build = kb.published()
+    summary: dict[str, Any] = {"name": kb.name, "build": build, "builds": kb.build_names()}
+    try:
+        manifest = read_manifest(kb.builds / str(build))
+    except KgkitError as error:
+        return {**summary, "error": str(error)}
+    return {
+        **summary,
+        "entities": manifest.entities,
+        "triples": manifest.triples,
+        "aliases": manifest.aliases,
+        "size": sum(manifest.files.values()),
+        "created": manifest.created,
+        "source": f"{manifest.source.name} {manifest.source.version}".strip(),
+    }
+
+
+def _row(kb: dict[str, Any]) -> list[str]:
+    if "error" in kb:
+        return [kb["name"], str(kb["build"]), "", "", "", "", kb["error"]]
+    figures = (number(kb[key]) for key in ("entities", "triples"))
+    return [kb["name"], kb["build"], *figures, size(kb["size"]), kb["created"][:10], kb["source"]]

@@ -1,0 +1,37 @@
+"""`kgkit kb prune`: remove the builds that a newer one has replaced."""
+
+from typing import Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import write_json, write_line
+
+
+def prune(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Knowledge bases to prune; all of them if none is named."),
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove every build but the published one, and print the names of those removed."""
+    from kgkit.home import Home
+    from kgkit.store import find_build
+    from kgkit.store import prune as prune_kb
+
+    where = Home.find(home)
+    names = names or [kb.name for kb in where.kbs()]
+    for name in names:
+        find_build(where, name)  # all of them are there, or nothing is removed
+    removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
+    if as_json:
+        write_json(removed)
+    else:
+        for build in removed:
+            write_line(build)
+    if not removed:
+        Messages(quiet=quiet).say("nothing to remove")

@@ -1,0 +1,199 @@
+"""`kgkit link`: link texts to a knowledge base."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, KBOption, QuietOption, chosen_kb
+from kgkit.commands.output import (
+    Column,
+    Write,
+    check_place,
+    number,
+    on_terminal,
+    plain,
+    whole_file,
+    write_bytes,
+    write_line,
+    write_table,
+)
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import LinkedDocument
+
+Take = Callable[["LinkedDocument"], None]
+"""Does something with one linked document."""
+
+_STDIN = Path("-")
+_COLUMNS = (
+    Column(heading="at", align="right"),
+    Column(heading="mention", most=24),
+    Column(heading="entity", most=28),
+    Column(heading="score", align="right"),
+    Column(heading="meaning", wide=True),
+)
+
+
+def link(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE", help="Texts; - is standard input, which is also read if none is named."
+        ),
+    ] = None,
+    kb: KBOption = None,
+    model: Annotated[
+        str, typer.Option("--model", metavar="MODEL", help="What scores the candidates.")
+    ] = "prior",
+    coherence: Annotated[
+        str | None,
+        typer.Option(
+            "--coherence",
+            metavar="KIND",
+            help="Then let the links of a document agree: graph, by neighbours.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold",
+            min=0,
+            max=1,
+            metavar="SCORE",
+            help="Links below this score mean nothing in the KB.",
+        ),
+    ] = 0.0,
+    nil: Annotated[
+        bool,
+        typer.Option(
+            "--nil",
+            metavar="",
+            help="Keep mentions that mean nothing in the KB, marked, instead of dropping them.",
+        ),
+    ] = False,
+    top_k: Annotated[
+        int, typer.Option("--top-k", min=0, metavar="N", help="Candidates to write with each link.")
+    ] = 5,
+    overlaps: Annotated[
+        bool, typer.Option("--overlaps", metavar="", help="Keep links that overlap, not only the longest.")
+    ] = False,
+    input_format: Annotated[
+        Literal["auto", "text", "lines", "jsonl"],
+        typer.Option(
+            "--input-format",
+            help="What a document is: a file (text), a line (lines), a record of JSON lines (jsonl); "
+            "auto goes by the suffix.",
+        ),
+    ] = "auto",
+    jsonl: Annotated[
+        bool,
+        typer.Option(
+            "--jsonl", "--json", metavar="", help="Write JSON lines, as is done in a pipe, on a terminal too."
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write JSON lines to FILE; it appears whole or not at all."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Draw the texts with their links, as one page that needs nothing else.",
+        ),
+    ] = None,
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Link texts to a knowledge base.
+
+    Draws a table on a terminal and writes JSON lines in a pipe, one document a line.
+    """
+    from kgkit.commands.documents import read_documents
+    from kgkit.linking import Linker
+    from kgkit.linking.html import render
+
+    files = files or [_STDIN]
+    if files.count(_STDIN) > 1:
+        raise UsageError("standard input can be read once only: name - once")
+    if output == _STDIN:
+        jsonl, output = True, None
+    written = [place for place in (output, html) if place is not None]
+    for place in written:
+        check_place(place)
+    shown = output is None and (jsonl or html is None)
+    messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal()))
+    documents = read_documents(files, input_format)
+    linker = Linker.open(
+        chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
+        nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps,
+    )  # fmt: skip
+    if _STDIN in files and sys.stdin.isatty():
+        messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
+    with linker.kb, ExitStack() as stack:
+        kept: list[LinkedDocument] = []
+        takes: list[Take] = [] if html is None else [kept.append]
+        if output is not None:
+            takes.append(_into(stack.enter_context(whole_file(output))))
+        elif shown and on_terminal() and not jsonl:
+            takes.append(_Tables(linker.kb, titled=files != [_STDIN] or input_format in ("lines", "jsonl")))
+        elif shown:
+            takes.append(_into(write_bytes))
+        with messages.progress("linking") as tell:
+            done, links = 0, 0
+            for linked in linker(documents):
+                for take in takes:
+                    take(linked)
+                done, links = done + 1, links + len(linked.links)
+                tell(f"{_counted(done, 'document')}, {_counted(links, 'link')}")
+        if html is not None:
+            write = stack.enter_context(whole_file(html))
+            write(render(kept).encode())
+    if written:
+        places = ", ".join(map(str, written))
+        messages.say(f"{_counted(links, 'link')} in {_counted(done, 'document')}: {places}")
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def _into(write: Write) -> Take:
+    """Return what writes a document as a line of JSON."""
+    import msgspec
+
+    encode = msgspec.json.Encoder().encode
+    return lambda linked: write(encode(linked) + b"\n")
+
+
+class _Tables:
+    """Draws a table of links for each document."""
+
+    def __init__(self, kb: "KnowledgeBase", *, titled: bool) -> None:
+        self.kb, self.titled = kb, titled
+        self.first = True
+
+    def __call__(self, linked: "LinkedDocument") -> None:
+        if self.titled:
+            write_line(("" if self.first else "\n") + plain(linked.id))
+            self.first = False
+        if not linked.links:
+            write_line("no links")
+            return
+        write_table(_COLUMNS, self._rows(linked))
+
+    def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:
+        for link in linked.links:
+            entity = None if link.entity is None else self.kb.get(link.entity)
+            meaning = "" if entity is None else entity.description or entity.label
+            yield number(link.start), link.text, link.entity or "NIL", f"{link.score:.2f}", meaning

@@ -1,0 +1,71 @@
+"""What goes to standard error: messages, progress, errors."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kgkit.errors import NotThere, UsageError
+
+Tell = Callable[[str], None]
+"""Takes one line on how far the work is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Messages:
+    """What a command says beside its result.
+
+    Attributes:
+        quiet: say nothing but errors.
+        bars: show progress, if standard error is a terminal.
+    """
+
+    quiet: bool = False
+    bars: bool = True
+
+    def say(self, text: str) -> None:
+        """Write one line, unless the user wants quiet."""
+        if not self.quiet:
+            write_line(text)
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Tell]:
+        """Show a line that moves, with what it is told, until the block is left."""
+        if self.quiet or not self.bars or not sys.stderr.isatty():
+            yield _silent
+            return
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+        # Transient: what remains on the screen is the result.
+        with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as shown:
+            task = shown.add_task(title)
+            yield lambda text: shown.update(task, description=f"{title}: {text}")
+
+
+def report(error: Exception) -> int:
+    """Say in one sentence what went wrong and return the exit code."""
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f"{error.filename}: "
+        write_line(f"error: {where}{error.strerror or error}")
+        return 1
+    write_line(f"error: {error}")
+    return 2 if isinstance(error, UsageError) else 3 if isinstance(error, NotThere) else 1
+
+
+def report_usage(message: str, command: str) -> None:
+    """Say what is wrong with a command line, in our words' shape."""
+    sentence = " ".join(message.split()).rstrip(".")
+    write_line(f"error: {sentence[:1].lower()}{sentence[1:]}; see `{command} --help`")
+
+
+def write_line(text: str) -> None:
+    """Write a line to standard error, whatever it can encode."""
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    sys.stderr.flush()
+
+
+def _silent(text: str) -> None:
+    """Tell nobody."""

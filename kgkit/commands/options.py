@@ -1,0 +1,129 @@
+"""What several verbs have in common: their options, and how they find a KB and an entity."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgkit.errors import NotThere, UsageError
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Candidates, Entity
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--home", metavar="DIR", help="Where knowledge bases lie; else KGKIT_HOME, else the platform's place."
+    ),
+]
+KBOption = Annotated[
+    str | None,
+    typer.Option("--kb", metavar="KB", help="NAME or NAME@BUILD; not needed when there is one KB only."),
+]
+KBArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="KB", help="NAME or NAME@BUILD; not needed when there is one KB only."),
+]
+JSONOption = Annotated[bool, typer.Option("--json", metavar="", help="Write JSON.")]
+QuietOption = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", metavar="", help="No messages and no progress, only results and errors."),
+]
+
+_PIECES = re.compile(r"[.%#:(/]")
+_SUGGESTED = 5
+_MANY_SURFACES = 1_000_000
+
+
+def chosen_kb(name: str | None, home: Path | None) -> str:
+    """Return the KB the user named, or the only one there is.
+
+    Raises:
+        NotThere: if none has been built.
+        UsageError: if there are several and none was named.
+    """
+    if name is not None:
+        return name
+    from kgkit.home import Home
+
+    where = Home.find(home)
+    names = [kb.name for kb in where.kbs()]
+    if not names:
+        raise NotThere(
+            f"no knowledge base in {where.path}: build one, for example with `kgkit build-kb wordnet`"
+        )
+    if len(names) > 1:
+        raise UsageError(f"which knowledge base? In {where.path} there are {', '.join(names)}: name one")
+    return names[0]
+
+
+def opened(name: str | None, home: Path | None) -> "KnowledgeBase":
+    """Open the KB the user named, or the only one there is."""
+    from kgkit.kb import open_kb
+
+    return open_kb(chosen_kb(name, home), home)
+
+
+def checked_text(text: str, what: str) -> str:
+    """Return *text*, which came from the command line.
+
+    Raises:
+        UsageError: if its bytes were not in the encoding of the locale.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{what} is not valid UTF-8: {text!r}") from None
+    return text
+
+
+def found_entity(kb: "KnowledgeBase", key: str) -> "Entity":
+    """Return the entity of *key*.
+
+    Raises:
+        NotThere: if the KB does not have it; names those that the user may have meant.
+    """
+    found = kb.get(checked_text(key, "the name of an entity"))
+    if found is not None:
+        return found
+    meant = dict.fromkeys(candidate.entity.key for candidate in kb.decode(_meant(kb, key)))
+    if not meant:
+        hint = f"`kgkit candidates TEXT --kb {kb.name}` lists what a word can mean"
+    else:
+        more = ", ".join(meant)
+        hint = f"did you mean {more}?"
+    raise NotThere(f"no entity {key!r} in knowledge base {kb.name!r}; {hint}")
+
+
+def _meant(kb: "KnowledgeBase", key: str) -> "Candidates":
+    """Return what a name that is no key could stand for: as a word, as the word in a key, as one misspelt."""
+    word = _PIECES.split(key.replace("_", " "))[0] or key
+    for text in (key, word):
+        found = kb.candidates(text, k=_SUGGESTED)
+        if len(found):
+            return found
+    return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < _MANY_SURFACES)
+
+
+def checked_pos(kb: "KnowledgeBase", pos: str | None) -> str | None:
+    """Return *pos*.
+
+    Raises:
+        UsageError: if *kb* does not tell this part of speech apart.
+    """
+    from kgkit.kb import POS
+
+    known = kb.store.classes
+    if pos is None or pos in known or any(name in known for name in POS.get(pos, ())):
+        return pos
+    names = [
+        *known,
+        *(name for name, stored in POS.items() if name not in known and set(stored) & set(known)),
+    ]
+    if not names:
+        raise UsageError(f"knowledge base {kb.name!r} has no parts of speech")
+    raise UsageError(
+        f"no part of speech {pos!r} in knowledge base {kb.name!r}; there are: {', '.join(names)}"
+    )

@@ -1,0 +1,208 @@
+"""What goes to standard output and into files: the results.
+
+A table is drawn on a terminal, as wide as it is; in a pipe it becomes lines
+of tab-separated fields under the same headings, nothing cut. JSON is UTF-8
+whatever the locale.
+"""
+
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from kgkit.errors import NotThere, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Write = Callable[[bytes], None]
+"""Takes the next bytes of a file."""
+
+# White space, C0 and C1: none may reach a terminal from a text or a KB, nor break a line of a table.
+_SPACE = re.compile(r"\s+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        heading: what stands above it.
+        align: of its cells.
+        wide: it takes the width that the others leave.
+        fit: what a cell that is too long for its column does: end in …, or go on below.
+        most: its greatest width, if it has one.
+    """
+
+    heading: str
+    align: Literal["left", "right"] = "left"
+    wide: bool = False
+    fit: Literal["cut", "wrap"] = "cut"
+    most: int | None = None
+
+
+class Two(tuple[str, str]):
+    """A cell of two lines, the second of less weight; in a pipe only the first."""
+
+
+def on_terminal() -> bool:
+    """Return whether a person sees the results as they come."""
+    return sys.stdout.isatty()
+
+
+def write_json(value: Any) -> None:
+    """Write one JSON value, laid out for people."""
+    import msgspec
+
+    write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
+def write_line(text: str = "") -> None:
+    """Write a line of plain text, as far as the locale can encode it."""
+    encoding = sys.stdout.encoding or "utf-8"
+    write_bytes(text.encode(encoding, "replace") + b"\n")
+
+
+def write_bytes(line: bytes) -> None:
+    """Write and hand on at once, so that whoever reads the pipe need not wait."""
+    with _naming("standard output"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+
+
+def write_table(columns: Sequence[Column], rows: Iterable[Sequence[str | Two]]) -> None:
+    """Draw a table, or write its tab-separated lines."""
+    if not on_terminal():
+        write_line("\t".join(column.heading for column in columns))
+        for row in rows:
+            write_line("\t".join(plain(cell[0] if isinstance(cell, Two) else cell) for cell in row))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(
+            column.heading,
+            justify=column.align,
+            no_wrap=column.fit == "cut",
+            overflow="ellipsis" if column.fit == "cut" else "fold",
+            ratio=1 if column.wide else None,
+            max_width=column.most,
+        )
+    table.expand = any(column.wide for column in columns)
+    for row in rows:
+        table.add_row(
+            *(
+                Text.assemble(plain(cell[0]), ("\n" + plain(cell[1]), "dim"))
+                if isinstance(cell, Two)
+                else Text(plain(cell))
+                for cell in row
+            )
+        )
+    console().print(table)
+
+
+def console() -> "Console":
+    """Return rich's view of the terminal; it honours NO_COLOR and COLUMNS."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def plain(text: str) -> str:
+    """Return *text* on one line, without anything that a terminal would obey."""
+    return _CONTROL.sub("�", _SPACE.sub(" ", text))
+
+
+def number(value: int) -> str:
+    """Return an integer with its thousands apart; bare in a pipe, where programs read it."""
+    return f"{value:,}" if on_terminal() else str(value)
+
+
+def size(value: int) -> str:
+    """Return a number of bytes for people; bare in a pipe."""
+    return f"{value / 1e6:,.1f} MB" if on_terminal() else str(value)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Write]:
+    """Give what writes to *path*, so that the file appears whole or not at all.
+
+    It is written beside its place, then renamed; an earlier file of that name
+    stays until then. Only a pipe or a device is written to as it is.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if it is a folder.
+        OSError: if the disk refuses; says which file.
+    """
+    check_place(path)
+    whole = path.is_file() or not path.exists()
+    place = path.resolve() if whole else path  # a symbolic link stays one
+    beside = place.with_name(f".{secrets.token_hex(8)}.part") if whole else place
+    with _naming(path):
+        stream = beside.open("wb")
+
+    def write(content: bytes) -> None:
+        with _naming(path):
+            stream.write(content)
+
+    try:
+        try:
+            yield write
+            with _naming(path):
+                stream.flush()
+                if whole:
+                    os.fsync(stream.fileno())
+        finally:
+            with _naming(path):
+                stream.close()
+        if whole:
+            with _naming(path):
+                beside.replace(place)
+    finally:
+        if whole:
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(what: object) -> Iterator[None]:
+    """Let an error of the disk say what could not be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(what)) from error
+
+
+def check_place(path: Path) -> None:
+    """Say so at once if a file cannot be put at *path*, before the work is done.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if it is a folder.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise NotThere(f"no folder {path.parent} to write {path.name} to: `mkdir -p {path.parent}` makes it")
+
+
+def discard() -> None:
+    """Stop writing: whoever read the pipe has closed it."""
+    try:
+        handle = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return  # not a real file
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, handle)
+    os.close(nowhere)

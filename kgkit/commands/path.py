@@ -1,0 +1,55 @@
+"""`kgkit path`: how two entities hang together."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, KBOption, QuietOption, found_entity, opened
+from kgkit.commands.output import Column, on_terminal, plain, write_json, write_line, write_table
+
+if TYPE_CHECKING:
+    from kgkit.types import Triple
+
+_COLUMNS = (Column(heading="subject"), Column(heading="relation"), Column(heading="object"))
+
+
+def path(
+    start: Annotated[str, typer.Argument(metavar="A", help="Key of the entity to start from.")],
+    end: Annotated[str, typer.Argument(metavar="B", help="Key of the entity to reach.")],
+    relations: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--relation",
+            "-r",
+            metavar="RELATION",
+            help="Go by this relation only, either way; repeat it for more.",
+        ),
+    ] = None,
+    kb: KBOption = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show a shortest path between two entities, edges taken in either direction."""
+    with opened(kb, home) as base:
+        first, last = found_entity(base, start), found_entity(base, end)
+        steps = base.path(first, last, relations or None)
+    if as_json:
+        write_json(steps)
+    elif not steps:
+        Messages(quiet=quiet).say(f"{first.key} is {last.key}: nothing to go")
+    elif on_terminal():
+        _draw(first.key, steps)
+    else:
+        write_table(_COLUMNS, [(step.subject, step.relation, step.object) for step in steps])
+
+
+def _draw(place: str, steps: "list[Triple]") -> None:
+    """Write a step a line; an arrow back where the fact is told from the far end."""
+    write_line(plain(place))
+    width = max(len(step.relation) for step in steps)
+    for step in steps:
+        onward = step.subject == place
+        place = step.object if onward else step.subject
+        write_line(f"  {'→' if onward else '←'} {step.relation:{width}}  {plain(place)}")

@@ -1,0 +1,131 @@
+"""`kgkit show`: an entity and what stands beside it."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgkit.commands.options import HomeOption, JSONOption, KBOption, found_entity, opened
+from kgkit.commands.output import Column, console, on_terminal, plain, write_json, write_line, write_table
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Entity
+
+Beside = dict[str, list["Entity"]]
+"""Entities by relation."""
+
+_COLUMNS = (
+    Column(heading="relation"),
+    Column(heading="entity"),
+    Column(heading="meaning", wide=True),
+)
+
+
+def show(
+    entity: Annotated[
+        str, typer.Argument(metavar="ENTITY", help="Its key: dog.n.01, dog%1:05:00::, a page title.")
+    ],
+    kb: KBOption = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit", "-n", min=0, metavar="N", help="Neighbours to show by one relation; 0 for all."
+        ),
+    ] = 10,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+) -> None:
+    """Show an entity: what it is, and its neighbours by relation in both directions."""
+    with opened(kb, home) as base:
+        found = found_entity(base, entity)
+        outward, inward = neighbours(base, found)
+        if as_json:
+            write_json({**found.to_dict(), "kb": base.name, "out": _brief(outward), "in": _brief(inward)})
+        else:
+            _card(base, found, outward, inward, limit)
+
+
+def neighbours(kb: "KnowledgeBase", entity: "Entity") -> tuple[Beside, Beside]:
+    """Return what the entity stands beside, and what stands beside it by relations that have no inverse.
+
+    A relation that has one is told from the entity's side only: that it has
+    the hypernym A says all that "A has it as a hyponym" would say again.
+    """
+    outward: Beside = {}
+    for fact in kb.match(subject=entity):
+        outward.setdefault(fact.relation, []).append(kb[fact.object])
+    one_way = {relation for relation, inverse in kb.store.relations if inverse is None}
+    inward: Beside = {}
+    for fact in kb.match(object=entity):
+        if fact.relation in one_way:
+            inward.setdefault(fact.relation, []).append(kb[fact.subject])
+    return outward, inward
+
+
+def _brief(beside: Beside) -> dict[str, list[dict[str, str]]]:
+    return {
+        relation: [{"key": entity.key, "label": entity.label} for entity in entities]
+        for relation, entities in beside.items()
+    }
+
+
+def _card(kb: "KnowledgeBase", entity: "Entity", outward: Beside, inward: Beside, limit: int) -> None:
+    what = " · ".join(
+        filter(None, (entity.kind, entity.pos, ", ".join(entity.types), f"id {entity.id}", kb.name))
+    )
+    _heading(entity.key, entity.label if entity.label != entity.key else "", what)
+    if entity.description:
+        _paragraph("", entity.description)
+    for name, value in entity.attributes.items():
+        if value not in ("", None, [], {}):
+            _paragraph(name, _told(value))
+    rows = [
+        *(row for relation, entities in outward.items() for row in _rows(relation, entities, limit)),
+        *(row for relation, entities in inward.items() for row in _rows(f"← {relation}", entities, limit)),
+    ]
+    if rows:
+        write_line()
+        write_table(_COLUMNS, rows)
+
+
+def _rows(relation: str, entities: list["Entity"], limit: int) -> Iterator[tuple[str, ...]]:
+    """Yield a row a neighbour; on a terminal the relation stands at the first only."""
+    # Where one would be left, it is shown rather than counted.
+    shown = entities[:limit] if 0 < limit < len(entities) - 1 else entities
+    for place, entity in enumerate(shown):
+        heading = "" if place and on_terminal() else relation
+        yield heading, entity.key, entity.description or entity.label
+    if len(shown) < len(entities):
+        yield "" if on_terminal() else relation, f"… and {len(entities) - len(shown):,} more", ""
+
+
+def _told(value: Any) -> str:
+    """Return an attribute as people write it."""
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_told, value))
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_told(inner)}" for key, inner in value.items())
+    return str(value)
+
+
+def _heading(key: str, label: str, what: str) -> None:
+    if not on_terminal():
+        write_line("  ".join(filter(None, (plain(key), plain(label), plain(what)))))
+        return
+    from rich.text import Text
+
+    parts = [(plain(key), "bold"), ("  " + plain(label) if label else "", ""), ("  " + plain(what), "dim")]
+    console().print(Text.assemble(*parts))
+
+
+def _paragraph(name: str, text: str) -> None:
+    """Write a named text, its further lines indented."""
+    if not on_terminal():
+        write_line(f"  {name + ': ' if name else ''}{plain(text)}")
+        return
+    from rich.padding import Padding
+    from rich.text import Text
+
+    told = Text.assemble((f"{plain(name)}: " if name else "", "dim"), plain(text))
+    console().print(Padding(told, (0, 0, 0, 2)))

@@ -1,0 +1,155 @@
+"""The facts of one build: relations by name, edges of an entity in either direction."""
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import numpy as np
+
+from kgkit.errors import UnknownEntity, UnknownName, UsageError
+from kgkit.store import StoreReader
+from kgkit.types import Ids, Triple
+
+Direction = Literal["out", "in", "both"]
+Edges = tuple[Ids, Ids]
+"""Parallel arrays: the other ends, and the codes of the relations that lead to them."""
+
+NO_IDS: Final = np.empty(0, np.uint32)
+_NO_EDGES: Final = (NO_IDS, NO_IDS)
+
+
+class Facts:
+    """What can be said of the entities of one build.
+
+    A relation has a code: 2i for the direction that is stored, 2i + 1 for the
+    other one, where both are answered; a symmetric relation has 2i only.
+
+    Args:
+        store: the build.
+        kb: the name of the KB, for errors.
+    """
+
+    def __init__(self, store: StoreReader, kb: str) -> None:
+        self.store, self.kb = store, kb
+        self._codes: dict[str, int] = {}
+        for place, (relation, inverse) in enumerate(store.relations):
+            self._codes[relation] = 2 * place
+            if inverse is not None and inverse != relation:
+                self._codes[inverse] = 2 * place + 1
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that can be asked for."""
+        return tuple(self._codes)
+
+    def code(self, relation: str) -> int:
+        """Return the code of a relation.
+
+        Raises:
+            UnknownName: if the KB has none of that name.
+        """
+        try:
+            return self._codes[relation]
+        except KeyError:
+            raise UnknownName(f"relation in {self.kb!r}", relation, self.relations) from None
+
+    def inverse(self, code: int) -> int | None:
+        """Return the code of the other direction; None if only this one is known."""
+        name, inverse = self.store.relations[code >> 1]
+        return None if inverse is None else code if inverse == name else code ^ 1
+
+    def name(self, code: int) -> str:
+        """Return the relation that a code stands for."""
+        name, inverse = self.store.relations[code >> 1]
+        return (inverse or name) if code & 1 else name
+
+    def is_stored(self, number: int, code: int, other: int) -> bool:
+        """Return whether a fact is told as it is stored, not as the other end of one that is."""
+        name, inverse = self.store.relations[code >> 1]
+        return not code & 1 and (name != inverse or number <= other)
+
+    def edges(self, number: int, relation: str | None, direction: Direction) -> Edges:
+        """Return the edges of an entity, in the order of the source.
+
+        An edge that comes in has the code of the relation as its subject says it.
+
+        Raises:
+            UnknownEntity, UnknownName: if the KB has no such entity, or relation.
+        """
+        if direction not in ("out", "in", "both"):
+            raise UsageError(f"direction is {direction!r}; it is one of 'out', 'in', 'both'")
+        if not 0 <= number < self.store.manifest.entities:
+            raise UnknownEntity(number, self.kb)
+        facts = self.store.facts(number) or _NO_EDGES
+        code = None if relation is None else self.code(relation)
+        if direction == "out":
+            return facts if code is None else only(facts, code)
+        incoming = self.store.incoming(number) or _NO_EDGES
+        if code is None:
+            # Going both ways, the facts say all that their inverses would say again.
+            return _joined(facts if direction == "both" else self._turned(facts), incoming)
+        inward = only(_joined(self._turned(facts), incoming), code)
+        if direction == "in":
+            return inward
+        outward = only(facts, code)
+        return outward if code == self.inverse(code) else _joined(outward, inward)
+
+    def _turned(self, facts: Edges) -> Edges:
+        """Return the facts that have an inverse, as their other ends say them."""
+        others, codes = facts
+        inverses = [self.inverse(code) for code in codes.tolist()]
+        kept = [place for place, code in enumerate(inverses) if code is not None]
+        return others[kept], np.array([inverses[place] for place in kept], np.uint32)
+
+    def of(self, number: int, relation: str | None, wanted: int | None) -> Iterator[Triple]:
+        """Yield what is said of an entity, by *relation* or any, about *wanted* or any."""
+        return self._of(number, self.edges(number, relation, "out"), wanted)
+
+    def to(self, number: int, relation: str | None) -> Iterator[Triple]:
+        """Yield what is said of others about an entity, by *relation* or any."""
+        return self._to(number, self.edges(number, relation, "in"))
+
+    def all(self, relation: str | None) -> Iterator[Triple]:
+        """Yield every stored triple once; those of one relation in its direction."""
+        return self._all(None if relation is None else self.code(relation))
+
+    def _of(self, number: int, edges: Edges, wanted: int | None) -> Iterator[Triple]:
+        key = self._key(number)
+        for other, code in pairs(edges):
+            if wanted is None or other == wanted:
+                yield Triple(key, self.name(code), self._key(other))
+
+    def _to(self, number: int, edges: Edges) -> Iterator[Triple]:
+        key = self._key(number)
+        for other, code in pairs(edges):
+            yield Triple(self._key(other), self.name(code), key)
+
+    def _all(self, wanted: int | None) -> Iterator[Triple]:
+        for number, others, codes in self.store.iter_facts():
+            key = None
+            for other, code in pairs((others, codes)):
+                if wanted not in (None, code):
+                    continue
+                # An inverse is stored from its other end, but told when it is asked for.
+                if self.is_stored(number, code, other) or (wanted is not None and code & 1):
+                    key = key or self._key(number)
+                    yield Triple(key, self.name(code), self._key(other))
+
+    def _key(self, number: int) -> str:
+        key = self.store.key_of(number)
+        assert key is not None  # facts name entities that are there
+        return key
+
+
+def only(edges: Edges, code: int) -> Edges:
+    """Return the edges of one relation."""
+    kept = edges[1] == code
+    return edges[0][kept], edges[1][kept]
+
+
+def pairs(edges: Edges) -> Iterator[tuple[int, int]]:
+    """Yield `(other, code)` of every edge."""
+    return zip(edges[0].tolist(), edges[1].tolist(), strict=True)
+
+
+def _joined(first: Edges, second: Edges) -> Edges:
+    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])

@@ -1,0 +1,241 @@
+"""One linker for every model: candidates in, scored links out."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.candidates import (
+    AliasConfig,
+    AliasGenerator,
+    Generator,
+    LemmaConfig,
+    LemmaGenerator,
+    generator_for,
+)
+from kgkit.candidates.alias import longest
+from kgkit.errors import UnknownName, UsageError
+from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
+from kgkit.types import NO_CANDIDATES, NO_SENSE, Document, Link, LinkCandidate, LinkedDocument, Mention
+
+MODELS: Final = ("prior",)
+"""The models that come with kgkit."""
+
+_UNCAPPED = 1 << 24
+_MAX_NAMES = 500_000
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkerConfig:
+    """Settings of a `Linker`."""
+
+    model: str = "prior"
+    coherence: Literal["graph"] | None = None  # a second stage: agreement within the document
+    threshold: float = 0.0  # below this score, in [0, 1], a mention means nothing in the KB
+    nil: Literal["drop", "mark"] = "drop"  # what becomes of such a mention
+    top_k: int = 5  # candidates shown with a link
+    max_candidates: int | None = 30  # considered for a mention; None for all
+    overlaps: bool = False  # keep links that overlap, of mentions the linker found itself
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise UnknownName("model", self.model, MODELS)
+        if self.coherence not in (None, "graph"):
+            raise UnknownName("kind of coherence", str(self.coherence), ["graph"])
+        if self.nil not in ("drop", "mark"):
+            raise UsageError(f"nil is {self.nil!r}; it is 'drop' or 'mark'")
+        if not 0 <= self.threshold <= 1:
+            raise UsageError(f"threshold is {self.threshold}; scores lie in [0, 1]")
+        if self.top_k < 0 or (self.max_candidates is not None and self.max_candidates < 1):
+            raise UsageError(f"top_k is {self.top_k}, max_candidates {self.max_candidates}: too few")
+
+
+class Linker:
+    """Links documents to one KB.
+
+    Mentions that come with a document keep their spans; otherwise the KB's own
+    generator finds them, and of those that overlap the leftmost-longest stays.
+
+    A score is the model's probability that the mention means the entity, given
+    that it means one of its candidates:
+
+        prior                  p(entity | surface), from counts
+        prior, coherence       that, re-weighted by agreement: see `GraphCoherence`
+
+    Args:
+        kb: what to link to; the caller closes it.
+        config: settings.
+        generator: of candidates; the one the KB asks for unless given.
+    """
+
+    def __init__(
+        self, kb: KnowledgeBase, config: LinkerConfig | None = None, *, generator: Generator | None = None
+    ) -> None:
+        self.kb, self.config = kb, config or LinkerConfig()
+        self.generator = generator or _generator(kb, self.config.max_candidates)
+        self.coherence = (
+            None if self.config.coherence is None else GraphCoherence(kb, self.generator, CoherenceConfig())
+        )
+        self._names: dict[int, tuple[str, str]] = {}
+
+    @classmethod
+    def open(
+        cls,
+        kb: str | KnowledgeBase | None = None,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        **settings: Any,
+    ) -> "Linker":
+        """Open a linker on a KB, which may be named.
+
+        Args:
+            kb: a handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
+            home: where knowledge bases lie.
+            settings: those of `LinkerConfig`.
+
+        Raises:
+            NotThere: if there is no such KB.
+            UsageError: if a setting is out of range.
+        """
+        config = LinkerConfig(**settings)
+        return cls(kb if isinstance(kb, KnowledgeBase) else open_kb(kb, home), config)
+
+    @property
+    def model(self) -> str:
+        """The name that links carry: the model, and the second stage if there is one."""
+        return self.config.model if self.coherence is None else f"{self.config.model}+{self.config.coherence}"
+
+    def __call__(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
+        """Yield each document with its links; a string is a document of its own."""
+        for given, document in _with_given(documents):
+            found = next(iter(self.generator([document])))
+            mentions = found.mentions or []
+            if given:
+                mentions = sorted(mentions, key=lambda mention: mention.start)
+            elif not self.config.overlaps:
+                mentions = longest(mentions)
+            yield LinkedDocument(
+                document.id, document.text, self.model, list(self._links(document, mentions))
+            )
+
+    def _links(self, document: Document, mentions: list[Mention]) -> Iterator[Link]:
+        scores = self.coherence(mentions) if self.coherence is not None else None
+        for place, mention in enumerate(mentions):
+            link = self._link(mention, None if scores is None else scores[place])
+            if link is not None:
+                yield link
+
+    def _link(self, mention: Mention, scores: Scores | None) -> Link | None:
+        config, candidates = self.config, mention.candidates or NO_CANDIDATES
+        rows = candidates.rows.tolist()
+        # Coherence gives all to the candidates: leave "none of these" its part.
+        scored = [row[2] for row in rows] if scores is None else (scores * (1 - candidates.null)).tolist()
+        order = (
+            range(len(rows)) if scores is None else sorted(range(len(rows)), key=lambda place: -scored[place])
+        )
+        best = next(iter(order), None)
+        score = 0.0 if best is None else _round(scored[best])
+        nil = best is None or score < config.threshold or score < candidates.null
+        if nil and config.nil == "drop":
+            return None
+        shown = []
+        for place in list(order)[: config.top_k]:
+            entity, sense, prior = rows[place]
+            key, label = self._name(entity)
+            shown.append(LinkCandidate(key, _round(prior), _round(scored[place]), self._key(sense), label))
+        if nil or best is None:
+            return Link(
+                mention.start,
+                mention.end,
+                mention.text,
+                self.kb.name,
+                None,
+                None,
+                "",
+                _round(1 - score),
+                True,
+                shown,
+                mention.id,
+            )
+        entity, sense, _ = rows[best]
+        key, label = self._name(entity)
+        return Link(
+            mention.start,
+            mention.end,
+            mention.text,
+            self.kb.name,
+            key,
+            self._key(sense),
+            label,
+            score,
+            False,
+            shown,
+            mention.id,
+        )
+
+    def _key(self, sense: int) -> str | None:
+        return None if sense == NO_SENSE else self._name(sense)[0]
+
+    def _name(self, number: int) -> tuple[str, str]:
+        """Return key and label of an entity, remembered: texts return to the same ones."""
+        name = self._names.get(number)
+        if name is None:
+            if len(self._names) >= _MAX_NAMES:
+                self._names.clear()
+            entity = self.kb[number]
+            name = self._names[number] = (entity.key, entity.label)
+        return name
+
+
+def link(
+    text: str,
+    kb: str | KnowledgeBase | None = None,
+    *,
+    home: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> LinkedDocument:
+    """Link one text.
+
+    For many, keep a `Linker`: it remembers what it has looked up.
+
+    Args:
+        text: any length.
+        kb, home, settings: as in `Linker.open`.
+
+    Example:
+        >>> [(link.text, link.entity) for link in link("The geese flew off.", kb="wordnet").links]
+        [('geese', 'goose.n.01'), ('flew off', 'fly.v.…')]
+    """
+    if isinstance(kb, KnowledgeBase):
+        return next(Linker.open(kb, **settings)([text]))
+    with open_kb(kb, home) as opened:
+        return next(Linker.open(opened, **settings)([text]))
+
+
+def _with_given(documents: Iterable[Document | str]) -> Iterator[tuple[bool, Document]]:
+    """Yield documents and whether their mentions were given."""
+    for number, document in enumerate(documents):
+        if isinstance(document, str):
+            document = Document(str(number), document)
+        yield document.mentions is not None, document
+
+
+def _generator(kb: KnowledgeBase, max_candidates: int | None) -> Generator:
+    most = _UNCAPPED if max_candidates is None else max_candidates
+    generator = generator_for(kb)
+    if isinstance(generator, LemmaGenerator):
+        return LemmaGenerator(kb, LemmaConfig(max_candidates=most))
+    if isinstance(generator, AliasGenerator):
+        return AliasGenerator(kb, AliasConfig(max_candidates=most))
+    return generator
+
+
+def _round(score: float) -> float:
+    # Scores come from float32: more digits would be noise in every file.
+    return round(score, 6)

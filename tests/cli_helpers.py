@@ -1,0 +1,99 @@
+"""Running the command line in tests: within this process, as a process of its own, on a terminal.
+
+run(...)           quick: no process; standard output is a pipe
+process(...)       a real process: signals, closed pipes, what is imported
+on_terminal(...)   a real process whose standard output and error are a terminal
+"""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from typer.testing import CliRunner
+
+from kb_builders.wordnet import WordNetBuilder
+from kgkit.building.build import build_kb
+from kgkit.commands.app import app
+from tests.mini_wordnet import mini_wordnet
+from tests.toys import child_env
+
+COMMAND: Final = (sys.executable, "-m", "kgkit.commands")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Ran(NamedTuple):
+    """What a command left behind: its exit code, what it wrote to standard output and to standard error."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*args: object, given: bytes = b"") -> Ran:
+    """Run `kgkit ARGS` in this process, with *given* as standard input."""
+    done = CliRunner().invoke(app, [str(arg) for arg in args], input=given)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Ran(done.exit_code, done.stdout, done.stderr)
+
+
+def process(*args: object, given: bytes = b"", **env: str) -> Ran:
+    """Run `kgkit ARGS` as a process, with *given* as standard input."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, args)],
+        env=child_env(**env),
+        input=given,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def started(*args: object, **settings: Any) -> "subprocess.Popen[bytes]":
+    """Start `kgkit ARGS` as a process."""
+    env = settings.pop("env", {})
+    return subprocess.Popen([*COMMAND, *map(str, args)], env=child_env(**env), **settings)
+
+
+def on_terminal(*args: object, columns: int = 80, colour: bool = False, **env: str) -> Ran:
+    """Run `kgkit ARGS` on a terminal; `out` is all that it shows, without colours unless asked for."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    known = {"TERM": "xterm-256color", "PYTHONUTF8": "1"}
+    with started(*args, stdin=theirs, stdout=theirs, stderr=theirs, env={**known, **env}) as child:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not more:
+                break
+            shown += more
+        os.close(ours)
+    text = shown.decode().replace("\r\n", "\n")
+    return Ran(child.returncode, text if colour else _ANSI.sub("", text), "")
+
+
+def build_mini(folder: Path) -> Path:
+    """Build the mini WordNet as the KB `mini` and return its home."""
+    home = folder / "home"
+    build_kb(WordNetBuilder(), mini_wordnet(folder / "source"), name="mini", home=home)
+    return home
+
+
+def install_builder(folder: Path, name: str, where: str) -> None:
+    """Make *folder* look like one that holds an installed package with a builder called *name*."""
+    info = folder / "a_stranger-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-stranger\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[kgkit.builders]\n{name} = {where}\n")

@@ -1,0 +1,237 @@
+"""The command line as a whole: its help, its manual, its streams and exit codes."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import typer
+
+from kgkit.commands.app import app
+from tests.cli_helpers import build_mini, process, run, started
+from tests.toys import REPOSITORY, run_python
+
+# What only commands of the models may load.
+HEAVY = ("torch", "transformers", "faiss", "spacy", "sqlalchemy", "networkx", "pandas")
+
+
+def tree(command, name):
+    """Yield every command and group with its full name."""
+    yield name, command
+    for word, inner in getattr(command, "commands", {}).items():
+        yield from tree(inner, f"{name} {word}")
+
+
+COMMANDS = dict(tree(typer.main.get_command(app), "kgkit"))
+VERBS = [name for name, command in COMMANDS.items() if not hasattr(command, "commands")]
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory):
+    return build_mini(tmp_path_factory.mktemp("mini"))
+
+
+@pytest.fixture(scope="session")
+def manual():
+    return (REPOSITORY / "docs" / "commands.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory):
+    """A file that takes a while to link and gives more than a pipe holds."""
+    path = tmp_path_factory.mktemp("large") / "large.jsonl"
+    path.write_text('{"text": "The dog chased the mouse along the bank."}\n' * 100_000)
+    return path
+
+
+def section(manual, command):
+    """Return the part of the manual about one command."""
+    found = re.search(rf"^#+ `{command}[^`]*`$(.*?)(?=^#+ |\Z)", manual, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+def test_the_commands_are_those_that_were_promised():
+    assert set(VERBS) == {
+        "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit evaluate wsd",
+        "kgkit kb list", "kgkit kb info", "kgkit kb verify", "kgkit kb rm", "kgkit kb prune",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name):
+    assert COMMANDS[name].help
+    shown = run(*name.split()[1:], "--help")
+    assert shown.code == 0
+    assert f"Usage: {name}" in shown.out
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_option_has_help(name):
+    unexplained = [parameter.name for parameter in COMMANDS[name].params if not parameter.help]
+    assert unexplained == []
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_manual_has_a_section_on_every_command_that_names_its_options(name, manual):
+    about = section(manual, name)
+    assert about
+    spelled = [
+        max(parameter.opts, key=len)
+        for parameter in COMMANDS[name].params
+        if parameter.param_type_name == "option"
+    ]
+    assert [option for option in spelled if f"`{option}" not in about and option != "--help"] == []
+
+
+def test_the_manual_names_no_option_that_is_not_there(manual):
+    known = {
+        option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts
+    }
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", manual)) - known == {"--help"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_manual_names_every_group(name, manual):
+    assert f"`{name}" in manual
+
+
+def test_help_loads_none_of_the_heavy_libraries():
+    loaded = run_python(
+        "import sys, contextlib\nfrom kgkit.commands.app import app\n"
+        "with contextlib.suppress(SystemExit): app(['--help'])\n"
+        f"print([name for name in {(*HEAVY, 'numpy', 'lmdb', 'msgspec')} if name in sys.modules])"
+    )
+    assert loaded.stdout.splitlines()[-1] == "[]"
+
+
+def test_linking_with_priors_loads_none_of_the_heavy_libraries(home, tmp_path):
+    (tmp_path / "text.txt").write_text("The dog barked.")
+    loaded = run_python(
+        "import sys, contextlib\nfrom kgkit.commands.app import app\n"
+        "with contextlib.suppress(SystemExit): app(['link', *sys.argv[1:]])\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)",
+        tmp_path / "text.txt", "--home", home,
+    )  # fmt: skip
+    assert '"dog.n.01"' in loaded.stdout
+    assert loaded.stderr.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_printed():
+    shown = run("--version")
+    assert (shown.code, shown.out.split()[0]) == (0, "kgkit")
+
+
+# -- usage ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["lnik"], "error: no such command 'lnik'. Did you mean 'link'?; see `kgkit --help`\n"),
+        (["link", "--modle", "x"], "; see `kgkit link --help`\n"),
+        (["build-kb"], "error: missing argument 'BUILDER'; see `kgkit build-kb --help`\n"),
+        (["candidates", "x", "-k", "0"], "error: invalid value for '-k'"),
+        (["build-kb", "no-such-builder"], "error: no builder named 'no-such-builder'; there are: "),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(args, said):
+    done = run(*args)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+
+
+def test_without_a_command_the_help_is_shown():
+    for args, usage in ([], "Usage: kgkit [OPTIONS]"), (["kb"], "Usage: kgkit kb [OPTIONS]"):
+        done = run(*args)
+        assert (done.code, done.err) == (2, "")
+        assert usage in done.out
+
+
+# -- streams and signals ----------------------------------------------------
+
+
+def test_a_missing_kb_is_exit_code_3_with_the_command_that_builds_it(tmp_path):
+    done = process("show", "dog.n.01", "--kb", "wordnet", KGKIT_HOME=str(tmp_path))
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error: no knowledge base 'wordnet'")
+    assert "`kgkit build-kb wordnet`" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_home_without_any_kb_says_how_to_build_one(tmp_path):
+    done = run("show", "dog.n.01", "--home", tmp_path)
+    assert done.code == 3
+    assert "`kgkit build-kb wordnet`" in done.err
+
+
+def test_with_several_kbs_one_has_to_be_named(home, tmp_path):
+    for name in "one", "two":
+        (tmp_path / "kbs" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "kbs" / name).symlink_to(home / "kbs" / "mini")
+    done = run("candidates", "dog", "--home", tmp_path)
+    assert done.code == 2
+    assert "one, two" in done.err
+    assert run("candidates", "dog", "--home", tmp_path, "--kb", "two").code == 0
+
+
+def test_a_kb_may_be_named_with_its_build(home):
+    build = (home / "kbs" / "mini" / "current").readlink().name
+    assert run("show", "dog.n.01", "--home", home, "--kb", f"mini@{build}").code == 0
+
+
+def test_an_interrupted_command_says_so_in_one_line_and_leaves_no_file(home, large, tmp_path):
+    output = tmp_path / "out.jsonl"
+    with started("link", large, "-o", output, "--home", home, stderr=subprocess.PIPE) as child:
+        deadline = time.monotonic() + 30
+        while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        said = child.communicate(timeout=30)[1]
+    assert (child.returncode, said) == (130, b"interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_pipe_is_silent(home, large):
+    with started("link", large, "--home", home, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline().startswith(b'{"id"')
+        child.stdout.close()
+        said = child.stderr.read() if child.stderr else b""
+    assert (child.returncode, said) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("args", [["kb", "list"], ["show", "dog.n.01", "--json"], ["candidates", "dog"]])
+def test_a_full_disk_under_standard_output_is_one_line_and_exit_code_1(home, args):
+    with (
+        Path("/dev/full").open("wb") as full,
+        started(*args, "--home", home, stdout=full, stderr=subprocess.PIPE) as child,
+    ):
+        said = child.communicate(timeout=30)[1].decode()
+    assert (child.returncode, said) == (1, f"error: standard output: {os.strerror(28)}\n")
+
+
+def test_results_are_utf_8_whatever_the_locale(home, tmp_path):
+    (tmp_path / "text.txt").write_text("dog 苹果", encoding="utf-8")
+    done = process(
+        "link", tmp_path / "text.txt", "--home", home, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0"
+    )
+    assert done.code == 0
+    assert "苹果" in done.out
+
+
+def test_an_argument_that_is_no_utf_8_is_refused(home):
+    done = process("candidates", os.fsdecode(b"caf\xe9"), "--home", home)
+    assert done.code == 2
+    assert done.err.startswith("error: TEXT is not valid UTF-8")
+
+
+def test_quiet_says_nothing_beside_results_and_errors(home):
+    assert run("candidates", "no such thing", "--home", home).err
+    assert run("candidates", "no such thing", "--home", home, "--quiet") == (0, "", "")
+    assert run("show", "no such thing", "--home", home).err

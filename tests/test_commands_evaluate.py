@@ -1,0 +1,134 @@
+"""`kgkit evaluate wsd`."""
+
+import json
+import lzma
+
+import pytest
+
+from tests.cli_helpers import build_mini, on_terminal, run
+
+DATA = """<?xml version="1.0" encoding="UTF-8"?>
+<corpus lang="en"><text id="{name}.d0"><sentence id="{name}.d0.s0">
+<wf lemma="the" pos="DET">The</wf>
+<instance id="{name}.t0" lemma="dog" pos="NOUN">dogs</instance>
+<instance id="{name}.t1" lemma="run" pos="VERB">ran</instance>
+<wf lemma="along" pos="ADP">along</wf>
+<instance id="{name}.t2" lemma="bank" pos="NOUN">banks</instance>
+<instance id="{name}.t3" lemma="unheard_of" pos="ADJ">unheard-of</instance>
+</sentence></text></corpus>
+"""
+# Right, right, wrong (the first sense is the slope), and a word that the KB does not know.
+GOLD = """{name}.t0 dog%1:05:00::
+{name}.t1 run%2:38:00:: run%2:38:09::
+{name}.t2 bank%1:14:00::
+{name}.t3 unheard_of%5:00:00::
+"""
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory):
+    return build_mini(tmp_path_factory.mktemp("mini"))
+
+
+def data_set(folder, name):
+    """Write a data set and return the options that name it."""
+    (folder / f"{name}.data.xml").write_text(DATA.format(name=name))
+    (folder / f"{name}.gold.key.txt").write_text(GOLD.format(name=name))
+    return "--data", folder / f"{name}.data.xml", "--gold", folder / f"{name}.gold.key.txt"
+
+
+def test_scores_are_given_overall_and_by_part_of_speech_beside_the_first_sense(home, tmp_path):
+    told = json.loads(run("evaluate", "wsd", *data_set(tmp_path, "one"), "--home", home, "--json").out)
+    assert told["model"] == "prior"
+    assert told["kb"].startswith("mini@")
+    [one] = told["sets"]
+    assert one["name"] == "one"
+    assert (one["overall"]["right"], one["overall"]["answered"], one["overall"]["total"]) == (2, 3, 4)
+    assert one["overall"]["f1"] == pytest.approx(4 / 7)
+    assert one["by_pos"]["v"]["f1"] == 1
+    assert one["by_pos"]["a"]["answered"] == 0
+    assert one["first_sense"]["overall"] == one["overall"]
+    assert told["together"]["overall"] == one["overall"]
+
+
+def test_several_sets_are_scored_each_and_together(home, tmp_path):
+    args = (*data_set(tmp_path, "one"), *data_set(tmp_path, "two"))
+    told = json.loads(run("evaluate", "wsd", *args, "--home", home, "--json").out)
+    assert [each["name"] for each in told["sets"]] == ["one", "two"]
+    assert told["together"]["overall"]["total"] == 8
+    assert told["together"]["overall"]["f1"] == pytest.approx(4 / 7)
+
+
+def test_the_table_has_a_line_for_each_part(home, tmp_path):
+    shown = run("evaluate", "wsd", *data_set(tmp_path, "one"), *data_set(tmp_path, "two"), "--home", home).out
+    lines = [line.split("\t") for line in shown.splitlines()]
+    assert lines[:2] == [["model prior"], ["data", "part", "instances", "P", "R", "F1", "first sense F1"]]
+    assert lines[2] == ["one", "all", "4", "66.67", "50.00", "57.14", "57.14"]
+    assert [line[:2] for line in lines if line[0] == "together"] == [
+        ["together", part] for part in ("all", "nouns", "verbs", "adjectives")
+    ]
+    assert "F1" in on_terminal("evaluate", "wsd", *data_set(tmp_path, "one"), "--home", home).out
+
+
+def test_answers_are_written_as_a_key_file_in_the_order_of_the_data(home, tmp_path):
+    done = run(
+        "evaluate", "wsd", *data_set(tmp_path, "two"), *data_set(tmp_path, "one"), "--home", home,
+        "--predictions", tmp_path / "out.key.txt",
+    )  # fmt: skip
+    assert f"answers to 6 instances: {tmp_path / 'out.key.txt'}" in done.err
+    assert (tmp_path / "out.key.txt").read_text().splitlines() == [
+        f"{name}.{answer}"
+        for name in ("two", "one")
+        for answer in ("t0 dog%1:05:00::", "t1 run%2:38:00::", "t2 bank%1:17:01::")
+    ]
+
+
+def test_compressed_files_are_read_and_named_without_their_suffixes(home, tmp_path):
+    args = data_set(tmp_path, "one.two")
+    for path in args[1], args[3]:
+        path.with_name(path.name + ".xz").write_bytes(lzma.compress(path.read_bytes()))
+    args = ("--data", f"{args[1]}.xz", "--gold", f"{args[3]}.xz")
+    told = json.loads(run("evaluate", "wsd", *args, "--home", home, "--json").out)
+    assert told["sets"][0]["name"] == "one.two"
+
+
+def test_coherence_is_a_second_stage(home, tmp_path):
+    told = json.loads(
+        run(
+            "evaluate", "wsd", *data_set(tmp_path, "one"), "--coherence", "graph", "--home", home, "--json"
+        ).out
+    )
+    assert told["model"] == "prior+graph"
+    assert told["together"]["overall"]["answered"] == 3
+
+
+def test_instances_without_gold_are_not_scored_and_said_to_be(home, tmp_path):
+    args = data_set(tmp_path, "one")
+    args[3].write_text("one.t0 dog%1:05:00::\n")
+    done = run("evaluate", "wsd", *args, "--home", home, "--json")
+    assert json.loads(done.out)["together"]["overall"]["total"] == 1
+    assert "3 instances have no gold" in done.err
+
+
+def test_data_and_gold_that_do_not_belong_together_are_refused(home, tmp_path):
+    one, two = data_set(tmp_path, "one"), data_set(tmp_path, "two")
+    done = run("evaluate", "wsd", "--data", one[1], "--gold", two[3], "--home", home)
+    assert done.code == 1
+    assert "do the two files belong together?" in done.err
+    assert run("evaluate", "wsd", *one, "--data", two[1], "--home", home).code == 2
+
+
+def test_an_instance_is_not_counted_twice(home, tmp_path):
+    args = data_set(tmp_path, "one")
+    done = run("evaluate", "wsd", *args, *args, "--home", home)
+    assert done.code == 2
+    assert "'one.t0'" in done.err
+
+
+def test_a_data_set_that_is_not_there_is_exit_code_3(home, tmp_path):
+    args = data_set(tmp_path, "one")
+    done = run("evaluate", "wsd", *args[:2], "--gold", tmp_path / "no.key.txt", "--home", home)
+    assert done.code == 3
+    assert str(tmp_path / "no.key.txt") in done.err
+    done = run("evaluate", "wsd", *args, "--predictions", tmp_path / "no" / "out.txt", "--home", home)
+    assert done.code == 3

@@ -1,0 +1,282 @@
+"""`kgkit link`: input, output, options."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli_helpers import build_mini, on_terminal, process, run
+
+GREEN = "\x1b[32m"
+TEXT = "The dog chased two mice along the bank."
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory):
+    return build_mini(tmp_path_factory.mktemp("mini"))
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def linked(out):
+    """Return the documents of JSON lines."""
+    return [json.loads(line) for line in out.split("\n") if line]
+
+
+def entities(document):
+    return [(link["text"], link["entity"]) for link in document["links"]]
+
+
+# -- output -----------------------------------------------------------------
+
+
+def test_in_a_pipe_a_document_is_a_line_of_json(home, text):
+    [document] = linked(run("link", text, "--home", home).out)
+    assert (document["id"], document["text"], document["model"]) == (str(text), TEXT, "prior")
+    assert entities(document) == [
+        ("dog", "dog.n.01"), ("chased", "chase.v.01"), ("mice", "mouse.n.01"), ("bank", "bank.n.01"),
+    ]  # fmt: skip
+    assert all(TEXT[link["start"] : link["end"]] == link["text"] for link in document["links"])
+    assert document["links"][0]["sense"] == "dog%1:05:00::"
+    assert [each["entity"] for each in document["links"][0]["candidates"]][:2] == ["dog.n.01", "frump.n.01"]
+
+
+def test_on_a_terminal_there_is_a_table_with_meanings(home, text):
+    shown = on_terminal("link", text, "--home", home)
+    assert shown.code == 0
+    lines = [" ".join(line.split()) for line in shown.out.splitlines()]
+    assert lines[0] == str(text)
+    assert lines[1] == "at mention entity score meaning"
+    assert "19 mice mouse.n.01 1.00 a small rodent" in lines
+    assert not any(line.startswith("{") for line in lines)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_no_line_of_a_table_is_wider_than_the_terminal(home, text, columns):
+    lines = on_terminal("link", text, "--home", home, columns=columns).out.splitlines()[1:]
+    assert max(map(len, lines)) <= columns
+
+
+def test_json_lines_are_to_be_had_on_a_terminal_too(home, text):
+    for option in "--jsonl", "--json":
+        assert linked(on_terminal("link", text, "--home", home, option).out)[0]["text"] == TEXT
+
+
+def test_progress_is_shown_on_a_terminal_without_colours_if_nobody_wants_them(home, text, tmp_path):
+    args = ("link", text, "--home", home, "-o", tmp_path / "out.jsonl")
+    assert GREEN in on_terminal(*args, colour=True).out
+    plain = on_terminal(*args, colour=True, NO_COLOR="1").out
+    assert "linking" in plain
+    assert GREEN not in plain
+    assert on_terminal(*args, "--quiet", colour=True).out == ""
+
+
+def test_a_file_gets_json_lines_and_the_pipe_nothing(home, text, tmp_path):
+    done = run("link", text, "--home", home, "-o", tmp_path / "out.jsonl")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"4 links in 1 document: {tmp_path / 'out.jsonl'}\n"
+    assert (tmp_path / "out.jsonl").read_text() == run("link", text, "--home", home).out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "text.txt"]
+    assert run("link", text, "--home", home, "-o", "-").out == run("link", text, "--home", home).out
+
+
+def test_a_file_is_not_touched_by_a_run_that_fails(home, text, tmp_path):
+    (tmp_path / "out.jsonl").write_text("what was there")
+    (tmp_path / "bad.txt").write_bytes(b"caf\xe9")
+    assert run("link", text, tmp_path / "bad.txt", "--home", home, "-o", tmp_path / "out.jsonl").code == 1
+    assert (tmp_path / "out.jsonl").read_text() == "what was there"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "out.jsonl", "text.txt"]
+
+
+def test_a_symbolic_link_stays_one_when_its_file_is_written(home, text, tmp_path):
+    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+    assert run("link", text, "--home", home, "-o", tmp_path / "link.jsonl").code == 0
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert linked((tmp_path / "real.jsonl").read_text())
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(home, text, tmp_path):
+    done = run("link", text, "--home", home, "-o", tmp_path / "no" / "out.jsonl")
+    assert done.code == 3
+    assert "mkdir" in done.err
+    assert run("link", text, "--home", home, "--html", tmp_path).code == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_under_a_file_is_named(home, text):
+    done = run("link", text, "--home", home, "-o", "/dev/full")
+    assert (done.code, done.err) == (1, f"error: /dev/full: {os.strerror(28)}\n")
+
+
+def test_a_page_shows_the_text_and_its_candidates_and_needs_nothing_else(home, text, tmp_path):
+    text.write_text(TEXT + " <b>&")
+    done = run("link", text, "--home", home, "--html", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (done.code, done.out) == (0, "")
+    assert "&lt;b&gt;&amp;" in page
+    assert "frump.n.01" in page
+    assert "src=" not in page
+    assert "http" not in page
+
+
+def test_a_page_and_json_lines_may_be_had_at_once(home, text, tmp_path):
+    done = run("link", text, "--home", home, "--html", tmp_path / "page.html", "--jsonl")
+    assert linked(done.out)[0]["text"] == TEXT
+    assert (tmp_path / "page.html").exists()
+
+
+# -- input ------------------------------------------------------------------
+
+
+def test_standard_input_is_read_when_no_file_is_named_or_a_dash_is(home):
+    for args in [], ["-"]:
+        [document] = linked(run("link", *args, "--home", home, given=b"A dog.").out)
+        assert (document["id"], entities(document)) == ("-", [("dog", "dog.n.01")])
+    assert run("link", "-", "-", "--home", home).code == 2
+
+
+def test_several_files_are_several_documents_in_order(home, tmp_path):
+    for name in "b", "a":
+        (tmp_path / name).write_text("dog")
+    done = run("link", tmp_path / "b", tmp_path / "a", "--home", home)
+    assert [document["id"] for document in linked(done.out)] == [str(tmp_path / "b"), str(tmp_path / "a")]
+
+
+def test_records_of_json_lines_are_documents_of_their_own(home, tmp_path):
+    path = tmp_path / "docs.jsonl"
+    path.write_text(
+        '{"id": "x", "text": "A dog.\\n"}\n\n{"text": "mice", "more": [1]}\n{"id": 7, "text": ""}'
+    )
+    documents = linked(run("link", path, "--home", home).out)
+    assert [document["id"] for document in documents] == ["x", f"{path}:3", "7"]
+    assert documents[0]["text"] == "A dog.\n"
+    assert len(linked(run("link", path, "--input-format", "text", "--home", home).out)) == 1
+    given = run("link", "--input-format", "jsonl", "--home", home, given=b'{"text": "dog"}')
+    assert linked(given.out)[0]["id"] == "-:1"
+
+
+def test_lines_may_be_documents(home):
+    done = run(
+        "link", "-", "--input-format", "lines", "--home", home, given=b"A dog.\r\n\nMice\xe2\x80\xa8!\n"
+    )
+    assert [(each["id"], each["text"]) for each in linked(done.out)] == [
+        ("-:1", "A dog."),
+        ("-:3", "Mice\u2028!"),
+    ]
+
+
+def test_offsets_are_those_of_the_file(home, tmp_path):
+    (tmp_path / "text.txt").write_bytes("𝒟 苹果\r\n\r\ndog\tß".encode())
+    [document] = linked(run("link", tmp_path / "text.txt", "--home", home).out)
+    assert document["text"] == "𝒟 苹果\r\n\r\ndog\tß"
+    assert [(link["start"], link["end"]) for link in document["links"]] == [(8, 11)]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_text(home, tmp_path):
+    (tmp_path / "text.txt").write_bytes(b"\xef\xbb\xbfdog")
+    (tmp_path / "text.jsonl").write_bytes(b'\xef\xbb\xbf{"text": "dog"}')
+    for document in linked(run("link", tmp_path / "text.txt", tmp_path / "text.jsonl", "--home", home).out):
+        assert document["text"] == "dog"
+        assert document["links"][0]["start"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "offset"),
+    [
+        ("a.txt", b"caf\xe9 dog", "3"),
+        ("a.txt", b"\xef\xbb\xbfcaf\xe9", "6"),
+        ("a.txt", b"x" * 12_345 + b"\xc3", "12,345"),
+        ("a.jsonl", b'{"text": "dog"}\n{"text": "caf\xe9"}\n', "29"),
+    ],
+)
+def test_what_is_no_utf_8_is_one_error_with_file_and_offset(home, tmp_path, name, content, offset):
+    path = tmp_path / name
+    path.write_bytes(content)
+    done = run("link", path, "--home", home)
+    assert done.code == 1
+    assert done.err.startswith(f"error: {path}: not UTF-8: byte 0x")
+    assert f"at offset {offset};" in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ['{"id": "x"}', '{"text": 1}', '["dog"]', "dog", '{"text": "dog"'])
+def test_a_line_that_is_no_record_is_named(home, tmp_path, line):
+    path = tmp_path / "docs.jsonl"
+    path.write_text(f'{{"text": "dog"}}\n{line}\n')
+    done = run("link", path, "--home", home)
+    assert done.code == 1
+    assert len(linked(done.out)) == 1
+    assert done.err.startswith(f"error: {path}:2: expected ")
+
+
+def test_a_file_that_is_not_there_is_exit_code_3_before_anything_is_written(home, text, tmp_path):
+    done = run("link", text, tmp_path / "nothing.txt", "--home", home)
+    assert (done.code, done.out, done.err) == (3, "", f"error: no file {tmp_path / 'nothing.txt'}\n")
+    assert run("link", tmp_path, "--home", home).code == 2
+
+
+def test_an_empty_text_has_no_links(home, text):
+    text.write_text("")
+    assert linked(run("link", text, "--home", home).out)[0]["links"] == []
+    assert on_terminal("link", text, "--home", home).out.splitlines() == [str(text), "no links"]
+
+
+def test_a_file_name_that_is_no_utf_8_can_be_read(home, tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    path.write_text("dog")
+    done = process("link", path, "--home", home)
+    assert done.code == 0
+    assert linked(done.out)[0]["id"] == f"{tmp_path}/caf\ufffd.txt"
+
+
+# -- options ----------------------------------------------------------------
+
+
+def test_below_the_threshold_a_mention_is_dropped_or_marked(home, text):
+    everything = linked(run("link", text, "--home", home).out)[0]["links"]
+    sure = linked(run("link", text, "--home", home, "--threshold", "0.99").out)[0]["links"]
+    marked = linked(run("link", text, "--home", home, "--threshold", "0.99", "--nil").out)[0]["links"]
+    assert [link["text"] for link in sure] == [link["text"] for link in everything if link["score"] >= 0.99]
+    assert [link["text"] for link in marked] == [link["text"] for link in everything]
+    assert {link["entity"] for link in marked if link["nil"]} == {None}
+    shown = on_terminal("link", text, "--home", home, "--threshold", "0.99", "--nil").out
+    assert "NIL" in shown
+
+
+def test_links_show_as_many_candidates_as_asked_for(home, text):
+    for wanted in 0, 1, 2:
+        [document] = linked(run("link", text, "--home", home, "--top-k", wanted).out)
+        assert len(document["links"][0]["candidates"]) == wanted
+
+
+def test_overlapping_links_are_kept_when_asked_for(home):
+    one = linked(run("link", "--home", home, given=b"a domestic dog").out)[0]
+    all_of_them = linked(run("link", "--home", home, "--overlaps", given=b"a domestic dog").out)[0]
+    assert [link["text"] for link in one["links"]] == ["domestic dog"]
+    assert [link["text"] for link in all_of_them["links"]] == ["domestic dog", "dog"]
+
+
+def test_coherence_is_named_in_the_model(home, text):
+    assert linked(run("link", text, "--home", home, "--coherence", "graph").out)[0]["model"] == "prior+graph"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--model", "no"],
+        ["--coherence", "no"],
+        ["--threshold", "2"],
+        ["--top-k", "-1"],
+        ["--input-format", "no"],
+    ],
+)
+def test_a_setting_out_of_range_is_exit_code_2(home, text, args):
+    done = run("link", text, "--home", home, *args)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")

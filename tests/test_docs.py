@@ -1,0 +1,152 @@
+"""The documentation says what is so: its code runs, its links lead somewhere, and it forgets no builder."""
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import kgkit
+from kb_builders.wordnet import WordNetBuilder
+from tests.doc_pages import ROOT, Session, blocks, differences, fits, pages
+from tests.mini_wordnet import mini_wordnet
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TEXTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+# The one page that begins from an empty folder has a test of its own.
+PAGES = [page for page in pages() if page != "docs/adding-a-builder.md"]
+# Where WordNet 3.0 may lie: where Debian puts it, and where `make demo` does.
+WORDNET = ("/usr/share/wordnet", ROOT / ".kgkit-home/cache/wordnet-3.0")
+
+
+@pytest.fixture(scope="module")
+def mini(tmp_path_factory):
+    """The folder of a build of the mini WordNet."""
+    folder = tmp_path_factory.mktemp("mini")
+    source = mini_wordnet(folder / "source")
+    return kgkit.build_kb(WordNetBuilder(), source, home=folder / "home").path
+
+
+@pytest.fixture(scope="module")
+def wordnet(tmp_path_factory):
+    """The folder of a build of WordNet 3.0, made from the files on this machine."""
+    named = os.environ.get("WORDNET")
+    for source in map(Path, [named] if named else WORDNET):
+        if (source / "data.noun").is_file():
+            return kgkit.build_kb(WordNetBuilder(), source, home=tmp_path_factory.mktemp("wordnet")).path
+    pytest.skip(f"no WordNet 3.0 in {named or WORDNET[0]}; WORDNET=DIR names another folder")
+
+
+@pytest.fixture
+def session(tmp_path, monkeypatch):
+    """A folder to work in, beside the checkout's examples, with a home of its own."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "home"))
+    return Session(tmp_path)
+
+
+def lend(build: Path, home: Path) -> None:
+    """Make a built WordNet the KB `wordnet` of *home*, without a copy: builds never change."""
+    kb = home / "kbs/wordnet"
+    (kb / "builds").mkdir(parents=True)
+    (kb / "builds" / build.name).symlink_to(build)
+    (kb / "current").symlink_to(Path("builds", build.name))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_a_page_runs_on_a_small_wordnet(page, session, mini):
+    lend(mini, session.folder / "home")
+    assert "\n".join(differences(page, session, compare=False)) == ""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_what_comes_out_with_the_real_wordnet(page, session, wordnet):
+    lend(wordnet, session.folder / "home")
+    assert "\n".join(differences(page, session, compare=True)) == ""
+
+
+def test_a_page_that_shows_something_else_is_found_out():
+    assert fits("one\ntwo  \nthree\n", "one\n…\nthree\n")
+    assert fits("built in 0.1 s\n", "built in … s")
+    assert not fits("one\ntwo\n", "one\n")
+    assert not fits("one\n", "one\ntwo\n")
+
+
+def test_every_builder_is_in_the_documentation():
+    told = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    builders = PROJECT["entry-points"]["kgkit.builders"]
+    assert [name for name in builders if f"`{name}`" not in told and f"build-kb {name}" not in told] == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(path):
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if re.match(r"https?://|mailto:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        there = path.parent / name if name else path
+        assert there.exists(), f"{path.relative_to(ROOT)} leads to {target}, which is not there"
+        assert not anchor or anchor in anchors(there), f"{name} has no heading {anchor}"
+
+
+def anchors(page: Path) -> list[str]:
+    """Return the names that the headings of a page can be linked by."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_the_index_leads_to_every_page():
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    listed = {(ROOT / "docs" / name).resolve() for name in re.findall(r"\]\(([^)#]+\.md)", index)}
+    written = {path.resolve() for path in (ROOT / "docs").rglob("*.md")} - {ROOT / "docs/index.md"}
+    assert written - listed == set()
+
+
+def test_a_decision_fits_on_half_a_page():
+    for path in (ROOT / "docs/decisions").glob("*.md"):
+        assert len(path.read_text(encoding="utf-8").split()) <= 350, path.name
+
+
+def test_the_changelog_speaks_of_this_version():
+    assert PROJECT["version"] in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_every_file_block_of_a_page_is_complete_enough_to_be_written():
+    for page in pages():
+        for block in blocks(ROOT / page):
+            assert not block.file or block.content.strip(), f"{page}:{block.line}"
+
+
+def test_no_file_names_a_place_on_the_disk_of_a_person():
+    asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(asked, cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a checkout of git: nobody can say which files are part of it")
+    homes = "|".join(("home", "Users", "root"))
+    places = re.compile(rf"(?<![\w.}}~$])/(?:{homes})/|\b[A-Za-z]:[\\/]+(?:{homes})\b".encode())
+    found = []
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        path = ROOT / name
+        content = path.read_bytes() if path.is_file() else b""
+        found += [f"{name}: {match[0].decode()}" for match in places.finditer(content)]
+    assert found == []
+
+
+def test_the_architecture_has_every_room():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    paths = [path for path in (ROOT / "kgkit").iterdir() if not path.name.startswith(("_", "py.typed"))]
+    rooms = [f"{path.name}/" if path.is_dir() else path.name for path in paths]
+    assert [room for room in sorted(rooms) if f"| `{room}` |" not in page] == []
+
+
+def test_the_architecture_draws_the_arrows_that_are_checked():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    drawn = re.findall(r"^    (\w+(?: \| \w+)*)$", page.split("## Arrows")[1].split("\n- ")[0], re.MULTILINE)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(contract["layers"] for contract in contracts["contracts"] if contract["type"] == "layers")
+    built = [re.sub(r" \| \(\w+\)|\(\w+\)(?: \| )?", "", layer) for layer in layers]
+    assert drawn == list(filter(None, built))

@@ -1,0 +1,152 @@
+"""Neighbours and triples, beside a list of all that can be said."""
+
+import itertools
+import random
+
+import pytest
+
+from kgkit.building import Entity, Triple
+from kgkit.errors import UnknownEntity, UnknownName, UsageError
+from tests.small_kb import FACTS, INVERSES, NODES, build, facts_kb, said
+
+SAID = said(FACTS, INVERSES)
+ONE_WAY = ("chases", "fears", "likes")
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    with facts_kb(tmp_path_factory.mktemp("facts")) as opened:
+        yield opened
+
+
+def around(key: str, relation: str | None, direction: str) -> list[str]:
+    """Return the neighbours of *key*, from the list of all that can be said."""
+    out = [(name, object) for subject, name, object in SAID if subject == key]
+    into = [(name, subject) for subject, name, object in SAID if object == key]
+    if relation is None and direction == "both":
+        # What comes in by a relation with an inverse has been said going out.
+        out += [(name, subject) for name, subject in into if name in ONE_WAY]
+    elif direction == "in":
+        out = into
+    elif direction == "both" and INVERSES.get(relation or "") != relation:
+        out += into
+    return [other for name, other in out if relation in (None, name)]
+
+
+@pytest.mark.parametrize("direction", ["out", "in", "both"])
+def test_neighbors_are_those_of_the_list_in_every_direction(kb, direction):
+    for key, relation in itertools.product(NODES, (None, *kb.relations)):
+        expected = sorted(around(key, relation, direction))
+        assert sorted(other.key for other in kb.neighbors(key, relation, direction)) == expected
+        ids = kb.neighbors(kb.id(key), relation, direction)
+        assert sorted(kb.key(other) for other in ids) == expected
+
+
+def test_keys_give_entities_and_ids_give_ids(kb):
+    assert [other.key for other in kb.neighbors("puppy")] == ["dog"]
+    ids = kb.neighbors(kb.id("puppy"))
+    assert ids.dtype == "uint32"
+    assert ids.tolist() == [kb.id("dog")]
+
+
+def test_neighbors_come_in_the_order_of_the_source(kb):
+    assert [other.key for other in kb.neighbors("dog", "likes")] == ["paw", "puppy"]
+    assert [other.key for other in kb.neighbors("cat", "part_of", "in")] == ["paw"]
+    assert [other.key for other in kb.neighbors("animal", "has_kind")] == ["dog", "cat", "thing"]
+
+
+def test_an_inverse_going_out_is_the_relation_coming_in(kb):
+    for key in NODES:
+        assert kb.neighbors(key, "has_kind") == kb.neighbors(key, "is_a", "in")
+        assert kb.neighbors(key, "has_kind", "in") == kb.neighbors(key, "is_a")
+        assert kb.neighbors(key, "near") == kb.neighbors(key, "near", "in") == kb.neighbors(key, "near", "both")
+
+
+def test_an_entity_without_facts_has_no_neighbors(kb):
+    for direction in ("out", "in", "both"):
+        assert kb.neighbors("alone", None, direction) == []
+        assert kb.neighbors(kb.id("alone"), None, direction).tolist() == []
+    assert kb.neighbors("alone") == []
+
+
+def test_unknown_names_are_named_with_what_there_is(kb):
+    for ask in (
+        lambda: kb.neighbors("dog", "isa"),
+        lambda: kb.neighbors(2, "isa", "in"),
+        lambda: kb.match(relation="isa"),
+        lambda: kb.match("dog", "isa"),
+        lambda: kb.match(object="dog", relation="isa"),
+        lambda: kb.walk("dog", "isa"),
+        lambda: kb.path("dog", "cat", relations=["isa"]),
+    ):
+        with pytest.raises(UnknownName, match=r"no relation in 'facts' named 'isa'; there are: is_a, has_kind"):
+            ask()
+    with pytest.raises(UsageError, match="direction is 'up'"):
+        kb.neighbors("dog", None, "up")
+    for ask in (kb.match, lambda key: kb.match(None, None, key), lambda key: kb.match("dog", None, key)):
+        with pytest.raises(UnknownEntity):
+            ask("unicorn")
+
+
+def stored() -> list[tuple[str, str, str]]:
+    """Return the facts, of a symmetric relation one of the two."""
+    place = {key: number for number, key in enumerate(NODES)}
+    return [fact for fact in FACTS if fact[1] != "near" or place[fact[0]] <= place[fact[2]]]
+
+
+def matching(subject: str | None, relation: str | None, object: str | None) -> list[tuple[str, str, str]]:
+    table = SAID if subject or object or relation not in (None, "near") else stored()
+    return [
+        fact
+        for fact in table
+        if subject in (None, fact[0]) and relation in (None, fact[1]) and object in (None, fact[2])
+    ]
+
+
+def test_match_answers_every_combination_as_the_list_does(kb):
+    for pattern in itertools.product((None, *NODES), (None, *kb.relations), (None, *NODES)):
+        found = [(triple.subject, triple.relation, triple.object) for triple in kb.match(*pattern)]
+        assert sorted(found) == sorted(matching(*pattern)), pattern
+
+
+def test_matching_everything_tells_each_stored_triple_once(kb):
+    found = list(kb.match())
+    assert len(found) == len(set(found)) == kb.manifest.triples
+    for relation in ("is_a", "part_of", "near", *ONE_WAY):
+        assert len(list(kb.match(relation=relation))) == kb.manifest.counts.relations[relation]
+
+
+def test_match_takes_ids_and_entities(kb):
+    expected = [Triple("dog", "chases", "cat")]
+    assert list(kb.match(kb.id("dog"), "chases")) == expected
+    assert list(kb.match(kb["dog"], None, kb["cat"])) == [Triple("dog", "near", "cat"), *expected]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_graphs_are_answered_as_the_list_of_their_facts(tmp_path, seed):
+    chance = random.Random(seed)
+    names = [f"n{number}" for number in range(8)]
+    facts = [
+        (chance.choice(names), chance.choice(["up", "beside", "by", "down"]), chance.choice(names))
+        for _ in range(25)
+    ]
+    # `up` and `down` are written from both ends or one, `beside` from both.
+    facts += [(object, name, subject) for subject, name, object in facts if name == "beside"]
+    inverses = {"beside": "beside"}
+    if seed % 2:
+        inverses["up"] = "down"
+        facts = [fact for fact in facts if fact[1] != "down"]
+    facts = list(dict.fromkeys(facts))
+    everything = said(facts, inverses)
+    records = [*map(Entity, names), *[Triple(*fact) for fact in facts]]
+    with build(tmp_path, records, inverses=inverses) as kb:
+        for subject, object in itertools.product((None, *names), repeat=2):
+            if subject is object is None:
+                continue
+            found = [(triple.subject, triple.relation, triple.object) for triple in kb.match(subject, None, object)]
+            expected = [fact for fact in everything if subject in (None, fact[0]) and object in (None, fact[2])]
+            assert sorted(found) == sorted(expected)
+        for name in names:
+            both = {fact[2] for fact in everything if fact[0] == name}
+            both |= {fact[0] for fact in everything if fact[2] == name}
+            assert {other.key for other in kb.neighbors(name, None, "both")} == both

@@ -1,0 +1,580 @@
+"""Handles: across rebuilds, shared, closed, dropped, and how little they take and leave."""
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import kgkit
+from kgkit.errors import ClosedKB, NotThere, StaleKB, UnknownName, UsageError
+from kgkit.home import Home
+from kgkit.store import StoreReader, environments, find_build, prune, remove, verify
+from tests.toys import ENTITIES, build_toy, child_env, entities, listing, run_python
+
+
+def keys(kb):
+    return [entity.key for entity in kb]
+
+
+# -- while builds come and go -------------------------------------------------
+
+
+def test_an_open_handle_keeps_its_build_and_a_new_one_gets_the_new_build(tmp_path):
+    home = tmp_path / "home"
+    first = build_toy(tmp_path, all=entities(3))
+    with kgkit.open_kb("toy", home=home) as before:
+        second = build_toy(tmp_path, all=entities(4))
+        with kgkit.open_kb("toy", home=home) as after:
+            assert (before.build, len(before), len(keys(before))) == (first.build, 3, 3)
+            assert (after.build, len(after), len(keys(after))) == (second.build, 4, 4)
+            assert "e3" not in before
+            assert "e3" in after
+
+
+def test_an_iteration_that_has_begun_goes_on_across_a_rebuild(tmp_path):
+    build_toy(tmp_path, all=entities(50))
+    with kgkit.open_kb("toy", home=tmp_path / "home") as kb:
+        running = iter(kb)
+        first = next(running)
+        build_toy(tmp_path, all=entities(4))
+        prune(Home(tmp_path / "home").kb("toy"))
+        assert [first, *running] == list(kb)
+        assert len(keys(kb)) == 50
+
+
+def test_a_handle_reads_on_after_its_build_was_pruned(tmp_path):
+    first = build_toy(tmp_path, all=entities(300, size=1000))
+    with kgkit.open_kb("toy", home=tmp_path / "home") as kb:
+        build_toy(tmp_path, all=entities(4))
+        assert prune(Home(tmp_path / "home").kb("toy")) == [first.build]
+        assert not first.path.exists()
+        assert len(keys(kb)) == 300
+        assert kb.candidates("name 299").ids.tolist() == [299]
+        assert [entity.key for entity in kb.neighbors("e7")] == ["e8"]
+
+
+def test_a_handle_reads_on_after_its_kb_was_removed_and_opens_by_name_no_more(tmp_path):
+    build_toy(tmp_path, all=entities(30))
+    with kgkit.open_kb("toy", home=tmp_path / "home") as kb:
+        remove(Home(tmp_path / "home").kb("toy"))
+        assert len(keys(kb)) == 30
+        assert os.listdir(tmp_path / "home/kbs") == []
+        with pytest.raises(NotThere, match="kgkit build-kb toy"):
+            kgkit.open_kb("toy", home=tmp_path / "home")
+
+
+def test_a_build_that_was_removed_and_built_again_is_opened_anew_while_the_first_is_still_read(tmp_path):
+    first = build_toy(tmp_path, all=entities(3))
+    with kgkit.open_kb("toy", home=tmp_path / "home") as before:
+        remove(Home(tmp_path / "home").kb("toy"))
+        second = build_toy(tmp_path, all=entities(3))
+        assert second.path == first.path
+        with kgkit.open_kb("toy", home=tmp_path / "home") as after:
+            assert keys(before) == keys(after)
+            assert before.store._environment is not after.store._environment
+
+
+def test_two_builds_stay_until_they_are_pruned_and_each_opens_by_its_name(tmp_path):
+    builds = [build_toy(tmp_path, all=entities(count)).build for count in (3, 4, 5)]
+    home = Home(tmp_path / "home")
+    assert home.kb("toy").build_names() == builds[1:]
+    with kgkit.open_kb(f"toy@{builds[1]}", home=home.path) as kb:
+        assert (kb.build, len(kb)) == (builds[1], 4)
+    with pytest.raises(UnknownName, match=builds[0]):
+        kgkit.open_kb(f"toy@{builds[0]}", home=home.path)
+    assert prune(home.kb("toy")) == [builds[1]]
+    assert prune(home.kb("toy")) == []
+    assert home.kb("toy").build_names() == [builds[2]]
+
+
+def test_a_source_that_goes_back_to_what_it_was_brings_the_old_build_back(tmp_path):
+    first, second = (build_toy(tmp_path, all=entities(count)) for count in (3, 4))
+    before = listing(first.path)
+    again = build_toy(tmp_path, all=entities(3))
+    assert again == first
+    assert listing(first.path) == before
+    assert Home(tmp_path / "home").kb("toy").published() == first.build
+    assert build_toy(tmp_path, all=entities(3)) == first  # and the other one is still kept
+    assert sorted(os.listdir(first.path.parent)) == sorted([first.build, second.build])
+
+
+# -- together -------------------------------------------------------------------
+
+
+def test_eight_threads_read_one_handle_at_once_while_rebuilds_land(tmp_path):
+    build_toy(tmp_path, all=entities(40))
+    wrong: list[object] = []
+    stop = threading.Event()
+
+    def read(kb):
+        rounds = 0
+        while not stop.is_set() or rounds < 3:
+            rounds += 1
+            for number in range(0, 40, 7):
+                seen = kb[f"e{number}"].id, kb.key(number), kb.candidates(f"name {number}").ids.tolist()
+                if seen != (number, f"e{number}", [number]):
+                    wrong.append(seen)
+            if keys(kb) != [f"e{number}" for number in range(40)]:
+                wrong.append(keys(kb))
+            with kgkit.open_kb("toy", home=tmp_path / "home") as own:
+                if len(keys(own)) != len(own):
+                    wrong.append(own.build)
+
+    with kgkit.open_kb("toy", home=tmp_path / "home") as kb:
+        threads = [threading.Thread(target=read, args=(kb,)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for count in range(41, 46):
+            build_toy(tmp_path, all=entities(count))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+    assert environments._open == {}
+
+
+def test_eight_processes_read_at_once_while_rebuilds_land(tmp_path):
+    build_toy(tmp_path, all=entities(40))
+    code = """if True:
+        import sys, time
+        import kgkit
+        kb = kgkit.open_kb("toy", home=sys.argv[1])
+        print("open", flush=True)
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            assert len([entity.key for entity in kb]) == len(kb) == 40
+            assert kb.candidates("name 39").ids.tolist() == [39]
+            with kgkit.open_kb("toy", home=sys.argv[1]) as new:
+                assert len([entity.key for entity in new]) == len(new) >= 40
+    """
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, tmp_path / "home"], env=child_env(),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(8)
+    ]  # fmt: skip
+    for reader in readers:
+        assert reader.stdout.readline() == "open\n", reader.stderr.read()
+    for count in range(41, 46):
+        build_toy(tmp_path, all=entities(count))
+    for reader in readers:
+        _, complaints = reader.communicate(timeout=60)
+        assert (reader.returncode, complaints) == (0, "")
+
+
+# -- open, closed, dropped --------------------------------------------------------
+
+
+def test_a_kb_opened_twice_and_closed_once_still_reads(toy_home):
+    first, second = (kgkit.open_kb("toy", home=toy_home) for _ in range(2))
+    assert first.store._environment is second.store._environment
+    first.close()
+    first.close()
+    assert keys(second) == ENTITIES
+    second.close()
+    assert environments._open == {}
+
+
+def test_a_closed_handle_says_so_whatever_it_is_asked(toy_home):
+    kb = kgkit.open_kb("toy", home=toy_home)
+    running = iter(kb)
+    next(running)
+    kb.close()
+    asked = [
+        lambda: kb["Apple"], lambda: kb[0], lambda: "Apple" in kb, lambda: keys(kb), lambda: next(running),
+        lambda: kb.candidates("apple"), lambda: kb.neighbors("Apple"), lambda: kb.neighbors(0),
+        lambda: kb.key(0), lambda: kb.id("Apple"), lambda: list(kb.match()), lambda: list(kb.surfaces()),
+    ]  # fmt: skip
+    for ask in asked:
+        with pytest.raises(ClosedKB, match="closed"):
+            ask()
+
+
+def test_what_a_handle_has_given_outlives_it(toy_home):
+    with kgkit.open_kb("toy", home=toy_home) as kb:
+        apple, candidates, beside = kb["Apple"], kb.candidates("apple"), kb.neighbors(kb.id("Apple"))
+    gc.collect()
+    assert apple.description == "A fruit."
+    assert candidates.ids.tolist() == [0, 1]
+    assert beside.tolist() == [5]
+
+
+def test_a_handle_that_nobody_holds_closes_by_itself(toy_home):
+    kb = kgkit.open_kb("toy", home=toy_home)
+    assert keys(kb) == ENTITIES
+    running = iter(kb)
+    next(running)
+    del kb
+    gc.collect()
+    assert next(running).key == ENTITIES[1]  # an iteration holds it
+    del running
+    gc.collect()
+    assert environments._open == {}
+
+
+def test_a_handle_dropped_in_the_middle_of_opening_another_does_no_harm(toy_home, monkeypatch):
+    # The garbage collector runs anywhere: here, inside `acquire`.
+    kept = kgkit.open_kb("toy", home=toy_home)
+    dropped = [kgkit.open_kb("toy", home=toy_home)]
+    real = environments.Environment
+
+    def opens(*args):
+        dropped.clear()
+        return real(*args)
+
+    monkeypatch.setattr(environments, "Environment", opens)
+    kept.close()
+    environments._open.clear()  # so that the next one has to open
+    for environment in [dropped[0].store._environment]:
+        environment.lmdb.close()
+    with kgkit.open_kb("toy", home=toy_home) as kb:
+        assert keys(kb) == ENTITIES
+
+
+# -- what reading takes and leaves --------------------------------------------------
+
+
+def test_reading_leaves_nothing_on_the_disk_and_needs_no_leave_to_write(tmp_path):
+    built = build_toy(tmp_path)
+    home = tmp_path / "home"
+    for path in [home, *home.rglob("*")]:
+        if not path.is_symlink():
+            path.chmod(0o444 if path.is_file() else 0o555)
+    before = listing(home)
+    try:
+        code = """if True:
+            import os, sys, kgkit
+            if os.getuid() == 0:
+                os.setuid(65534)  # root may write anywhere
+            from kgkit.store import verify
+            with kgkit.open_kb("toy", home=sys.argv[1]) as kb:
+                print(len(list(kb)), kb.candidates("apple").ids.tolist(), verify(kb.store.folder))
+        """
+        for folder in [tmp_path, *tmp_path.parents]:
+            if os.getuid() == 0 and not folder.stat().st_mode & 0o001:
+                code = code.replace("os.setuid(65534)", "pass")  # the tests' own folder is closed to others
+        done = run_python(code, home)
+        assert (done.stdout, done.stderr) == ("7 [0, 1] []\n", "")
+        assert listing(home) == before
+        assert os.listdir(built.path) and set(os.listdir(built.path)) == {"data.mdb", "manifest.json"}
+    finally:
+        for path in [home, *home.rglob("*")]:
+            if not path.is_symlink():
+                path.chmod(0o755)
+
+
+def test_the_alias_table_is_not_copied_into_the_heap(tmp_path):
+    build_toy(tmp_path, all=entities(20_000, size=50))
+    code = """if True:
+        import sys, tracemalloc
+        import kgkit
+        from kgkit.candidates import AliasGenerator
+        kgkit.open_kb("toy", home=sys.argv[1]).candidates("name 0", pos="n")  # imports
+        tracemalloc.start()
+        with kgkit.open_kb("toy", home=sys.argv[1]) as kb:
+            for number in range(0, 20_000, 10):
+                assert kb.candidates(f"name {number}").ids.tolist() == [number]
+                kb[number], kb.neighbors(number)
+            print(tracemalloc.get_traced_memory()[1])
+    """
+    done = run_python(code, tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 100_000  # the table has 800,000 bytes, the entities two million
+
+
+# -- names and places -----------------------------------------------------------------
+
+
+def test_a_home_behind_a_symbolic_link_is_the_same_kb(tmp_path, toy_home):
+    (tmp_path / "link").symlink_to(toy_home)
+    with (
+        kgkit.open_kb("toy", home=toy_home) as straight,
+        kgkit.open_kb("toy", home=tmp_path / "link") as linked,
+    ):
+        assert keys(linked) == keys(straight)
+        assert linked.store._environment is straight.store._environment
+    (tmp_path / "real").mkdir()
+    (tmp_path / "away").symlink_to(tmp_path / "real")
+    built = build_toy(tmp_path, home=tmp_path / "away")
+    assert verify(built.path) == []
+    with kgkit.open_kb("toy", home=tmp_path / "real") as kb:
+        assert keys(kb) == ENTITIES
+
+
+def test_a_home_that_was_moved_or_copied_still_reads(tmp_path):
+    build_toy(tmp_path)
+    shutil.copytree(tmp_path / "home", tmp_path / "copy", symlinks=True)
+    (tmp_path / "home").rename(tmp_path / "moved")
+    for home in ("copy", "moved"):
+        with kgkit.open_kb("toy", home=tmp_path / home) as kb:
+            assert keys(kb) == ENTITIES
+            assert verify(kb.store.folder) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "../toy",
+        "a/b",
+        "/etc",
+        "a\\b",
+        ".hidden",
+        "-x",
+        "a b",
+        "a\n",
+        "ä",
+        "x" * 65,
+        "a\0b",
+        "@",
+    ],
+)
+def test_a_name_that_could_lead_elsewhere_is_refused(name, tmp_path):
+    with pytest.raises(UsageError, match="cannot name a knowledge base"):
+        kgkit.open_kb(name, home=tmp_path)
+    if "@" not in name:
+        with pytest.raises(UsageError, match="cannot name a knowledge base"):
+            build_toy(tmp_path, name=name)
+
+
+@pytest.mark.parametrize("build", ["..", "../..", ".new-1", "/etc", "../../toy/current"])
+def test_a_build_that_could_lead_elsewhere_is_refused(build, toy_home):
+    with pytest.raises(UsageError, match="no build of 'toy'"):
+        kgkit.open_kb(f"toy@{build}", home=toy_home)
+
+
+def test_what_is_no_kb_is_not_listed(tmp_path):
+    build_toy(tmp_path, name="one")
+    kbs = tmp_path / "home/kbs"
+    (kbs / "empty").mkdir()
+    (kbs / "file").write_text("")
+    (kbs / "no name").mkdir()
+    (kbs / "no name/current").mkdir()
+    assert [kb.name for kb in Home(tmp_path / "home").kbs()] == ["one"]
+    assert Home(tmp_path / "nowhere").kbs() == []
+
+
+def test_pruning_or_removing_what_is_not_there_makes_nothing(tmp_path):
+    home = Home(tmp_path)
+    for verb in (prune, remove):
+        with pytest.raises(NotThere, match="no knowledge base 'toy'"):
+            verb(home.kb("toy"))
+    assert listing(tmp_path) == {}
+
+
+# -- pickled and forked ---------------------------------------------------------------
+
+
+def test_a_pickled_handle_opens_the_same_build_in_a_spawned_process(tmp_path):
+    build_toy(tmp_path, all=entities(3))
+    code = """if True:
+        import multiprocessing, sys
+        from pathlib import Path
+        import kgkit
+        from tests.test_store_reading import read_in_pool
+        from tests.toys import build_toy, entities
+        if __name__ == "__main__":
+            kb = kgkit.open_kb("toy", home=Path(sys.argv[1]) / "home")
+            build_toy(Path(sys.argv[1]), all=entities(4))  # the pickled handle is not of the current build
+            with multiprocessing.get_context("spawn").Pool(2) as pool:
+                print(pool.map(read_in_pool, [kb, kb]))
+                try:
+                    pool.apply(look_up, (kb, "nobody"))
+                except kgkit.errors.UnknownEntity as error:
+                    print(error.entity, error)
+    """.replace("look_up", "kgkit.KnowledgeBase.__getitem__")
+    done = run_python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == "[(3, 'e2', [1]), (3, 'e2', [1])]"
+    assert second == "nobody no entity 'nobody' in knowledge base 'toy'"
+
+
+def read_in_pool(kb):
+    return len(kb), kb.key(2), kb.neighbors(0).tolist()
+
+
+def test_a_pickled_handle_whose_build_is_gone_is_stale(tmp_path):
+    import pickle
+
+    build_toy(tmp_path, all=entities(3))
+    kb = kgkit.open_kb("toy", home=tmp_path / "home")
+    pickled = pickle.dumps(kb)
+    kb.close()
+    for count in (4, 5):
+        build_toy(tmp_path, all=entities(count))
+    with pytest.raises(StaleKB, match="no longer"):
+        pickle.loads(pickled)
+    remove(Home(tmp_path / "home").kb("toy"))
+    with pytest.raises(StaleKB, match="no longer"):
+        pickle.loads(pickled)
+    other = build_toy(tmp_path, all=entities(6))
+    other.path.rename(other.path.with_name(kb.build))
+    with pytest.raises(StaleKB, match="now holds"):
+        pickle.loads(pickled)
+
+
+def test_a_closed_handle_cannot_be_pickled(toy_home):
+    import pickle
+
+    kb = kgkit.open_kb("toy", home=toy_home)
+    assert keys(pickle.loads(pickle.dumps(kb))) == ENTITIES
+    kb.close()
+    with pytest.raises(ClosedKB, match="pickled"):
+        pickle.dumps(kb)
+
+
+def test_a_relative_path_is_pickled_so_that_it_holds_elsewhere(tmp_path, monkeypatch):
+    import pickle
+
+    built = build_toy(tmp_path)
+    monkeypatch.chdir(built.path)
+    pickled = pickle.dumps(StoreReader.open(Path()))
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(pickled).manifest.build == built.build
+
+
+def forked(code: str, folder: Path) -> str:
+    """Run *code* in a process of its own, which may fork: `kb` is open there, `child(f)` gives f's answer in a child."""
+    prelude = """if True:
+        import os, pickle, sys, threading, time
+        from pathlib import Path
+        import kgkit
+        from kgkit.home import Home
+        from kgkit.store import environments, prune, remove
+        from tests.toys import build_toy, entities
+
+        folder, home = Path(sys.argv[1]), Path(sys.argv[1]) / "home"
+        kb = kgkit.open_kb("toy", home=home)
+
+        def keys(kb):
+            return [entity.key for entity in kb]
+
+        def child(ask):
+            out, into = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    answer = ask()
+                except Exception as error:
+                    answer = error
+                os.write(into, pickle.dumps(answer))
+                os._exit(0)
+            os.close(into)
+            with open(out, "rb") as answers:
+                answer = answers.read()
+            assert os.waitpid(pid, 0)[1] == 0
+            return pickle.loads(answer)
+    """
+    done = run_python(prelude + code, folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture
+def ring(tmp_path):
+    build_toy(tmp_path, all=entities(40))
+    return tmp_path
+
+
+def test_a_forked_child_reads_on_and_so_does_its_parent(ring):
+    code = """
+        everything = keys(kb)
+        assert child(lambda: keys(kb)) == everything == keys(kb)
+        assert child(lambda: kb["e3"].id) == 3
+        assert child(lambda: kb.key(3)) == "e3"
+        assert child(lambda: kb.neighbors(3).tolist()) == [4]
+        assert child(lambda: kb.candidates("name 3").ids.tolist()) == [3]
+        assert child(lambda: child(lambda: keys(kb))) == everything  # a grandchild
+        other = kgkit.open_kb("toy", home=home)
+        assert child(lambda: (other.close(), keys(kb), kgkit.open_kb("toy", home=home).key(1))[1:]) == (everything, "e1")
+        assert keys(other) == keys(kb) == everything
+        print("done")
+    """
+    assert forked(code, ring) == "done\n"
+
+
+def test_a_child_closes_what_it_inherited_without_harm_to_its_parent(ring):
+    code = """
+        assert child(kb.close) is None
+        assert child(lambda: (kb.close(), len(environments._open))[1]) == 0
+        error = child(lambda: (kb.close(), kb.key(0)))
+        assert type(error) is kgkit.errors.ClosedKB, error
+        running = iter(kb)
+        next(running)
+        error = child(lambda: next(running))
+        assert type(error) is kgkit.errors.ClosedKB and "forked" in str(error), error
+        assert next(running).key == "e1"
+        kb.close()
+        error = child(lambda: kb.key(0))
+        assert type(error) is kgkit.errors.ClosedKB, error
+        print("done")
+    """
+    assert forked(code, ring) == "done\n"
+
+
+def test_a_child_whose_build_is_gone_says_that_it_is_stale_while_its_parent_reads_on(ring):
+    code = """
+        def rebuild_and_read():
+            build_toy(folder, all=entities(41))
+            prune(Home(home).kb("toy"))
+            return kb.key(3)
+
+        error = child(rebuild_and_read)
+        assert type(error) is kgkit.errors.StaleKB, error
+        assert keys(kb) == [f"e{number}" for number in range(40)]
+        print("done")
+    """
+    assert forked(code, ring) == "done\n"
+
+
+def test_forks_while_other_threads_open_read_and_close(ring):
+    code = """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads and fork: that is what is tried
+        everything, stop = keys(kb), threading.Event()
+
+        def read():
+            while not stop.is_set():
+                assert keys(kb) == everything
+                with kgkit.open_kb("toy", home=home) as own:
+                    own.candidates("name 3")
+
+        threads = [threading.Thread(target=read, daemon=True) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for _ in range(25):
+            assert child(lambda: keys(kb)) == everything
+        for _ in range(5):
+            def in_threads():
+                seen = []
+                own = [threading.Thread(target=lambda: seen.append(keys(kb))) for _ in range(4)]
+                for thread in own: thread.start()
+                for thread in own: thread.join()
+                kb.close()
+                return [seen == [everything] * 4, len(environments._open)]
+            assert child(in_threads) == [True, 0]
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert keys(kb) == everything
+        print("done")
+    """
+    assert forked(code, ring) == "done\n"
+
+
+def test_a_build_is_found_only_where_there_is_one(tmp_path):
+    with pytest.raises(NotThere, match="there is none"):
+        find_build(Home(tmp_path), "toy")
+    build_toy(tmp_path, name="other")
+    with pytest.raises(NotThere, match="there are: other"):
+        find_build(Home(tmp_path / "home"), "toy")

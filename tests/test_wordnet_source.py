@@ -1,0 +1,227 @@
+"""Where WordNet comes from: tried on made-up packages and archives, never over the network."""
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from kb_builders import wordnet_source
+from kb_builders.wordnet_source import FILES, obtain
+from kgkit.errors import NotThere
+
+
+@pytest.fixture(autouse=True)
+def bare_machine(tmp_path, monkeypatch):
+    """A machine without WordNet, apt or network: each test adds what it needs."""
+    monkeypatch.setattr(wordnet_source, "INSTALLED", tmp_path / "usr/share/wordnet")
+    monkeypatch.setattr(wordnet_source, "URL", (tmp_path / "no-such-archive").as_uri())
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+
+
+def put_files(folder: Path, *, without: str = "") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in FILES:
+        if file != without:
+            (folder / file).write_text(f"this is {file}")
+
+
+def put_program(tmp_path: Path, name: str, script: str) -> None:
+    program = tmp_path / "bin" / name
+    program.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
+    program.chmod(0o755)
+
+
+def put_archive(tmp_path, monkeypatch, members, *, checksum=None) -> None:
+    """Publish an archive with these (TarInfo, content) *members* under the address that is asked."""
+    archive = tmp_path / "WordNet-3.0.tar.bz2"
+    with tarfile.open(archive, "w:bz2") as out:
+        for info, content in members:
+            info.size = len(content)
+            out.addfile(info, io.BytesIO(content))
+    real = hashlib.sha256(archive.read_bytes()).hexdigest()
+    monkeypatch.setattr(wordnet_source, "URL", archive.as_uri())
+    monkeypatch.setattr(wordnet_source, "SHA256", checksum or real)
+
+
+def whole_archive() -> list[tuple[tarfile.TarInfo, bytes]]:
+    return [(tarfile.TarInfo(f"WordNet-3.0/dict/{file}"), f"this is {file}".encode()) for file in FILES]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in folder.iterdir()}
+
+
+WHOLE = {file: f"this is {file}" for file in FILES}
+
+
+def test_an_installed_wordnet_is_used_as_it_is(tmp_path):
+    put_files(tmp_path / "usr/share/wordnet")
+    assert obtain(tmp_path / "cache") == tmp_path / "usr/share/wordnet"
+    assert not (tmp_path / "cache").exists()
+
+
+def test_an_installed_wordnet_that_lacks_a_file_is_passed_over(tmp_path, monkeypatch):
+    put_files(tmp_path / "usr/share/wordnet", without="cntlist.rev")
+    put_archive(tmp_path, monkeypatch, whole_archive())
+    assert obtain(tmp_path / "cache") == tmp_path / "cache/wordnet-3.0"
+
+
+def test_the_archive_gives_exactly_the_wanted_files(tmp_path, monkeypatch):
+    extra = [
+        (tarfile.TarInfo("WordNet-3.0/dict/index.sense"), b"x"),
+        (tarfile.TarInfo("data.noun"), b"wrong"),
+    ]
+    put_archive(tmp_path, monkeypatch, whole_archive() + extra)
+    assert contents(obtain(tmp_path / "cache")) == WHOLE
+
+
+def test_what_was_fetched_once_is_not_fetched_again(tmp_path, monkeypatch):
+    put_archive(tmp_path, monkeypatch, whole_archive())
+    first = obtain(tmp_path / "cache")
+    (tmp_path / "WordNet-3.0.tar.bz2").unlink()
+    assert obtain(tmp_path / "cache") == first
+
+
+def test_a_fetched_folder_that_lost_a_file_is_fetched_anew(tmp_path, monkeypatch):
+    put_archive(tmp_path, monkeypatch, whole_archive())
+    put_files(tmp_path / "cache/wordnet-3.0", without="data.verb")
+    assert contents(obtain(tmp_path / "cache")) == WHOLE
+
+
+def test_when_two_processes_fetch_at_once_the_first_one_stays(tmp_path):
+    put_files(tmp_path / "cache/wordnet-3.0")
+    put_files(tmp_path / "mine")
+    inode = (tmp_path / "cache/wordnet-3.0").stat().st_ino
+    wordnet_source._publish(tmp_path / "mine", tmp_path / "cache/wordnet-3.0")
+    assert (tmp_path / "cache/wordnet-3.0").stat().st_ino == inode
+
+
+def test_a_download_with_another_checksum_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
+    put_archive(tmp_path, monkeypatch, whole_archive(), checksum="0" * 64)
+    with pytest.raises(NotThere, match=f"has SHA-256 [0-9a-f]{{64}}, expected {'0' * 64}"):
+        obtain(tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_an_archive_that_lacks_a_file_is_refused_by_name(tmp_path, monkeypatch):
+    members = [entry for entry in whole_archive() if not entry[0].name.endswith("noun.exc")]
+    put_archive(tmp_path, monkeypatch, members)
+    with pytest.raises(NotThere, match=r"it lacks noun\.exc"):
+        obtain(tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_damaged_archive_is_refused(tmp_path, monkeypatch):
+    archive = tmp_path / "damaged"
+    archive.write_bytes(b"this is not an archive")
+    monkeypatch.setattr(wordnet_source, "URL", archive.as_uri())
+    monkeypatch.setattr(wordnet_source, "SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    with pytest.raises(NotThere, match="the archive cannot be read"):
+        obtain(tmp_path / "cache")
+
+
+def test_no_member_of_the_archive_is_written_outside_the_folder(tmp_path, monkeypatch):
+    link = tarfile.TarInfo("WordNet-3.0/dict/data.noun")
+    link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
+    (tmp_path / "secret").write_text("secret")
+    climbing = (tarfile.TarInfo("../../../dict/data.verb"), b"this is data.verb")
+    rest = [entry for entry in whole_archive() if entry[0].name.endswith((".adj", ".adv", ".exc", ".rev"))]
+    others = [entry for entry in whole_archive() if entry[0].name.endswith(("index.noun", "index.verb"))]
+    put_archive(tmp_path, monkeypatch, [(link, b""), climbing, *rest, *others])
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(NotThere, match=r"it lacks data\.noun$|it lacks data\.noun\n"):
+        obtain(tmp_path / "cache")
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, tmp_path / "cache"])
+
+
+def test_the_debian_package_is_unpacked_without_root(tmp_path):
+    put_files(tmp_path / "package/usr/share/wordnet")
+    put_program(tmp_path, "apt-get", "echo made by apt-get > wordnet-base_3.0_all.deb")
+    put_program(tmp_path, "dpkg-deb", f'cp -r "{tmp_path}/package" "$3"')
+    assert contents(obtain(tmp_path / "cache")) == WHOLE
+
+
+def test_a_cache_named_from_the_working_directory_will_do(tmp_path, monkeypatch):
+    put_files(tmp_path / "package/usr/share/wordnet")
+    put_program(tmp_path, "apt-get", "echo made by apt-get > wordnet-base_3.0_all.deb")
+    put_program(tmp_path, "dpkg-deb", f'test -f "$2" && cp -r "{tmp_path}/package" "$3"')
+    monkeypatch.chdir(tmp_path)
+    assert contents(obtain(Path("cache"))) == WHOLE
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="this machine has no dpkg-deb")
+def test_a_real_package_is_read_by_dpkg_deb(tmp_path):
+    put_files(tmp_path / "package/usr/share/wordnet")
+    (tmp_path / "package/DEBIAN").mkdir()
+    (tmp_path / "package/DEBIAN/control").write_text(
+        "Package: wordnet-base\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: a test\n"
+    )
+    deb = tmp_path / "built.deb"
+    build = ["/usr/bin/dpkg-deb", "--build", "--root-owner-group", tmp_path / "package", deb]
+    subprocess.run(build, check=True, capture_output=True, env={"PATH": os.defpath})
+    put_program(tmp_path, "apt-get", f'cp "{deb}" wordnet-base_1_all.deb')
+    put_program(tmp_path, "dpkg-deb", 'exec dpkg-deb "$@"')
+    assert contents(obtain(tmp_path / "cache")) == WHOLE
+
+
+def test_without_package_lists_private_ones_are_fetched_first(tmp_path):
+    put_files(tmp_path / "package/usr/share/wordnet")
+    put_program(
+        tmp_path,
+        "apt-get",
+        f'''
+        echo "$*" >> "{tmp_path}/calls"
+        case "$*" in
+            *Dir::State::Lists=*update) ;;
+            *Dir::State::Lists=*download*) echo x > wordnet-base_3.0_all.deb ;;
+            *) echo "E: Unable to locate package wordnet-base" >&2; exit 100 ;;
+        esac''',
+    )
+    put_program(tmp_path, "dpkg-deb", f'cp -r "{tmp_path}/package" "$3"')
+    assert contents(obtain(tmp_path / "cache")) == WHOLE
+    assert [call.split()[-1] for call in (tmp_path / "calls").read_text().splitlines()] == [
+        "wordnet-base",
+        "update",
+        "wordnet-base",
+    ]
+
+
+def test_where_apt_fails_the_archive_is_downloaded(tmp_path, monkeypatch):
+    put_program(tmp_path, "apt-get", "exit 100")
+    put_program(tmp_path, "dpkg-deb", "exit 2")
+    put_archive(tmp_path, monkeypatch, whole_archive())
+    assert contents(obtain(tmp_path / "cache")) == WHOLE
+
+
+def test_an_apt_that_hangs_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(wordnet_source, "TIMEOUT", 0.2)
+    put_program(tmp_path, "apt-get", "exec sleep 20")
+    put_program(tmp_path, "dpkg-deb", "exit 2")
+    with pytest.raises(NotThere, match="apt-get had not finished after"):
+        obtain(tmp_path / "cache")
+
+
+def test_when_all_fails_one_message_says_what_was_tried_and_what_to_do(tmp_path):
+    put_program(
+        tmp_path, "apt-get", 'echo "W: no lists" >&2; echo "E: Unable to locate package" >&2; exit 100'
+    )
+    put_program(tmp_path, "dpkg-deb", "exit 2")
+    with pytest.raises(NotThere) as caught:
+        obtain(tmp_path / "cache")
+    message = str(caught.value)
+    assert "usr/share/wordnet: no WordNet there" in message
+    assert "the Debian package wordnet-base: apt-get failed: E: Unable to locate package" in message
+    assert "no-such-archive" in message
+    assert "--source DIR" in message
+
+
+def test_on_a_machine_without_apt_the_message_says_so(tmp_path):
+    with pytest.raises(NotThere, match="apt-get is not on this machine"):
+        obtain(tmp_path / "cache")
