@@ -1,7 +1,7 @@
 """Run kgkit from a checkout: `python cli.py build-kb wordnet`.
 
-Never installed; the installed command is called `kgkit`. The packages that it
-needs must be there all the same: `make demo` puts them into `.venv`.
+Never installed; the installed command is called `kgkit`. Builders are found by
+their entry points, so `pip install -e .` comes first: `make demo` does that in `.venv`.
 """
 
 from kgkit.commands import main

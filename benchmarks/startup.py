@@ -29,9 +29,10 @@ WHOLE = {
 DOG = "bench-02084071-n"  # dog.n.01 in WordNet 3.0
 
 NOTES = """
-Medians of {runs} runs, the kinds in turn; files are in the page cache. The targets are held against the
-wall clock, which is what a user waits. `import kgkit` alone loads next to nothing; the first row starts its
-clock after `from kgkit import open_kb`, the whole process does not.
+Medians of {runs} runs, the kinds in turn; files are in the page cache. The targets are held against CPU
+time, like all others; the wall clock also waits for whatever else the machine does. `import kgkit` alone
+loads next to nothing; the first row starts its clock after `from kgkit import open_kb`, the whole process
+does not.
 
 Loaded by kgkit among {not_loaded}: {loaded}.
 """
@@ -56,7 +57,7 @@ def bench(inputs: Inputs) -> list[Table]:
 
     cpu, wall = (1e3 * statistics.median(result[clock] for result in first) for clock in ("cpu", "wall"))
     rows = [["kgkit imported: `open_kb` to the first answer", f"{cpu:.1f}", f"{wall:.1f}"]]
-    targets = [_at_most("first answer, kgkit imported", wall, FIRST_ANSWER_MS)]
+    targets = [_at_most("first answer, kgkit imported", cpu, FIRST_ANSWER_MS)]
     bare_cpu, bare_wall = milliseconds(samples.pop("bare"))
     rows.append(["bare interpreter, whole process", f"{bare_cpu:.1f}", f"{bare_wall:.1f}"])
     for name, runs in samples.items():
@@ -64,7 +65,7 @@ def bench(inputs: Inputs) -> list[Table]:
         label = f"{name}, whole process above the bare interpreter"
         rows.append([label, f"{cpu - bare_cpu:.1f}", f"{wall - bare_wall:.1f}"])
         if name == "kgkit":
-            targets.append(_at_most("first answer, whole process", wall - bare_wall, WHOLE_PROCESS_MS))
+            targets.append(_at_most("first answer, whole process", cpu - bare_cpu, WHOLE_PROCESS_MS))
     return [
         Table(
             title="(c) Start",

@@ -17,11 +17,12 @@ minds about it.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
-from typing import ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
-from kb_builders.wordnet_source import obtain
 from kgkit.building import Alias, Builder, Entity, Files, Form, Record, SourceInfo, Triple
 from kgkit.errors import NotThere, SourceError
 
@@ -59,37 +60,24 @@ IN_SYNSET: Final = "lemma_in_synset"
 
 LEXICOGRAPHER_FILES: Final = (
     "adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body "
-    "noun.cognition noun.communication noun.event noun.feeling noun.food noun.group noun.location noun.motive "
-    "noun.object noun.person noun.phenomenon noun.plant noun.possession noun.process noun.quantity "
-    "noun.relation noun.shape noun.state noun.substance noun.time verb.body verb.change verb.cognition "
-    "verb.communication verb.competition verb.consumption verb.contact verb.creation verb.emotion verb.motion "
-    "verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl"
+    "noun.cognition noun.communication noun.event noun.feeling noun.food noun.group noun.location "
+    "noun.motive noun.object noun.person noun.phenomenon noun.plant noun.possession noun.process "
+    "noun.quantity noun.relation noun.shape noun.state noun.substance noun.time verb.body verb.change "
+    "verb.cognition verb.communication verb.competition verb.consumption verb.contact verb.creation "
+    "verb.emotion verb.motion verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl"
 ).split()
 
 _TYPE_NUMBER: Final = {"n": 1, "v": 2, "a": 3, "r": 4, "s": 5}
-_MARKER: Final = re.compile(r"\((?:a|p|ip)\)$")
+_LEXFILE: Final = {f"{number:02d}": name for number, name in enumerate(LEXICOGRAPHER_FILES)}
+_LEX_ID: Final = {f"{number:x}": f"{number:02d}" for number in range(100)}  # in a data file -> in a key
+_MARKER: Final = re.compile(r"\((a|p|ip)\)$")
 _MARKER_IN_KEY: Final = re.compile(r"\((?:a|p|ip)\)(?=:)")
-_QUOTED: Final = re.compile(r'"[^"]*"')
 _VERSION: Final = re.compile(r"WordNet (\d\.\d)")
+_NONE: Final[Mapping[int, Any]] = {}
+_UNLISTED: Final[tuple[int, Sequence[str]]] = (1 << 32, ())
+_WRONG: Final = (KeyError, ValueError, IndexError)  # raised by a line that is not as wndb(5) has it
 
-
-class Line(NamedTuple):
-    """A line of a database file and where it stands, for errors."""
-
-    path: Path
-    number: int
-    text: str
-
-    def error(self, message: str) -> SourceError:
-        return SourceError(message, path=self.path, line=self.number, text=self.text)
-
-
-class Words(NamedTuple):
-    """The words of a synset, its key, and the sense key of each word."""
-
-    key: str
-    spelled: tuple[str, ...]
-    senses: tuple[str, ...]
+T = TypeVar("T")
 
 
 class WordNetBuilder(Builder):
@@ -118,6 +106,8 @@ class WordNetBuilder(Builder):
     }
 
     def obtain(self, cache: Path) -> Path:
+        from kb_builders.wordnet_source import obtain  # here: it loads all that a download needs
+
         return obtain(cache)
 
     def look(self, source: Path) -> Files:
@@ -131,7 +121,7 @@ class WordNetBuilder(Builder):
                 "holds data.noun (Debian's wordnet-base has it as /usr/share/wordnet) with --source"
             )
         with (source / "data.noun").open(encoding="utf-8", errors="replace") as lines:
-            found = next(filter(None, map(_VERSION.search, (line for line, _ in zip(lines, range(29))))), None)
+            found = next(filter(None, map(_VERSION.search, islice(lines, 29))), None)
         return Files(
             SourceInfo(
                 name="WordNet",
@@ -146,219 +136,241 @@ class WordNetBuilder(Builder):
         return Reading(source).records()
 
 
+class Synset(NamedTuple):
+    """What the first reading of a data file keeps of a line.
+
+    Attributes:
+        line: its number.
+        key: `dog.n.01`.
+        words: their spelling less markers, the lemma as the index has it, the sense key.
+        markers: place of a word -> its syntactic marker.
+        frames: number of a word (0: all of them) -> its verb frames.
+        rest: the line from its count of pointers on.
+    """
+
+    line: int
+    key: str
+    kind: str
+    lexfile: str
+    words: Sequence[tuple[str, str, str]]
+    markers: Mapping[int, str]
+    frames: Mapping[int, Sequence[int]]
+    rest: str
+
+
 class Reading:
     """One pass over a folder of database files."""
 
     def __init__(self, source: Path) -> None:
         self.source = source
-        self.counts = dict(_counts(source / "cntlist.rev"))
-        self.lines = {pos: list(_lines(source / f"data.{name}")) for pos, name in PARTS.items()}
-        self.index = {pos: dict(_index(source / f"index.{name}")) for pos, name in PARTS.items()}
+        self.counts = dict(self._parsed("cntlist.rev", _count))
+        self.index = {pos: dict(self._listed(pos)) for pos in PARTS}
         # By part of speech and offset, as pointers name a synset.
-        self.words: dict[str, dict[str, Words]] = {}
+        self.synsets = {pos: dict(self._named(pos)) for pos in PARTS}
+        self.synsets["s"] = self.synsets["a"]
 
     def records(self) -> Iterator[Record]:
-        """Yield synsets, lemma senses, facts, then surfaces and irregular forms."""
-        heads = {line.text[:8]: line for line in self.lines["a"]}
-        for pos in PARTS:
-            self.words[pos] = dict(self._named(pos, heads))
-        self.words["s"] = self.words["a"]
-        for pos in PARTS:
-            yield from self._synsets(pos)
+        """Yield synsets with their facts, lemma senses with their surfaces, then irregular forms."""
         seen: set[str] = set()
-        for pos in PARTS:
-            yield from self._lemmas(pos, seen)
-        for pos in PARTS:
-            yield from self._surfaces(pos)
-        for pos, name in PARTS.items():
-            yield from _exceptions(self.source / f"{name}.exc", pos)
+        return chain(
+            chain.from_iterable(map(self._described, PARTS)),
+            chain.from_iterable(self._lemmas(pos, seen) for pos in PARTS),
+            chain.from_iterable(map(self._forms, PARTS)),
+        )
 
-    def _named(self, pos: str, heads: Mapping[str, Line]) -> Iterator[tuple[str, Words]]:
-        """Yield the offset and the words of every synset of *pos*."""
-        index = self.index[pos]
-        for line in self.lines[pos]:
+    def _listed(self, pos: str) -> Iterator[tuple[str, tuple[int, list[str]]]]:
+        """Yield each lemma, how many senses are listed before its own, and the offsets of its synsets."""
+        before = 0
+        for lemma, offsets in self._parsed(f"index.{PARTS[pos]}", _senses):
+            yield lemma, (before, offsets)
+            before += len(offsets)
+
+    def _named(self, pos: str) -> Iterator[tuple[str, Synset]]:
+        """Yield the offset of every synset of *pos*, and the synset with all that names it."""
+        file, index = f"data.{PARTS[pos]}", self.index[pos]
+        lines = list(self._lines(file))
+        heads = {line[:8]: line for _, line in lines} if pos == "a" else {}
+        for number, line in lines:
             try:
-                offset, file, kind, words = _words(line.text)
-                head = _head(line.text, heads) if kind == "s" else ":"
-                middle = f"%{_TYPE_NUMBER[kind]}:{file}:"
-                lowered = words[0][0].lower()
-                number = index[lowered].index(offset) + 1
-                yield (
-                    offset,
-                    Words(
-                        f"{lowered}.{kind}.{number:02d}",
-                        tuple([word for word, _ in words]),
-                        tuple([f"{word.lower()}{middle}{lex:02d}:{head}" for word, lex in words]),
-                    ),
-                )
-            except KeyError as error:
-                raise line.error(f"nothing is known of {error}, which this synset names") from None
-            except (ValueError, IndexError) as error:
-                raise line.error(f"not a synset as wndb(5) describes it: {error}") from None
+                offset, lexfile, kind, spelled, lex_ids, rest = _fields(line)
+                markers: Mapping[int, str] = _NONE
+                if pos == "a":
+                    spelled, markers = _unmarked(spelled)
+                # A key is LEMMA%TYPE:FILE:LEX_ID:HEAD:HEAD_ID; only satellites have a head.
+                middle, end = f"%{_TYPE_NUMBER[kind]}:{lexfile}:", _head(rest, heads) if kind == "s" else "::"
+                words = []
+                for word, lex in zip(spelled, lex_ids, strict=True):
+                    lemma = word if word.islower() else word.lower()
+                    words.append((word.replace("_", " "), lemma, f"{lemma}{middle}{_LEX_ID[lex]}{end}"))
+                lemma = words[0][1]
+                _, offsets = index.get(lemma, _UNLISTED)
+                if offset not in offsets:
+                    raise ValueError(f"index.{PARTS[pos]} does not list it under {lemma!r}")
+                key = f"{lemma}.{kind}.{offsets.index(offset) + 1:02d}"
+                frames = _frames(rest) if pos == "v" else _NONE
+                synset = Synset(number, key, kind, _LEXFILE[lexfile], words, markers, frames, rest)
+            except _WRONG as error:
+                raise self._wrong(file, number, error) from None
+            yield offset, synset
 
-    def _synsets(self, pos: str) -> Iterator[Record]:
+    def _described(self, pos: str) -> Iterator[Record]:
         """Yield the synsets of *pos*, each with the facts its line states."""
-        named, all_words = self.words[pos], self.words
-        for line in self.lines[pos]:
-            try:
-                head, _, gloss = line.text.partition("| ")
-                fields = head.split()
-                key, spelled, senses = named[fields[0]]
-                at = 4 + 2 * int(fields[3], 16)
-                end = at + 1 + 4 * int(fields[at])
-                attributes: dict[str, object] = {
-                    "lexfile": LEXICOGRAPHER_FILES[int(fields[1])],
-                    "lemmas": [word.replace("_", " ") for word in spelled],
-                }
-                description = gloss
+        synsets = self.synsets
+        try:
+            for synset in synsets[pos].values():
+                _, key, kind, lexfile, words, _, frames, rest = synset
+                pointers, gloss = _pointers(rest)
+                attributes: dict[str, object] = {"lexfile": lexfile, "lemmas": [word for word, _, _ in words]}
                 if '"' in gloss:
-                    attributes["examples"] = [quoted[1:-1] for quoted in _QUOTED.findall(gloss)]
-                    description = _QUOTED.sub("", gloss)
-                if frames := _frames(fields, end, 0):
-                    attributes["frames"] = frames
-                yield Entity(
-                    key,
-                    spelled[0].replace("_", " "),
-                    description.strip().strip("; "),
-                    "synset",
-                    fields[2],
-                    (),
-                    attributes,
-                )
-                for symbol, offset, other, ends in zip(
-                    fields[at + 1 : end : 4],
-                    fields[at + 2 : end : 4],
-                    fields[at + 3 : end : 4],
-                    fields[at + 4 : end : 4],
-                    strict=True,
-                ):
-                    target = all_words[other][offset]
+                    gloss, attributes["examples"] = _unquoted(gloss)
+                if 0 in frames:
+                    attributes["frames"] = frames[0]
+                yield Entity(key, words[0][0], gloss.strip().strip("; "), "synset", kind, (), attributes)
+                fields = iter(pointers)
+                for symbol, offset, part, ends in zip(fields, fields, fields, fields, strict=True):
+                    target = synsets[part][offset]
                     if ends == "0000":
                         yield Triple(key, RELATIONS[symbol], target.key)
                     else:
-                        yield Triple(
-                            senses[int(ends[:2], 16) - 1],
-                            RELATIONS[symbol],
-                            target.senses[int(ends[2:], 16) - 1],
-                        )
-            except KeyError as error:
-                raise line.error(f"nothing is known of {error}, which this synset names") from None
-            except (ValueError, IndexError) as error:
-                raise line.error(f"not a synset as wndb(5) describes it: {error}") from None
+                        here, there = words[int(ends[:2], 16) - 1], target.words[int(ends[2:], 16) - 1]
+                        yield Triple(here[2], RELATIONS[symbol], there[2])
+        except _WRONG as error:
+            raise self._wrong(f"data.{PARTS[pos]}", synset.line, error) from None
 
     def _lemmas(self, pos: str, seen: set[str]) -> Iterator[Record]:
-        """Yield the lemma senses of *pos*: words that share a sense key are one."""
-        named, index, counts = self.words[pos], self.index[pos], self.counts
-        for line in self.lines[pos]:
-            text = line.text
-            offset, kind = text[:8], text[12]
-            synset, spelled, senses = named[offset]
-            fields = text.partition("|")[0].split() if pos in "va" else []
-            for place, (word, sense) in enumerate(zip(spelled, senses, strict=True)):
+        """Yield the lemma senses of *pos*, then their surfaces. Words that share a sense key are one sense."""
+        index, counts = self.index[pos], self.counts
+        surfaces: list[tuple[int, Alias]] = []
+        for offset, (_, key, kind, _, words, markers, frames, _) in self.synsets[pos].items():
+            for place, (word, lemma, sense) in enumerate(words):
+                count = counts.get(sense, 0) if sense not in seen else 0
+                before, offsets = index.get(lemma, _UNLISTED)
+                rank = offsets.index(offset) + 1 if offset in offsets else 0
+                surfaces.append((before + rank, Alias(word, key, count, sense)))
                 if sense in seen:
                     continue
                 seen.add(sense)
-                attributes: dict[str, object] = {"count": counts.get(sense, 0)}
-                offsets = index.get(word.lower(), ())
-                if offset in offsets:
-                    attributes["rank"] = offsets.index(offset) + 1
-                if pos == "v" and (frames := _frames(fields, _end_of_pointers(fields), place + 1)):
-                    attributes["frames"] = frames
-                if pos == "a" and (marker := _MARKER.search(fields[4 + 2 * place])):
-                    attributes["marker"] = marker[0][1:-1]
-                yield Entity(sense, word.replace("_", " "), "", "lemma", kind, (), attributes)
-                yield Triple(sense, IN_SYNSET, synset)
+                attributes: dict[str, object] = {"count": count}
+                if rank:
+                    attributes["rank"] = rank
+                if place + 1 in frames:
+                    attributes["frames"] = frames[place + 1]
+                if place in markers:
+                    attributes["marker"] = markers[place]
+                yield Entity(sense, word, "", "lemma", kind, (), attributes)
+                yield Triple(sense, IN_SYNSET, key)
+        # In the order of the index, for its order of senses; what it does not list comes last.
+        surfaces.sort(key=itemgetter(0))
+        for _, alias in surfaces:
+            yield alias
 
-    def _surfaces(self, pos: str) -> Iterator[Record]:
-        """Yield the surfaces of *pos*, the senses of a lemma in WordNet's own order."""
-        named, counts = self.words[pos], self.counts
-        done: set[str] = set()
-        for lemma, offsets in self.index[pos].items():
-            for offset in offsets:
-                words = named.get(offset)
-                if words is None:
-                    continue  # told by `_named`, if the synset needs the lemma
-                for word, sense in zip(words.spelled, words.senses, strict=True):
-                    if word.lower() == lemma:
-                        done.add(sense)
-                        yield Alias(word.replace("_", " "), words.key, counts.get(sense, 0), sense)
-        for words in named.values():  # what the data files have and the index has not
-            for word, sense in zip(words.spelled, words.senses, strict=True):
-                if sense not in done:
-                    yield Alias(word.replace("_", " "), words.key, counts.get(sense, 0), sense)
+    def _forms(self, pos: str) -> Iterator[Record]:
+        """Yield the irregular forms of *pos*."""
+        for form, lemmas in self._parsed(f"{PARTS[pos]}.exc", _exception):
+            for lemma in lemmas:
+                yield Form(form, lemma, pos)
 
+    def _parsed(self, file: str, parse: Callable[[str], T]) -> Iterator[T]:
+        """Yield what *parse* makes of each line of *file*."""
+        for number, line in self._lines(file):
+            try:
+                parsed = parse(line)
+            except _WRONG as error:
+                raise self._wrong(file, number, error) from None
+            yield parsed
 
-def _lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a database file that are not part of its licence."""
-    number = 0
-    try:
-        with path.open(encoding="utf-8", newline="\n") as lines:
-            for number, text in enumerate(lines, start=1):
-                if text[0] != " ":
-                    yield Line(path, number, text.rstrip())
-    except UnicodeDecodeError as error:
-        raise SourceError(f"not UTF-8: {error.reason}", path=path, line=number + 1) from None
-
-
-def _words(text: str) -> tuple[str, str, str, list[tuple[str, int]]]:
-    """Return `(offset, lexicographer file, type, [(word, lex id)])` of a synset's line."""
-    offset, file, kind, count, rest = text.split(" ", 4)
-    fields = rest.split(" ", 2 * int(count, 16))
-    words = fields[: 2 * int(count, 16) : 2]
-    if kind in "as":
-        words = [_MARKER.sub("", word) for word in words]
-    return offset, file, kind, list(zip(words, [int(lex, 16) for lex in fields[1::2][: len(words)]], strict=True))
-
-
-def _head(text: str, heads: Mapping[str, Line]) -> str:
-    """Return the end of a satellite's sense keys: the first word of its head synset, and that word's lex id."""
-    fields = text.partition("|")[0].split()
-    at = 5 + 2 * int(fields[3], 16)
-    head = fields[fields.index("&", at) + 1]
-    (word, lex), *_ = _words(heads[head].text)[3]
-    return f"{word.lower()}:{lex:02d}"
-
-
-def _end_of_pointers(fields: Sequence[str]) -> int:
-    at = 4 + 2 * int(fields[3], 16)
-    return at + 1 + 4 * int(fields[at])
-
-
-def _frames(fields: Sequence[str], at: int, word: int) -> list[int]:
-    """Return the numbers of the verb frames of word number *word*; 0 stands for all words together."""
-    if at >= len(fields):
-        return []
-    wanted = f"{word:02x}"
-    return [
-        int(frame)
-        for frame, which in zip(fields[at + 2 :: 3], fields[at + 3 :: 3], strict=False)
-        if which.lower() == wanted
-    ]
-
-
-def _index(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield each lemma and the offsets of its synsets, most frequent first."""
-    for line in _lines(path):
-        fields = line.text.split()
+    def _lines(self, file: str) -> Iterator[tuple[int, str]]:
+        """Return the lines of *file* with their numbers, less the empty ones and the licence at its head."""
+        path = self.source / file
+        content = path.read_bytes()
         try:
-            yield fields[0], fields[-int(fields[2]) :]
-        except (ValueError, IndexError):
-            raise line.error("not a lemma as wndb(5) describes it") from None
+            lines = content.decode().split("\n")
+        except UnicodeDecodeError as error:
+            number = content.count(b"\n", 0, error.start) + 1
+            raise SourceError(f"not UTF-8: {error.reason}", path=path, line=number) from None
+        return ((number, line) for number, line in enumerate(lines, start=1) if line and line[0] != " ")
+
+    def _wrong(self, file: str, number: int, error: Exception) -> SourceError:
+        if isinstance(error, IndexError):
+            message = "the line ends before it should"
+        elif isinstance(error, KeyError):
+            message = f"nothing is known of {error}, which the line names"
+        else:
+            message = f"not as wndb(5) describes it: {error}"
+        line = dict(self._lines(file))[number]
+        return SourceError(message, path=self.source / file, line=number, text=line)
 
 
-def _counts(path: Path) -> Iterator[tuple[str, int]]:
-    for line in _lines(path):
-        try:
-            key, _, count = line.text.split()
-            yield _MARKER_IN_KEY.sub("", key) if "(" in key else key, int(count)
-        except ValueError:
-            raise line.error("expected a sense key, a sense number and a count") from None
+def _fields(line: str) -> tuple[str, str, str, list[str], list[str], str]:
+    """Return `(offset, lexicographer file, type, words, lex ids, the rest)` of a synset's line."""
+    offset, lexfile, kind, count, rest = line.split(" ", 4)
+    end = 2 * int(count, 16)
+    fields = rest.split(" ", end)
+    return offset, lexfile, kind, fields[:end:2], fields[1:end:2], fields[end]
 
 
-def _exceptions(path: Path, pos: str) -> Iterator[Form]:
-    for line in _lines(path):
-        form, *lemmas = line.text.split()
-        if not lemmas:
-            raise line.error("expected an irregular form and its lemmas")
-        for lemma in lemmas:
-            yield Form(form.replace("_", " "), lemma.replace("_", " "), pos)
+def _unmarked(words: list[str]) -> tuple[list[str], dict[int, str]]:
+    """Return *words* without their syntactic markers, and the markers by the words' places."""
+    markers = {place: found[1] for place, word in enumerate(words) if (found := _MARKER.search(word))}
+    return [_MARKER.sub("", word) for word in words] if markers else words, markers
+
+
+def _head(rest: str, heads: Mapping[str, str]) -> str:
+    """Return how the sense keys of a satellite end: its head's first word, and that word's lex id."""
+    pointers, _ = _pointers(rest)
+    _, _, _, words, lex_ids, _ = _fields(heads[pointers[pointers.index("&") + 1]])
+    return f":{_MARKER.sub('', words[0]).lower()}:{_LEX_ID[lex_ids[0]]}"
+
+
+def _pointers(rest: str) -> tuple[list[str], str]:
+    """Return the fields of a synset's pointers, four each, and its gloss."""
+    stated, bar, gloss = rest.partition("| ")
+    fields = stated.split()
+    end = 1 + 4 * int(fields[0])
+    if not bar or len(fields) < end:
+        raise IndexError
+    return fields[1:end], gloss
+
+
+def _frames(rest: str) -> dict[int, list[int]]:
+    """Return the verb frames by the number of the word that they are for; 0 stands for all words."""
+    fields = rest.partition("| ")[0].split()
+    at = 1 + 4 * int(fields[0])
+    if len(fields) != at + 1 + 3 * int(fields[at]):
+        raise IndexError
+    frames: dict[int, list[int]] = {}
+    for frame, word in zip(fields[at + 2 :: 3], fields[at + 3 :: 3], strict=True):
+        frames.setdefault(int(word, 16), []).append(int(frame))
+    return frames
+
+
+def _unquoted(gloss: str) -> tuple[str, list[str]]:
+    """Return the definition in a gloss, and the examples: whatever stands in quotation marks."""
+    pieces = gloss.split('"')
+    if len(pieces) % 2 == 0:  # the last mark has no partner and stays
+        last = pieces.pop()
+        pieces[-1] += f'"{last}'
+    return "".join(pieces[::2]), pieces[1::2]
+
+
+def _senses(line: str) -> tuple[str, list[str]]:
+    """Return a lemma and the offsets of its synsets, the most frequent sense first."""
+    fields = line.split()
+    senses = int(fields[2])
+    if len(fields) != 6 + int(fields[3]) + senses:
+        raise IndexError
+    return fields[0], fields[-senses:]
+
+
+def _count(line: str) -> tuple[str, int]:
+    """Return a sense key, markers left out, and how often it was tagged."""
+    key, _, count = line.split()
+    return _MARKER_IN_KEY.sub("", key) if "(" in key else key, int(count)
+
+
+def _exception(line: str) -> tuple[str, list[str]]:
+    """Return an irregular form and its lemmas."""
+    form, *lemmas = [word.replace("_", " ") for word in line.split()]
+    if not lemmas:
+        raise IndexError
+    return form, lemmas

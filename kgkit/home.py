@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgkit.errors import UsageError
+from kgkit.errors import NotThere, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -63,6 +63,22 @@ class Home:
             for path in found
             if _NAME.fullmatch(path.name) and (path / "current").is_dir()
         ]
+
+    def only_kb(self) -> str:
+        """Return the name of the only KB.
+
+        Raises:
+            NotThere: if there is none.
+            UsageError: if there are several.
+        """
+        names = [kb.name for kb in self.kbs()]
+        if not names:
+            raise NotThere(
+                f"no knowledge base in {self.path}: build one, for example with `kgkit build-kb wordnet`"
+            )
+        if len(names) > 1:
+            raise UsageError(f"which knowledge base? In {self.path} there are {', '.join(names)}: name one")
+        return names[0]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ so that a surface is found wherever its tokens stand in a row. A token is
 
     a run of word characters with their combining marks   naïve  1990s  don't
     a clitic                                              's  'll
-    one Chinese or Japanese character                     苹
-    any other single character that is not white space    - . &
+    one Chinese or Japanese character with its marks      苹
+    any other single character that is not white space,   - . &
+      with its combining marks
 
 Offsets always count code points of the text as given. Folding can change a
 text's length (ß → ss), so it is done span by span and never shifts an offset.
@@ -36,10 +37,15 @@ _MARKS = (
     "\uaa29-\uaa4d\uaa7b-\uaa7d\uaab0-\uaac1\uaaeb-\uaaef\uaaf5-\uaaf6\uabe3-\uabea\uabec-\uabed\ufb1e"
     "\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef"
 )
-_CLITIC = r"['’](?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL]{2})\b"
-_ASCII = rf"\w+(?:'[tT]\b)?|[^\w\s\x1c-\x1f']|{_CLITIC}|'"
-_SPACED = rf"[\w{_MARKS}]+(?:['’][tT]\b)?|{_CLITIC}|[^\w\s]"
-_MIXED = rf"[{_UNSPACED}][{_MARKS}]*|(?:(?![{_UNSPACED}])[\w{_MARKS}])+(?:['’][tT]\b)?|{_CLITIC}|[^\w\s]"
+_CLITIC = r"['’](?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL]{2})"
+# What must not follow a clitic: in mixed text a Chinese character may, as it begins a token of its own.
+_NO_WORD, _NO_SPACED = rf"(?![\w{_MARKS}])", rf"(?!(?![{_UNSPACED}])[\w{_MARKS}])"
+_ASCII = rf"\w+(?:'[tT]\b)?|[^\w\s\x1c-\x1f']|{_CLITIC}\b|'"
+_SPACED = rf"[\w{_MARKS}]+(?:['’][tT]{_NO_WORD})?|{_CLITIC}{_NO_WORD}|[^\w\s][{_MARKS}]*"
+_MIXED = (
+    rf"[{_UNSPACED}][{_MARKS}]*|(?:(?![{_UNSPACED}])[\w{_MARKS}])+(?:['’][tT]{_NO_SPACED})?"
+    rf"|{_CLITIC}{_NO_SPACED}|[^\w\s][{_MARKS}]*"
+)
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 
 

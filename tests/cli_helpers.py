@@ -59,15 +59,21 @@ def process(*args: object, given: bytes = b"", **env: str) -> Ran:
 
 def started(*args: object, **settings: Any) -> "subprocess.Popen[bytes]":
     """Start `kgkit ARGS` as a process."""
-    env = settings.pop("env", {})
-    return subprocess.Popen([*COMMAND, *map(str, args)], env=child_env(**env), **settings)
+    env = child_env(**settings.pop("env", {}))
+    env.pop("FORCE_COLOR", None)  # rich asks whether it is there
+    return subprocess.Popen([*COMMAND, *map(str, args)], env=env, **settings)
 
 
 def on_terminal(*args: object, columns: int = 80, colour: bool = False, **env: str) -> Ran:
     """Run `kgkit ARGS` on a terminal; `out` is all that it shows, without colours unless asked for."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    known = {"TERM": "xterm-256color", "PYTHONUTF8": "1"}
+    known = {
+        "TERM": "xterm-256color",
+        "COLUMNS": str(columns),
+        "NO_COLOR": "",
+        "PYTHONUTF8": "1",
+    }
     with started(*args, stdin=theirs, stdout=theirs, stderr=theirs, env={**known, **env}) as child:
         os.close(theirs)
         shown = b""
@@ -81,7 +87,12 @@ def on_terminal(*args: object, columns: int = 80, colour: bool = False, **env: s
             shown += more
         os.close(ours)
     text = shown.decode().replace("\r\n", "\n")
-    return Ran(child.returncode, text if colour else _ANSI.sub("", text), "")
+    return Ran(child.returncode, text if colour else colourless(text), "")
+
+
+def colourless(text: str) -> str:
+    """Return *text* without what only a terminal would obey."""
+    return _ANSI.sub("", text)
 
 
 def build_mini(folder: Path) -> Path:

@@ -10,6 +10,7 @@ for any lines.
 """
 
 import fcntl
+import gc
 import io
 import os
 import pty
@@ -70,6 +71,11 @@ class Session:
             "PYTHONUTF8": "1",
             "TERM": "xterm",
         }
+
+    def end(self) -> None:
+        """Let go of what the blocks have opened."""
+        self.names.clear()
+        gc.collect()
 
     def python(self, block: Block, page: str) -> str:
         """Run a block of Python and return what it printed."""

@@ -14,6 +14,7 @@ from typing import Final
 import kgkit
 from kgkit.building import Alias, Builder, Entity, Files, Form, Record, SourceInfo, Triple
 from kgkit.kb import KnowledgeBase
+from kgkit.text import fold
 
 
 class Given(Builder):
@@ -105,6 +106,37 @@ def surfaces_kb(folder: Path, smoothing: float = 1.0) -> KnowledgeBase:
     return build(folder, [*pages, *SURFACES], name="surfaces", smoothing=smoothing)
 
 
+def shares_by_hand(
+    aliases: Sequence[Alias], text: str, smoothing: float, *, prefer_case: bool, spelled: str | None = None
+) -> dict[str, float]:
+    """Count what *text* means: the slow twin of the prior of a surface.
+
+    With *prefer_case* the very spelling (*text*, unless *spelled* is given) decides half, where it was seen.
+    """
+    spelled = text if spelled is None else spelled
+    counts: dict[str, dict[str, float]] = {}  # key -> spelling -> count
+    for alias in aliases:
+        if fold(alias.surface) == fold(text):
+            spellings = counts.setdefault(alias.key, {})
+            spellings[alias.surface] = spellings.get(alias.surface, 0) + alias.count
+    weights = {key: sum(spellings.values()) + smoothing for key, spellings in counts.items()}
+    if not sum(weights.values()):  # nobody counted
+        weights = dict.fromkeys(weights, 1.0)
+    folded = {key: weight / sum(weights.values()) for key, weight in weights.items()}
+    seen = {spelling for spellings in counts.values() for spelling in spellings}
+    if not prefer_case or spelled not in seen or len(seen) == 1:
+        return folded
+    shares = {}  # of what is known of a meaning, how much was spelled so
+    for key, spellings in counts.items():
+        if spelled in spellings:
+            every = sum(count + smoothing for count in spellings.values())
+            shares[key] = (spellings[spelled] + smoothing) / every if every else 1 / len(spellings)
+    exact = {key: share * folded[key] for key, share in shares.items()}
+    if not sum(exact.values()):
+        exact = shares
+    return {key: (prior + exact.get(key, 0) / sum(exact.values())) / 2 for key, prior in folded.items()}
+
+
 # -- a lexicon --------------------------------------------------------------
 
 SENSES: Final = 45
@@ -146,6 +178,9 @@ LEXICON: Final[Mapping[str, tuple[str, dict[str, float]]]] = {  # key -> part of
     "hop.v": ("v", {"hop": 1}),
     "fly.n": ("n", {"fly": 4}),
     "fly.v": ("v", {"fly": 14}),
+    "big_dog.n": ("n", {"big dog": 1}),
+    "better_half.n": ("n", {"better half": 1}),
+    "well_off.a": ("a", {"well off": 2}),
     "big.a": ("a", {"big": 30, "large": 40}),
     "iodine.n": ("n", {"I": 0, "iodine": 1}),
     "angstrom.n": ("n", {"A": 0}),

@@ -23,7 +23,9 @@ def session(tmp_path, monkeypatch):
     monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    return Session(tmp_path)
+    session = Session(tmp_path)
+    yield session
+    session.end()
 
 
 def test_the_page_can_be_followed_from_its_first_line_to_its_last(session):

@@ -19,6 +19,12 @@ def rows(text):
     return [line.split("\t") for line in text.splitlines()[1:]]
 
 
+def hub(count):
+    """Return the records of an entity with so many neighbours."""
+    around = [Entity(f"e{number}") for number in range(count)]
+    return [Entity("hub"), *around, *(Triple("hub", "has", entity.key) for entity in around)]
+
+
 # -- show -------------------------------------------------------------------
 
 
@@ -49,7 +55,16 @@ def test_a_card_in_a_pipe_has_a_line_for_each_neighbour(home):
 
 def test_a_long_list_of_neighbours_is_cut_and_says_by_how_much(home):
     assert "← lemma_in_synset\t… and 2 more" in run("show", "dog.n.01", "-n", "1", "--home", home).out
-    assert "more" not in run("show", "dog.n.01", "-n", "0", "--home", home).out
+    for args in ["-n", "0"], ["-n", "2"], []:
+        assert " more" not in run("show", "dog.n.01", *args, "--home", home).out
+
+
+def test_on_a_terminal_a_list_is_cut_without_being_asked(tmp_path):
+    home = build_toy(tmp_path, pages=hub(12)).path.parents[3]
+    assert "… and 2 more" in on_terminal("show", "hub", "--home", home).out
+    assert "more" not in run("show", "hub", "--home", home).out
+    build_toy(tmp_path, pages=hub(11))
+    assert "… and" not in on_terminal("show", "hub", "--home", home).out
 
 
 def test_a_word_that_is_no_key_names_the_entities_it_may_mean(home):
@@ -69,6 +84,22 @@ def test_a_key_like_nothing_in_the_kb_says_what_to_do_next(home):
     done = run("show", "qqqqqq", "--home", home)
     assert done.code == 3
     assert "`kgkit candidates TEXT --kb mini`" in done.err
+
+
+def test_another_key_of_an_entity_shows_it(toy_home):
+    card = json.loads(run("show", "Apples", "--home", toy_home, "--json").out)
+    assert card["key"] == "Apple"
+    assert card["types"] == ["food"]
+    assert card["out"] == {"in_category": [{"key": "Fruit", "label": "Fruit"}]}
+    assert card["in"] == {"mentions": [{"key": "Apple_Inc.", "label": "Apple Inc."}]}
+
+
+def test_candidates_of_a_kb_without_senses_have_none(toy_home):
+    found = json.loads(run("candidates", "apple", "--home", toy_home, "--json").out)
+    assert {each["sense"] for each in found} == {None}
+    assert "Apple_Inc." in on_terminal("candidates", "Apple", "--home", toy_home).out
+    done = run("candidates", "apple", "--pos", "n", "--home", toy_home)
+    assert (done.code, done.err) == (2, "error: knowledge base 'toy' has no parts of speech\n")
 
 
 def test_texts_of_a_kb_are_shown_as_they_are_not_obeyed(tmp_path):

@@ -36,7 +36,7 @@ def wordnet(tmp_path_factory):
     for source in map(Path, [named] if named else WORDNET):
         if (source / "data.noun").is_file():
             return kgkit.build_kb(WordNetBuilder(), source, home=tmp_path_factory.mktemp("wordnet")).path
-    pytest.skip(f"no WordNet 3.0 in {named or WORDNET[0]}; WORDNET=DIR names another folder")
+    pytest.skip("WordNet 3.0 is not installed, nor fetched by `make demo`; WORDNET=DIR names its folder")
 
 
 @pytest.fixture
@@ -45,7 +45,9 @@ def session(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "home"))
-    return Session(tmp_path)
+    session = Session(tmp_path)
+    yield session
+    session.end()
 
 
 def lend(build: Path, home: Path) -> None:
@@ -83,7 +85,7 @@ def test_every_builder_is_in_the_documentation():
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_link_leads_somewhere(path):
-    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", "", path.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         if re.match(r"https?://|mailto:", target):
             continue

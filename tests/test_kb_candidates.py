@@ -1,8 +1,8 @@
 """What a surface can mean, beside a count of the aliases by hand."""
 
 import unicodedata
-from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from kgkit.building import Alias, Entity
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.store.codec import Spelling, _prefer
 from kgkit.text import fold
 from kgkit.types import CANDIDATE, NO_CANDIDATES, NO_SENSE, Candidates
-from tests.small_kb import ENDLESS, SIXTY_FOUR, SURFACES, build, lexicon_kb, surfaces_kb
+from tests.small_kb import ENDLESS, SIXTY_FOUR, SURFACES, build, lexicon_kb, shares_by_hand, surfaces_kb
 
 close = pytest.approx
 
@@ -31,36 +32,9 @@ def lexicon(tmp_path_factory):
         yield opened
 
 
-def meanings(kb: KnowledgeBase, text: str, **how: object) -> dict[str, float]:
+def meanings(kb: KnowledgeBase, text: str, **how: Any) -> dict[str, float]:
     """Return the keys of the candidates and their priors, best first."""
     return {kb.key(entity): prior for entity, _, prior in kb.candidates(text, **how)}
-
-
-def by_hand(aliases: Sequence[Alias], text: str, smoothing: float, *, prefer_case: bool) -> dict[str, float]:
-    """Count what *text* means; with *prefer_case*, the very spelling decides half, where it was seen."""
-    counts: dict[str, dict[str, float]] = defaultdict(dict)  # key -> spelling -> count
-    for alias in aliases:
-        if fold(alias.surface) == fold(text):
-            spelled = counts[alias.key]
-            spelled[alias.surface] = spelled.get(alias.surface, 0) + alias.count
-    weights = {key: sum(spelled.values()) + smoothing for key, spelled in counts.items()}
-    total = sum(weights.values())
-    if not total:  # nobody counted
-        weights, total = dict.fromkeys(weights, 1.0), len(weights)
-    folded = {key: weight / total for key, weight in weights.items()}
-    spellings = {spelling for spelled in counts.values() for spelling in spelled}
-    if not prefer_case or text not in spellings or len(spellings) == 1:
-        return folded
-    shares = {}  # of what is known of a meaning, how much was spelled so
-    for key, spelled in counts.items():
-        if text in spelled:
-            every = sum(count + smoothing for count in spelled.values())
-            shares[key] = (spelled[text] + smoothing) / every if every else 1 / len(spelled)
-    exact = {key: share * folded[key] for key, share in shares.items()}
-    if not sum(exact.values()):
-        exact = shares
-    whole = sum(exact.values())
-    return {key: (prior + exact.get(key, 0) / whole) / 2 for key, prior in folded.items()}
 
 
 def agree(found: dict[str, float], expected: dict[str, float]) -> None:
@@ -73,7 +47,7 @@ def test_priors_are_shares_of_the_counts(kb, prefer_case):
     for alias in SURFACES:
         for text in (alias.surface, alias.surface.lower(), alias.surface.upper(), alias.surface.title()):
             found = meanings(kb, text, prefer_case=prefer_case)
-            agree(found, by_hand(SURFACES, text, 1.0, prefer_case=prefer_case))
+            agree(found, shares_by_hand(SURFACES, text, 1.0, prefer_case=prefer_case))
             assert not found or sum(found.values()) == close(1)
 
 
@@ -99,26 +73,34 @@ def test_uncounted_meanings_share_alike_and_smoothing_makes_the_uncounted_possib
     pages = [Entity(key) for key in ("Shore", "Institute", "Planet", "God")]
     with build(tmp_path, [*pages, *aliases], smoothing=smoothing) as kb:
         for text in ("bank", "mars", "Mars", "MARS"):
-            agree(meanings(kb, text), by_hand(aliases, text, smoothing, prefer_case=True))
+            agree(meanings(kb, text), shares_by_hand(aliases, text, smoothing, prefer_case=True))
 
 
-@given(st.lists(st.tuples(st.sampled_from(["at", "At", "AT"]), st.integers(0, 2), st.integers(0, 5)), min_size=1))
+@given(
+    st.lists(st.tuples(st.sampled_from(["at", "At", "AT"]), st.integers(0, 2), st.integers(0, 5)), min_size=1)
+)
 def test_the_preference_by_case_is_the_average_of_two_shares(written):
     """Beside the formula itself, without a store: rows and shares of the spellings."""
-    from kgkit.store.codec import Spelling, _prefer
-
     aliases = [Alias(surface, str(entity), count + 1) for surface, entity, count in written]
-    priors = by_hand(aliases, "?at?", 0, prefer_case=False) or by_hand(aliases, "at", 0, prefer_case=False)
+    priors = shares_by_hand(aliases, "?at?", 0, prefer_case=False) or shares_by_hand(
+        aliases, "at", 0, prefer_case=False
+    )
     order = sorted(priors, key=lambda key: -priors[key])
     rows = np.array([(int(key), NO_SENSE, priors[key]) for key in order], CANDIDATE)
     spelled = {
-        surface: [(order.index(key), _share(aliases, key, surface)) for key in order if _share(aliases, key, surface)]
+        surface: [
+            (order.index(key), _share(aliases, key, surface))
+            for key in order
+            if _share(aliases, key, surface)
+        ]
         for surface in ("at", "At", "AT")
     }
-    found = [Spelling(surface, *map(list, zip(*pairs, strict=True))) for surface, pairs in spelled.items() if pairs]
+    found = [
+        Spelling(surface, *map(list, zip(*pairs, strict=True))) for surface, pairs in spelled.items() if pairs
+    ]
     for text in ("at", "At", "AT"):
         result = {str(entity): prior for entity, _, prior in _prefer(rows, found, text)}
-        agree(result, by_hand(aliases, text, 0, prefer_case=True))
+        agree(result, shares_by_hand(aliases, text, 0, prefer_case=True))
 
 
 def _share(aliases: Sequence[Alias], key: str, surface: str) -> float:
@@ -147,7 +129,9 @@ def test_a_surface_is_found_however_it_is_written(kb, text, key):
     assert next(iter(meanings(kb, text))) == key
 
 
-@pytest.mark.parametrize("text", ["", "   ", "unicorn", "New  Yorkish", "\ud800", "x" * 5000, "苹", "istanbul"])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "unicorn", "New  Yorkish", "\ud800", "x" * 5000, "苹", "istanbul"]
+)
 def test_an_unknown_surface_means_nothing(kb, text):
     found = kb.candidates(text, k=3, pos="n")
     assert found == NO_CANDIDATES
@@ -241,16 +225,6 @@ def test_candidates_compare_by_value_and_cannot_be_written_to(kb):
     assert (first.ids.dtype, first.senses.dtype, first.priors.dtype) == ("uint32", "uint32", "float32")
 
 
-@given(st.text(max_size=12))
-def test_any_text_may_be_asked_for(text):
-    found = ASKED.candidates(text)
-    agree({ASKED.key(entity): prior for entity, _, prior in found}, by_hand(SURFACES, text, 1.0, prefer_case=True))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _asked(kb):
-    global ASKED
-    ASKED = kb
-
-
-ASKED: KnowledgeBase
+@given(text=st.text(max_size=12))
+def test_any_text_may_be_asked_for(kb, text):
+    agree(meanings(kb, text), shares_by_hand(SURFACES, text, 1.0, prefer_case=True))

@@ -59,7 +59,9 @@ def test_an_inverse_going_out_is_the_relation_coming_in(kb):
     for key in NODES:
         assert kb.neighbors(key, "has_kind") == kb.neighbors(key, "is_a", "in")
         assert kb.neighbors(key, "has_kind", "in") == kb.neighbors(key, "is_a")
-        assert kb.neighbors(key, "near") == kb.neighbors(key, "near", "in") == kb.neighbors(key, "near", "both")
+        assert (
+            kb.neighbors(key, "near") == kb.neighbors(key, "near", "in") == kb.neighbors(key, "near", "both")
+        )
 
 
 def test_an_entity_without_facts_has_no_neighbors(kb):
@@ -79,7 +81,9 @@ def test_unknown_names_are_named_with_what_there_is(kb):
         lambda: kb.walk("dog", "isa"),
         lambda: kb.path("dog", "cat", relations=["isa"]),
     ):
-        with pytest.raises(UnknownName, match=r"no relation in 'facts' named 'isa'; there are: is_a, has_kind"):
+        with pytest.raises(
+            UnknownName, match=r"no relation in 'facts' named 'isa'; there are: is_a, has_kind"
+        ):
             ask()
     with pytest.raises(UsageError, match="direction is 'up'"):
         kb.neighbors("dog", None, "up")
@@ -143,8 +147,12 @@ def test_random_graphs_are_answered_as_the_list_of_their_facts(tmp_path, seed):
         for subject, object in itertools.product((None, *names), repeat=2):
             if subject is object is None:
                 continue
-            found = [(triple.subject, triple.relation, triple.object) for triple in kb.match(subject, None, object)]
-            expected = [fact for fact in everything if subject in (None, fact[0]) and object in (None, fact[2])]
+            found = [
+                (triple.subject, triple.relation, triple.object) for triple in kb.match(subject, None, object)
+            ]
+            expected = [
+                fact for fact in everything if subject in (None, fact[0]) and object in (None, fact[2])
+            ]
             assert sorted(found) == sorted(expected)
         for name in names:
             both = {fact[2] for fact in everything if fact[0] == name}

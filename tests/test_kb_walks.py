@@ -40,7 +40,11 @@ def test_a_walk_can_be_cut_at_a_depth(kb, depth, expected):
 
 
 def test_a_walk_starts_from_an_id_or_an_entity_and_complains_at_once(kb):
-    assert keys(kb.walk(kb.id("puppy"), "is_a")) == keys(kb.walk(kb["puppy"], "is_a")) == ["dog", "animal", "thing"]
+    assert (
+        keys(kb.walk(kb.id("puppy"), "is_a"))
+        == keys(kb.walk(kb["puppy"], "is_a"))
+        == ["dog", "animal", "thing"]
+    )
     with pytest.raises(UnknownEntity):
         kb.walk("unicorn", "is_a")
     with pytest.raises(UnknownName):
@@ -148,7 +152,9 @@ def test_a_neighbourhood_is_that_of_networkx(kb, radius):
         assert set(graph) == set(networkx.ego_graph(whole, start, radius))
         expected = {fact for fact in FACTS if fact[0] in graph and fact[2] in graph}
         edges = {(subject, name, object) for subject, object, name in graph.edges(keys=True)}
-        assert {fact for fact in edges if fact[1] != "near"} == {fact for fact in expected if fact[1] != "near"}
+        assert {fact for fact in edges if fact[1] != "near"} == {
+            fact for fact in expected if fact[1] != "near"
+        }
         near = {frozenset((a, c)) for a, name, c in expected if name == "near"}
         assert sorted(map(sorted, near)) == sorted(sorted({a, c}) for a, name, c in edges if name == "near")
 
@@ -159,6 +165,11 @@ def test_a_neighbourhood_of_several_is_that_of_all_together(kb):
     assert graph.nodes["dog"] == {"label": "Dog", "kind": "node", "id": kb.id("dog")}
     assert graph.edges["claw", "paw", "part_of"] == {"relation": "part_of"}
     assert ("dog", "paw", "likes") in graph.edges(keys=True)
+
+
+def test_one_entity_and_one_relation_need_no_list(kb):
+    assert set(kb.subgraph("puppy")) == set(kb.subgraph(kb["puppy"])) == {"puppy", "dog"}
+    assert kb.path("puppy", "animal", relations="is_a") == kb.path("puppy", "animal", relations=["is_a"])
 
 
 def test_the_whole_graph_has_as_many_edges_as_there_are_triples(kb):

@@ -28,7 +28,7 @@ class RiverBuilder(ToyBuilder):
 def stored(tmp_path_factory):
     """The items of each table of the KB on the page."""
     folder = tmp_path_factory.mktemp("rivers")
-    names: dict = {}
+    names = {}
     exec(next(block.content for block in blocks(PAGE) if block.kind == "python"), names)
     builder = RiverBuilder(all=names["RECORDS"])
     built = build_kb(builder, source_file(folder), name="rivers", home=folder / "home")

@@ -27,7 +27,8 @@ BIG = """if True:
         try:
             build_toy(folder, home=home, all=entities(500, size=4000))
         except WriteFailed as error:
-            return {"written": error.written, "free": error.free, "where": str(error.where), "says": str(error)}
+            where = str(error.where)
+            return {"written": error.written, "free": error.free, "where": where, "says": str(error)}
         return {}
 """
 
@@ -49,7 +50,7 @@ def test_a_limit_on_file_size_is_an_error_that_says_how_much_was_written_how_muc
     assert told["where"] in told["says"]
     with kgkit.open_kb("toy", home=tmp_path / "home") as kb:
         assert (kb.build, len(kb)) == (old.build, 3)
-    assert os.listdir(old.path.parent) == [old.build]
+    assert [path.name for path in old.path.parent.iterdir()] == [old.build]
 
 
 def test_whatever_the_limit_a_build_fails_with_a_sentence_and_the_old_kb_stays(tmp_path):
@@ -61,7 +62,8 @@ def test_whatever_the_limit_a_build_fails_with_a_sentence_and_the_old_kb_stays(t
         "        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))\n"
         "        failed = told(folder, home)\n"
         "        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)\n"
-        "        report.append([bool(failed), kb.published(), sorted(path.name for path in kb.builds.iterdir())])\n"
+        "        left = sorted(path.name for path in kb.builds.iterdir())\n"
+        "        report.append([bool(failed), kb.published(), left])\n"
         "        if not failed: break\n"
         "    print(json.dumps(report))"
     )
@@ -88,8 +90,9 @@ def in_small_disk(folder: Path, size: str, code: str, *args: object) -> "subproc
     )
     if tried.returncode:
         pytest.skip(f"a small disk may not be mounted here: {tried.stderr.strip()}")
+    command = ["sh", "-c", script, "sh", size, folder, sys.executable, "-c", code, *map(str, args)]
     return subprocess.run(
-        ["unshare", flags, "sh", "-c", script, "sh", size, folder, sys.executable, "-c", code, *map(str, args)],
+        ["unshare", flags, *command],
         env=child_env(), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -103,7 +106,7 @@ def test_a_full_disk_is_an_error_that_says_how_much_is_free_and_the_old_kb_stays
     failed = told(source, disk)
     import kgkit
     with kgkit.open_kb("toy", home=disk) as kb:
-        print(json.dumps([failed, kb.build == old.build, len(kb), sorted(p.name for p in old.path.parent.iterdir())]))
+        print(json.dumps([failed, kb.build == old.build, len(kb), len(list(old.path.parent.iterdir()))]))
     new = build_toy(source, home=disk, all=entities(4))  # the room is there again
     """
     )
@@ -116,7 +119,7 @@ def test_a_full_disk_is_an_error_that_says_how_much_is_free_and_the_old_kb_stays
     assert failed["free"] < 500_000
     assert failed["where"].startswith(str(disk))
     assert "No space left on device" in failed["says"], failed["says"]
-    assert (same, count, len(left)) == (True, 3, 1)
+    assert (same, count, left) == (True, 3, 1)
 
 
 def test_a_disk_that_is_full_to_the_last_byte_is_a_sentence_too(tmp_path):
@@ -195,7 +198,7 @@ def test_a_build_that_fails_for_any_reason_takes_its_staging_with_it(tmp_path):
         build_toy(tmp_path, all=Breaks(entities(4)))
     with pytest.raises(SourceError):
         build_toy(tmp_path, all=[*entities(4), *entities(4)])
-    assert os.listdir(old.path.parent) == [old.build]
+    assert [path.name for path in old.path.parent.iterdir()] == [old.build]
 
 
 def test_a_home_that_cannot_be_made_is_a_sentence(tmp_path):

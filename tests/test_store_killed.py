@@ -58,7 +58,7 @@ def build_until(moment: int, folder: Path, home: Path) -> bool:
 
 
 def die_at_every_step(folder: str) -> None:
-    """Print, for every step of a build, what is left when it dies there. Runs in a process of its own: it forks."""
+    """Print, for every step of a build, what is left when it dies there; this process forks."""
     where = Path(folder)
     base = where / "base"
     builds = {
@@ -76,9 +76,12 @@ def die_at_every_step(folder: str) -> None:
         ended = build_until(moment, where, dead)
         with kgkit.open_kb("toy", home=dead) as kb:
             report = {
-                "current": names[kb.build], "answers": [e.key for e in kb], "means": len(kb.candidates("name 1")),
-                "wrong": verify(kb.store.folder), "ended": ended, "after": {},
-            }  # fmt: skip
+                "current": names[kb.build],
+                "answers": [entity.key for entity in kb],
+                "means": len(kb.candidates("name 1")),
+                "wrong": verify(kb.store.folder),
+                "after": {},
+            }
         for name, records in (("now", NOW), ("new", NEW), ("other", OTHER)):
             home = where / "next"
             shutil.copytree(dead, home, symlinks=True)

@@ -101,4 +101,9 @@ def find_builder(name: str) -> Builder:
         if entry.name == name:
             builder: Builder = entry.load()()
             return builder
-    raise UnknownName("builder", name, builder_names())
+    names = builder_names()
+    if not names:
+        raise UsageError(
+            "no builder is installed, not even kgkit's own: from a checkout, run `pip install -e .` first"
+        )
+    raise UnknownName("builder", name, names)

@@ -26,13 +26,17 @@ _ENDINGS: Final = (
     ("er", "", "a"), ("est", "", "a"), ("er", "e", "a"), ("est", "e", "a"),
 )  # fmt: skip
 
-FUNCTION_WORDS: Final = frozenset(
+_JOINING = (
     "a an the and or nor but if so as at by in into of on to from with for it its he him his she her hers "
-    "I i me my we us our you your they them their this that these those who whom whose which what am is are "
+    "i me my we us our you your they them their this that these those who whom whose which what am is are "
     "was were be been being has had have having does did do doing can could may might must shall should will "
-    "would than then not no there".split()
-)
-"""Words that join others; WordNet knows most of them as something else (`a`: ångström, `in`: indium)."""
+    "would than then not no there"
+).split()
+FUNCTION_WORDS: Final = frozenset([*_JOINING, *map(str.capitalize, _JOINING)]) - {"May"}
+"""Words that join others; WordNet knows most of them as something else (`a`: ångström, `in`: indium).
+
+As a sentence has them, inside or first; `IT` and `US` are not among them, nor is the month.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

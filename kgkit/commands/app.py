@@ -63,7 +63,9 @@ class Commands(TyperGroup):
             if type(error).__name__ != "NoArgsIsHelpError":
                 context = getattr(error, "ctx", None)
                 report_usage(error.format_message(), context.command_path if context else "kgkit")
-        except typer.Abort:
+        except typer.Abort as error:
+            if not isinstance(error.__cause__, KeyboardInterrupt):
+                raise  # an end of file that nobody expected
             code = 130
         if code == 130:
             write_line("interrupted")

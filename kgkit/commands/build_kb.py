@@ -8,7 +8,7 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
-from kgkit.commands.output import number, size, write_json, write_line
+from kgkit.commands.output import write_json, write_line
 
 
 def build_kb(
@@ -57,7 +57,6 @@ def build_kb(
     else:
         manifest = built.manifest
         write_line(
-            f"{built.name}@{built.build}: {number(manifest.entities)} entities, "
-            f"{number(manifest.triples)} triples, {number(manifest.aliases)} aliases, "
-            f"{size(sum(manifest.files.values()))}"
+            f"{built.name}@{built.build}: {manifest.entities:,} entities, {manifest.triples:,} triples, "
+            f"{manifest.aliases:,} aliases"
         )

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgkit.commands.options import HomeOption, JSONOption, KBArgument, opened
-from kgkit.commands.output import Column, number, size, write_json, write_line, write_table
+from kgkit.commands.output import Column, number, plain, size, write_json, write_line, write_table
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -53,7 +53,7 @@ def _card(kb: "KnowledgeBase") -> None:
     write_line(f"{kb.name}@{kb.build}")
     for heading, text in lines.items():
         if text:
-            write_line(f"  {heading:16}{text}")
+            write_line(f"  {heading:16}{plain(text)}")
     write_line()
     write_table(
         (Column(heading="kind"), Column(heading="entities", align="right")),

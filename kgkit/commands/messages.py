@@ -1,6 +1,7 @@
 """What goes to standard error: messages, progress, errors."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,7 +9,9 @@ from dataclasses import dataclass
 from kgkit.errors import NotThere, UsageError
 
 Tell = Callable[[str], None]
-"""Takes one line on how far the work is."""
+"""Takes one line on how far the work is; may be called as often as it suits."""
+
+_EVERY = 0.05  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +43,15 @@ class Messages:
         columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
         # Transient: what remains on the screen is the result.
         with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as shown:
-            task = shown.add_task(title)
-            yield lambda text: shown.update(task, description=f"{title}: {text}")
+            task, due = shown.add_task(title), 0.0
+
+            def tell(text: str) -> None:
+                nonlocal due
+                if (now := time.monotonic()) >= due:
+                    due = now + _EVERY
+                    shown.update(task, description=f"{title}: {text}")
+
+            yield tell
 
 
 def report(error: Exception) -> int:

@@ -44,19 +44,9 @@ def chosen_kb(name: str | None, home: Path | None) -> str:
         NotThere: if none has been built.
         UsageError: if there are several and none was named.
     """
-    if name is not None:
-        return name
     from kgkit.home import Home
 
-    where = Home.find(home)
-    names = [kb.name for kb in where.kbs()]
-    if not names:
-        raise NotThere(
-            f"no knowledge base in {where.path}: build one, for example with `kgkit build-kb wordnet`"
-        )
-    if len(names) > 1:
-        raise UsageError(f"which knowledge base? In {where.path} there are {', '.join(names)}: name one")
-    return names[0]
+    return name if name is not None else Home.find(home).only_kb()
 
 
 def opened(name: str | None, home: Path | None) -> "KnowledgeBase":

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Entity
 
-Beside = dict[str, list["Entity"]]
-"""Entities by relation."""
+Beside = dict[str, list[str]]
+"""Keys of entities by relation."""
 
+_LIMIT = 10
 _COLUMNS = (
     Column(heading="relation"),
     Column(heading="entity"),
@@ -28,11 +29,15 @@ def show(
     ],
     kb: KBOption = None,
     limit: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--limit", "-n", min=0, metavar="N", help="Neighbours to show by one relation; 0 for all."
+            "--limit",
+            "-n",
+            min=0,
+            metavar="N",
+            help="Neighbours to show by one relation, 0 for all; else 10 on a terminal, all in a pipe.",
         ),
-    ] = 10,
+    ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
 ) -> None:
@@ -41,9 +46,12 @@ def show(
         found = found_entity(base, entity)
         outward, inward = neighbours(base, found)
         if as_json:
-            write_json({**found.to_dict(), "kb": base.name, "out": _brief(outward), "in": _brief(inward)})
+            write_json(
+                {**found.to_dict(), "kb": base.name, "out": _brief(base, outward), "in": _brief(base, inward)}
+            )
         else:
-            _card(base, found, outward, inward, limit)
+            at_most = limit if limit is not None else _LIMIT if on_terminal() else 0
+            _card(base, found, outward, inward, at_most)
 
 
 def neighbours(kb: "KnowledgeBase", entity: "Entity") -> tuple[Beside, Beside]:
@@ -54,19 +62,18 @@ def neighbours(kb: "KnowledgeBase", entity: "Entity") -> tuple[Beside, Beside]:
     """
     outward: Beside = {}
     for fact in kb.match(subject=entity):
-        outward.setdefault(fact.relation, []).append(kb[fact.object])
+        outward.setdefault(fact.relation, []).append(fact.object)
     one_way = {relation for relation, inverse in kb.store.relations if inverse is None}
     inward: Beside = {}
     for fact in kb.match(object=entity):
         if fact.relation in one_way:
-            inward.setdefault(fact.relation, []).append(kb[fact.subject])
+            inward.setdefault(fact.relation, []).append(fact.subject)
     return outward, inward
 
 
-def _brief(beside: Beside) -> dict[str, list[dict[str, str]]]:
+def _brief(kb: "KnowledgeBase", beside: Beside) -> dict[str, list[dict[str, str]]]:
     return {
-        relation: [{"key": entity.key, "label": entity.label} for entity in entities]
-        for relation, entities in beside.items()
+        relation: [{"key": key, "label": kb[key].label} for key in keys] for relation, keys in beside.items()
     }
 
 
@@ -81,23 +88,23 @@ def _card(kb: "KnowledgeBase", entity: "Entity", outward: Beside, inward: Beside
         if value not in ("", None, [], {}):
             _paragraph(name, _told(value))
     rows = [
-        *(row for relation, entities in outward.items() for row in _rows(relation, entities, limit)),
-        *(row for relation, entities in inward.items() for row in _rows(f"← {relation}", entities, limit)),
+        *(row for relation, keys in outward.items() for row in _rows(kb, relation, keys, limit)),
+        *(row for relation, keys in inward.items() for row in _rows(kb, f"← {relation}", keys, limit)),
     ]
     if rows:
         write_line()
         write_table(_COLUMNS, rows)
 
 
-def _rows(relation: str, entities: list["Entity"], limit: int) -> Iterator[tuple[str, ...]]:
+def _rows(kb: "KnowledgeBase", relation: str, keys: list[str], limit: int) -> Iterator[tuple[str, ...]]:
     """Yield a row a neighbour; on a terminal the relation stands at the first only."""
     # Where one would be left, it is shown rather than counted.
-    shown = entities[:limit] if 0 < limit < len(entities) - 1 else entities
-    for place, entity in enumerate(shown):
-        heading = "" if place and on_terminal() else relation
-        yield heading, entity.key, entity.description or entity.label
-    if len(shown) < len(entities):
-        yield "" if on_terminal() else relation, f"… and {len(entities) - len(shown):,} more", ""
+    shown = keys[:limit] if 0 < limit < len(keys) - 1 else keys
+    for place, key in enumerate(shown):
+        entity = kb[key]
+        yield "" if place and on_terminal() else relation, key, entity.description or entity.label
+    if len(shown) < len(keys):
+        yield "" if on_terminal() else relation, f"… and {len(keys) - len(shown):,} more", ""
 
 
 def _told(value: Any) -> str:
@@ -122,7 +129,7 @@ def _heading(key: str, label: str, what: str) -> None:
 def _paragraph(name: str, text: str) -> None:
     """Write a named text, its further lines indented."""
     if not on_terminal():
-        write_line(f"  {name + ': ' if name else ''}{plain(text)}")
+        write_line(f"  {plain(name) + ': ' if name else ''}{plain(text)}")
         return
     from rich.padding import Padding
     from rich.text import Text

@@ -341,15 +341,18 @@ class KnowledgeBase:
 
         Args:
             a, b: the ends.
-            relations: only by these; None for any.
+            relations: only by these, or this one; None for any.
 
         Raises:
             NoPath: if there is none.
             UnknownEntity, UnknownName: if the KB has no such entity, or relation.
         """
-        return shortest_path(self._facts, self.id(a), self.id(b), relations)
+        allowed = [relations] if isinstance(relations, str) else relations
+        return shortest_path(self._facts, self.id(a), self.id(b), allowed)
 
-    def subgraph(self, entities: Iterable[Node], radius: int = 1) -> "networkx.MultiDiGraph[str]":
+    def subgraph(
+        self, entities: str | Entity | Iterable[Node], radius: int = 1
+    ) -> "networkx.MultiDiGraph[str]":
         """Return the entities within *radius* edges of any of *entities*, and the stored triples among them.
 
         Returns:
@@ -362,7 +365,8 @@ class KnowledgeBase:
         """
         if radius < 0:
             raise UsageError(f"radius is {radius}; it cannot be negative")
-        return around(self._facts, [self.id(entity) for entity in entities], radius)
+        several = [entities] if isinstance(entities, str | Entity) else entities
+        return around(self._facts, [self.id(entity) for entity in several], radius)
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return every entity as a row of a pandas DataFrame, indexed by id.
@@ -386,6 +390,7 @@ def open_kb(name: str | None = None, home: str | os.PathLike[str] | None = None)
 
     Raises:
         NotThere: if it has not been built.
+        UsageError: if none was named and there are several.
         FormatMismatch, DamagedKB: if it cannot be used as it is.
 
     Example:
@@ -393,21 +398,8 @@ def open_kb(name: str | None = None, home: str | os.PathLike[str] | None = None)
         'dog'
     """
     where = Home.find(home)
-    found = find_build(where, name if name is not None else only_kb(where))
+    found = find_build(where, name if name is not None else where.only_kb())
     return KnowledgeBase(StoreReader.open(found.folder), found.name)
-
-
-def only_kb(home: Home) -> str:
-    """Return the name of the only KB.
-
-    Raises:
-        UsageError: if there are none or several.
-    """
-    names = [kb.name for kb in home.kbs()]
-    if len(names) != 1:
-        there = f"are {', '.join(names)}" if names else "is none"
-        raise UsageError(f"which knowledge base? There {there} in {home.path}; name one")
-    return names[0]
 
 
 def _cut(candidates: Candidates, k: int) -> Candidates:

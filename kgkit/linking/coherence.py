@@ -31,6 +31,8 @@ from kgkit.types import NO_CANDIDATES, Entity, Ids, Mention
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.float32]
 
+_MAX_VECTORS = 100_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class CoherenceConfig:
@@ -44,9 +46,10 @@ class CoherenceConfig:
     words: int = 5  # meanings considered of each word of a description
 
     def __post_init__(self) -> None:
-        if self.strength < 0 or not 0 < self.decay <= 1 or min(self.window, self.rounds) < 1:
+        fewest = min(self.window - 1, self.rounds - 1, self.max_neighbors, self.words)
+        if self.strength < 0 or not 0 < self.decay <= 1 or fewest < 0:
             raise UsageError(
-                f"out of range in {self}: strength >= 0, decay in (0, 1], window and rounds >= 1"
+                f"out of range in {self}: strength >= 0, decay in (0, 1], window, rounds >= 1, the rest >= 0"
             )
 
 
@@ -109,7 +112,7 @@ class GraphCoherence:
         """Return the nodes of an entity and their weights, before they are weighted within a window."""
         vector = self._vectors.get(number)
         if vector is None:
-            if len(self._vectors) >= 100_000:
+            if len(self._vectors) >= _MAX_VECTORS:
                 self._vectors.clear()
             weights = {number: 1.0}
             for other in self.kb.neighbors(number)[: self.config.max_neighbors].tolist():

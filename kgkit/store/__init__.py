@@ -15,7 +15,7 @@ Promises, each with a test that tries to break it:
 """
 
 from kgkit.store.layout import FORMAT, Counts, Manifest, SourceInfo
-from kgkit.store.publish import PublishedBuild, Staging, find_build, prune, remove
+from kgkit.store.publish import PublishedBuild, Staging, find_build, open_build, prune, remove
 from kgkit.store.reader import StoreReader
 from kgkit.store.validate import verify
 from kgkit.store.writer import StoreWriter
@@ -30,6 +30,7 @@ __all__ = [
     "StoreReader",
     "StoreWriter",
     "find_build",
+    "open_build",
     "prune",
     "remove",
     "verify",

@@ -35,8 +35,10 @@ decode_names = msgspec.msgpack.Decoder(list[str]).decode
 decode_relations = msgspec.msgpack.Decoder(list[tuple[str, str | None]]).decode
 
 alias_head = struct.Struct("<If")
-pack_id = struct.Struct(">I").pack
-unpack_id = struct.Struct(">I").unpack
+pack_id = struct.Struct("<I").pack
+# A candidate and a neighbour, their ids left as the keys of `entities` that they are.
+unpack_candidates = struct.Struct("<4s4sf").iter_unpack
+unpack_ids = struct.Struct("4s").iter_unpack
 _ROWS = 0xFFFFFF
 
 

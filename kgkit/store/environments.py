@@ -1,10 +1,14 @@
 """One LMDB environment per build and process.
 
 py-lmdb refuses to open one file twice in a process, and in a forked child of
-it; so handles on the same build share an environment, counted here, and a
-child starts by closing what it inherited. Published builds never change, so
-environments are opened without locks: no reader table to fill, nothing
-written, and a read-only file system will do.
+it; so handles on the same build share an environment, counted here. Published
+builds never change, so environments are opened without locks: no reader table
+to fill, nothing written, and a read-only file system will do.
+
+A forked child reads on through what it inherited: without a reader table
+nothing in it belongs to one process. It must not close it, though. Closing
+waits for the calls that other threads have under way, and the threads that
+were reading when the parent forked do not exist in the child.
 
 A file is known by its inode: a build that was removed and built again is
 another one, whoever still reads the first.
@@ -15,12 +19,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from weakref import WeakSet
 
 import lmdb
 
-from kgkit.errors import DamagedKB
-from kgkit.store.layout import DATA, TABLES
+from kgkit.errors import DamagedKB, NotThere
+from kgkit.store.layout import BY_ID, DATA, TABLES
 
 
 class Environment:
@@ -29,14 +32,20 @@ class Environment:
     def __init__(self, folder: Path, file: tuple[int, int]) -> None:
         self.file = file
         self.users = 0
+        self.pid = os.getpid()
         try:
             self.lmdb = lmdb.open(
                 str(folder), readonly=True, lock=False, create=False, max_dbs=len(TABLES), readahead=False
             )
         except lmdb.Error as error:
+            if not folder.exists():
+                raise _gone(folder) from None
             raise _unreadable(folder, error) from error
         try:
-            self.tables = {name: self.lmdb.open_db(name.encode(), create=False) for name in TABLES}
+            self.tables = {
+                name: self.lmdb.open_db(name.encode(), create=False, integerkey=name in BY_ID)
+                for name in TABLES
+            }
         except lmdb.Error as error:
             self.lmdb.close()
             raise _unreadable(folder, error) from error
@@ -50,20 +59,8 @@ class Gets(threading.local):
         self.get: Callable[..., bytes | None] = self.transaction.get
 
 
-class Forgets:
-    """Something that holds an environment and must let go of it in a forked child."""
-
-    def __init__(self) -> None:
-        _forgetful.add(self)
-
-    def forget(self) -> None:
-        """Drop what was inherited; open it again when it is needed."""
-        raise NotImplementedError
-
-
 _open: dict[tuple[int, int], Environment] = {}
 _given_back: deque[Environment] = deque()
-_forgetful: WeakSet[Forgets] = WeakSet()
 _lock = threading.Lock()
 
 
@@ -72,6 +69,8 @@ def acquire(folder: Path) -> Environment:
     try:
         found = (folder / DATA).stat()
     except OSError as error:
+        if not folder.exists():
+            raise _gone(folder) from None
         raise _unreadable(folder, error) from error
     with _lock:
         file = found.st_dev, found.st_ino
@@ -99,29 +98,21 @@ def _settle() -> None:
             while _given_back:
                 environment = _given_back.popleft()
                 environment.users -= 1
-                if environment.users == 0:
+                if environment.users == 0 and environment.pid == os.getpid():
                     del _open[environment.file]
                     environment.lmdb.close()
         finally:
             _lock.release()
 
 
+def _gone(folder: Path) -> NotThere:
+    return NotThere(f"no knowledge base in {folder}: it was removed a moment ago")
+
+
 def _unreadable(folder: Path, error: Exception) -> DamagedKB:
     return DamagedKB(f"{folder} is not a readable knowledge base: {error}; build it again")
 
 
-def _after_fork_in_child() -> None:
-    for holder in list(_forgetful):
-        holder.forget()
-    for environment in _open.values():
-        environment.lmdb.close()
-    _open.clear()
-    _given_back.clear()
-    _lock.release()
-
-
 if hasattr(os, "register_at_fork"):
     # Nobody forks in the middle of opening: the child could not open that file any more.
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork_in_child
-    )
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

@@ -2,8 +2,8 @@
 
 A build is a folder with `data.mdb`, one LMDB environment, and `manifest.json`.
 The environment holds the tables below; `docs/on-disk-format.md` explains them
-to people. Integers in keys are big-endian, so byte order is numeric order;
-integers in values are little-endian, so NumPy reads them where they lie.
+to people. Integers are little-endian, so NumPy reads them where they lie, and an
+id in a value is, as it stands, a key of the tables that are kept by id.
 
 A test holds `fingerprint()` against the manual: who changes `TABLES` has to
 raise `FORMAT` and say so there.
@@ -20,18 +20,21 @@ from kgkit.types import CANDIDATE
 FORMAT: Final = 1
 
 TABLES: Final = {
-    "entities": "id:u32be -> msgpack [key, label, description, kind, pos, types, attributes, id]",
-    "keys": "key:utf8 -> id:u32be; keys of entities and redirects",
+    "entities": "id:u32 -> msgpack [key, label, description, kind, pos, types, attributes, id]",
+    "keys": "key:utf8 -> id:u32; keys of entities and redirects",
     "aliases": "folded surface -> rows:u24 classes:u8 total:f32 (entity:u32 sense:u32 prior:f32)* [tail]",
-    "starts": "first token -> msgpack {second token, or second and third: u64, bit n set if an alias of n starts so}",
-    "facts": "id:u32be -> other:u32* relation:u32*; every fact that can be said of the entity",
-    "incoming": "id:u32be -> other:u32* relation:u32*; the other end of relations without an inverse",
+    "starts": "first token -> msgpack {second, or second and third token: u64, bit n for aliases of n tokens}",
+    "facts": "id:u32 -> other:u32* relation:u32*; every fact that can be said of the entity",
+    "incoming": "id:u32 -> other:u32* relation:u32*; the other end of relations without an inverse",
     "forms": "folded form -> msgpack [[lemma, pos], ...]",
     "meta": "relations, classes, class_of_entity",
 }
 # A tail stands behind the rows of an alias that was seen in another spelling
 # than its folded one: msgpack [[surface, rows, shares], ...], where empty rows
 # mean all of them, wholly.
+
+BY_ID: Final = frozenset({"entities", "facts", "incoming"})
+"""Tables whose keys are ids; LMDB compares those as numbers (`MDB_INTEGERKEY`)."""
 
 MAX_KEY: Final = 511
 """LMDB's limit; a longer key is stored as 0xFF and its 32-byte BLAKE2b digest."""

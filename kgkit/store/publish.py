@@ -21,9 +21,10 @@ from typing import NamedTuple, Self
 import msgspec
 from filelock import FileLock, Timeout
 
-from kgkit.errors import KBBusy, NotThere, UnknownName, WriteFailed
+from kgkit.errors import KBBusy, NotThere, WriteFailed
 from kgkit.home import Home, KBHome
 from kgkit.store.layout import MANIFEST, Manifest
+from kgkit.store.reader import StoreReader
 from kgkit.store.validate import damages
 
 
@@ -47,7 +48,8 @@ class Staging:
 
     def __init__(self, kb: KBHome) -> None:
         self.kb = kb
-        self.folder = kb.builds / f".new-{os.getpid()}-{secrets.token_hex(4)}"
+        self._pid = os.getpid()
+        self.folder = kb.builds / f".new-{self._pid}-{secrets.token_hex(4)}"
 
     def __enter__(self) -> Self:
         kb = self.kb
@@ -68,6 +70,8 @@ class Staging:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if os.getpid() != self._pid:
+            return  # a child that a builder forked, ending as a program does: all this is its parent's
         shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.release()
 
@@ -117,8 +121,7 @@ def find_build(home: Home, name: str) -> PublishedBuild:
     """Return the build that `NAME` or `NAME@BUILD` stands for.
 
     Raises:
-        NotThere: if the KB has not been built.
-        UnknownName: if it has no such build.
+        NotThere: if the KB has not been built, or has no such build.
     """
     name, _, build = name.partition("@")
     kb = home.kb(name)
@@ -130,8 +133,29 @@ def find_build(home: Home, name: str) -> PublishedBuild:
             f"build it with `kgkit build-kb {name}`, or `kgkit build-kb BUILDER --name {name}`"
         )
     if build and build not in kb.build_names():
-        raise UnknownName(f"build of {name!r}", build, kb.build_names())
+        raise NotThere(
+            f"knowledge base {name!r} has no build {build!r}; there are: {', '.join(kb.build_names())}. "
+            f"`kgkit kb list` tells which is current; {name!r} alone names that one"
+        )
     return PublishedBuild(name, build or current, kb.builds / (build or current))
+
+
+def open_build(home: Home, name: str) -> tuple[PublishedBuild, StoreReader]:
+    """Find and open the build that `NAME` or `NAME@BUILD` stands for.
+
+    Between the two steps rebuilds may land and sweep what was found; then
+    there is another one to be found.
+
+    Raises:
+        NotThere, FormatMismatch, DamagedKB: as `find_build` and `StoreReader.open` do.
+    """
+    while True:
+        found = find_build(home, name)
+        try:
+            return found, StoreReader.open(found.folder)
+        except NotThere:
+            if find_build(home, name) == found:
+                raise
 
 
 def prune(kb: KBHome) -> list[str]:

@@ -1,7 +1,6 @@
 """Reading one published build."""
 
 import shlex
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,9 +13,9 @@ import numpy as np
 from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, NotThere, StaleKB, StoreError
 from kgkit.home import Home
 from kgkit.store import codec
-from kgkit.store.codec import bounded_key
-from kgkit.store.environments import Environment, Forgets, Gets, acquire, release
-from kgkit.store.layout import DATA, FORMAT, MANIFEST, U32, FormatOnly, Manifest, fingerprint
+from kgkit.store.codec import bounded_key, unpack_ids
+from kgkit.store.environments import Environment, Gets, acquire, release
+from kgkit.store.layout import DATA, FORMAT, MANIFEST, MAX_KEY, U32, FormatOnly, Manifest, fingerprint
 from kgkit.text import fold
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
 
@@ -25,29 +24,36 @@ _decode_entity = codec.decode_entity
 _decode_key = codec.decode_key
 _decode_facts = codec.decode_facts
 _decode_alias = codec.decode_alias
-# A key that LMDB refuses (empty, or over 511 bytes) or that is no UTF-8 (a lone surrogate).
+_NO_SENSE = _pack_id(NO_SENSE)
+# A key that LMDB refuses (empty) or that is no UTF-8 (a lone surrogate).
 _ODD_KEY = (lmdb.BadValsizeError, UnicodeEncodeError)
+# A key of so many characters fits LMDB; a longer one may not, and is then not found as it is.
+_SHORT = MAX_KEY // 4
 # What msgspec raises for bytes that it cannot read.
 _GARBAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class StoreReader(Forgets):
+class StoreReader:
     """One build, open for reading.
 
-    Use it from any number of threads; each has its own transaction. After a
-    fork the child opens the build again by itself. Pickled, it opens the same
-    BUILD wherever it is unpickled, or raises `StaleKB`. Close it when no other
-    thread is reading; a handle that nobody holds any more closes by itself.
+    Use it from any number of threads; each has its own transaction. A forked
+    child reads on with it. Pickled, it opens the same BUILD wherever it is
+    unpickled, or raises `StaleKB`. Close it when no other thread is reading; a
+    handle that nobody holds any more closes by itself.
 
     What it returns owns its bytes and outlives it.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
-        self._local: Any = None
-        self._environment: Environment | None = None
-        self._connect()
-        super().__init__()  # from here on, a fork finds it
+        self._environment: Environment | None = acquire(folder)
+        self._local: Any = Gets(self._environment.lmdb)
+        self._give_back = finalize(self, release, self._environment)
+        self._give_back.atexit = False
+        tables = self._environment.tables
+        self._entities, self._keys, self._aliases = tables["entities"], tables["keys"], tables["aliases"]
+        self._starts, self._forms = tables["starts"], tables["forms"]
+        self._facts, self._incoming = tables["facts"], tables["incoming"]
         try:
             self.relations = codec.decode_relations(self._meta("relations"))
             self.classes = codec.decode_names(self._meta("classes"))
@@ -72,27 +78,10 @@ class StoreReader(Forgets):
         self._local = _Closed(self.folder)
         self._give_back()
 
-    def forget(self) -> None:
-        self._give_back.detach()
-        if not isinstance(self._local, _Closed):
-            self._environment = None
-            self._local = _Inherited(self)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._environment is None and isinstance(self._local, _Closed):
+        if self._environment is None:
             raise ClosedKB(f"a closed handle on {self.folder} cannot be pickled")
         return _reopen, (str(self.folder.absolute()), self.manifest.build)
-
-    def _connect(self) -> None:
-        environment = acquire(self.folder)
-        self._give_back = finalize(self, release, environment)
-        self._give_back.atexit = False
-        tables = environment.tables
-        self._entities, self._keys, self._aliases = tables["entities"], tables["keys"], tables["aliases"]
-        self._starts, self._forms = tables["starts"], tables["forms"]
-        self._facts, self._incoming = tables["facts"], tables["incoming"]
-        self._environment = environment
-        self._local = Gets(environment.lmdb)
 
     def _meta(self, name: str) -> bytes:
         assert self._environment is not None
@@ -102,8 +91,8 @@ class StoreReader(Forgets):
         return bytes(value)
 
     # -- one row ------------------------------------------------------------
-    # These are called hundreds of thousands of times a second. LMDB itself
-    # refuses the keys that need `bounded_key`, so the others need no check.
+    # These are called hundreds of thousands of times a second: the few keys that
+    # need `bounded_key` are told by LMDB, or by their not being found.
 
     def entity_by_key(self, key: str) -> Entity | None:
         """Return the entity of *key*, following a redirect; None if there is none."""
@@ -111,6 +100,8 @@ class StoreReader(Forgets):
         try:
             found = get(key.encode(), None, self._keys)
         except _ODD_KEY:
+            found = get(bounded_key(key), None, self._keys)
+        if found is None and len(key) > _SHORT:
             found = get(bounded_key(key), None, self._keys)
         return None if found is None else _decode_entity(get(found, None, self._entities))
 
@@ -129,11 +120,11 @@ class StoreReader(Forgets):
         get, table = self._local.get, self._entities
         return [
             Candidate(
-                _decode_entity(get(_pack_id(entity), None, table)),
-                None if sense == NO_SENSE else _decode_key(get(_pack_id(sense), None, table)).key,
+                _decode_entity(get(entity, None, table)),
+                None if sense == _NO_SENSE else _decode_key(get(sense, None, table)).key,
                 prior,
             )
-            for entity, sense, prior in candidates.rows.tolist()
+            for entity, sense, prior in codec.unpack_candidates(candidates.rows.tobytes())
         ]
 
     def key_of(self, number: int) -> str | None:
@@ -147,7 +138,9 @@ class StoreReader(Forgets):
             found = self._local.get(key.encode(), None, self._keys)
         except _ODD_KEY:
             found = self._local.get(bounded_key(key), None, self._keys)
-        return None if found is None else int.from_bytes(found, "big")
+        if found is None and len(key) > _SHORT:
+            found = self._local.get(bounded_key(key), None, self._keys)
+        return None if found is None else int.from_bytes(found, "little")
 
     def alias_row(self, folded: str) -> bytes | None:
         """Return the stored row of a folded surface; `codec` reads it."""
@@ -155,12 +148,19 @@ class StoreReader(Forgets):
             row: bytes | None = self._local.get(folded.encode(), None, self._aliases)
         except _ODD_KEY:
             row = self._local.get(bounded_key(folded), None, self._aliases)
+        if row is None and len(folded) > _SHORT:
+            row = self._local.get(bounded_key(folded), None, self._aliases)
         return row
 
     def candidates(self, surface: str, *, prefer_case: bool) -> Candidates | None:
         """Return what *surface* can mean, this spelling preferred if told so; None if it is no alias."""
         # Most surfaces are folded by `lower`; one that then is found was.
-        row = self.alias_row(surface.lower()) if surface.isascii() else None
+        try:
+            row = (
+                self._local.get(surface.lower().encode(), None, self._aliases) if surface.isascii() else None
+            )
+        except _ODD_KEY:
+            row = None
         if row is None and (row := self.alias_row(fold(surface))) is None:
             return None
         return _decode_alias(row, surface if prefer_case else None)
@@ -182,10 +182,15 @@ class StoreReader(Forgets):
             found = get(key.encode(), None, self._keys)
         except _ODD_KEY:
             found = get(bounded_key(key), None, self._keys)
+        if found is None and len(key) > _SHORT:
+            found = get(bounded_key(key), None, self._keys)
         if found is None:
             return None
         row = get(found, None, self._facts)
-        return [] if row is None else self.entities(np.frombuffer(row, U32, len(row) >> 3).tolist())
+        if row is None:
+            return []
+        table = self._entities
+        return [_decode_entity(get(other, None, table)) for (other,) in unpack_ids(row[: len(row) >> 1])]
 
     def incoming(self, number: int) -> tuple[Ids, Ids] | None:
         """Return `(subjects, relation codes)` of the one-way relations that end in id *number*."""
@@ -215,7 +220,7 @@ class StoreReader(Forgets):
     def iter_facts(self) -> Iterator[tuple[int, Ids, Ids]]:
         """Yield `(id, others, relation codes)` of every entity of which something is said."""
         for number, row in self.items("facts"):
-            yield int.from_bytes(number, "big"), *_decode_facts(row)
+            yield int.from_bytes(number, "little"), *_decode_facts(row)
 
     def iter_surfaces(self) -> Iterator[str]:
         """Yield every folded surface, in order; those too long for a key are left out."""
@@ -232,10 +237,7 @@ class StoreReader(Forgets):
                 raise DamagedKB(
                     f"table {table!r} of {self.folder} cannot be read: {error}; build it again"
                 ) from error
-            raise ClosedKB(
-                f"the handle on {self.folder} was closed, or its process forked, in the middle of an "
-                "iteration: begin again"
-            ) from None
+            raise ClosedKB(f"the handle on {self.folder} was closed in the middle of an iteration") from None
 
     def class_of_entity(self) -> np.ndarray:
         """Return (N,) uint8: 0 for an entity without a part of speech, else 1 + its place in `classes`."""
@@ -243,9 +245,7 @@ class StoreReader(Forgets):
 
     def _live(self) -> Environment:
         if self._environment is None:
-            _ = self._local.get  # opens again after a fork
-            if self._environment is None:
-                self._local.get()  # raises: it has been closed
+            self._local.get()  # raises: it has been closed
         assert self._environment is not None
         return self._environment
 
@@ -258,23 +258,6 @@ class _Closed:
 
     def get(self, *_: object) -> NoReturn:
         raise ClosedKB(f"this handle on {self.folder} has been closed; open the knowledge base again")
-
-
-class _Inherited:
-    """Stands where a forked child's reader had its parent's transactions."""
-
-    def __init__(self, reader: StoreReader) -> None:
-        self.reader = reader
-        self.lock = threading.Lock()
-
-    @property
-    def get(self) -> Any:
-        reader = self.reader
-        with self.lock:
-            if reader._local is self:
-                _check_build(reader.folder, reader.manifest.build)
-                reader._connect()
-        return reader._local.get
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -92,7 +92,7 @@ def _entities(reader: StoreReader) -> list[str]:
         for key, row in batch:
             number, entity = number + 1, decode(row)
             kinds[entity.kind] = kinds.get(entity.kind, 0) + 1
-            if int.from_bytes(key, "big") != number or entity.id != number:
+            if int.from_bytes(key, "little") != number or entity.id != number:
                 problems.append(f"id: the record at place {number} says it is {entity.id}")
             if (answer := id_of(entity.key)) != number:
                 problems.append(f"key: {entity.key!r} is answered with {answer}, not {number}")
@@ -107,7 +107,7 @@ def _keys(reader: StoreReader) -> list[str]:
     manifest, total = reader.manifest, 0
     for batch in _batches(reader, "keys", problems):
         total += len(batch)
-        if (np.frombuffer(b"".join(number for _, number in batch), ">u4") >= manifest.entities).any():
+        if (np.frombuffer(b"".join(number for _, number in batch), "<u4") >= manifest.entities).any():
             problems.append("key: one names an entity that is not there")
     if total != manifest.entities + manifest.counts.redirects:
         problems.append(f"count: {total} keys of entities and redirects, the manifest says otherwise")
@@ -190,7 +190,7 @@ def _turned(code: int, symmetric: bool) -> tuple[int, int]:
 def _columns(batch: list[Item]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return `(owner, other, code)` of every fact in *batch*, each (F,)."""
     counts = [len(row) >> 3 for _, row in batch]
-    owners = np.frombuffer(b"".join([key for key, _ in batch]), ">u4").astype(np.int64)
+    owners = np.frombuffer(b"".join([key for key, _ in batch]), "<u4").astype(np.int64)
     others = b"".join([row[: 4 * count] for (_, row), count in zip(batch, counts, strict=True)])
     codes = b"".join([row[4 * count :] for (_, row), count in zip(batch, counts, strict=True)])
     return (

@@ -4,17 +4,17 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import lmdb
 import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
-from kgkit.store.layout import DATA, TABLES
+from kgkit.store.layout import BY_ID, DATA, TABLES
 
 Item = tuple[bytes, bytes]
 
@@ -55,7 +55,9 @@ class StoreWriter:
             self._env = lmdb.open(
                 str(folder), map_size=_FIRST_MAP, max_dbs=len(TABLES), sync=False, metasync=False, lock=False
             )
-            self._tables = {table: self._env.open_db(table.encode()) for table in TABLES}
+            self._tables = {
+                table: self._env.open_db(table.encode(), integerkey=table in BY_ID) for table in TABLES
+            }
         except (OSError, lmdb.Error) as error:
             raise self._failed(error) from error
 
@@ -121,11 +123,3 @@ class StoreWriter:
             short = os.strerror(errno.ENOSPC) if free < _FIRST_MAP else "or a limit on the size of files"
             reason = f"{reason} ({short})"
         return WriteFailed(reason, written=written, free=free, where=self.folder)
-
-
-def read_table(env: Any, table: str) -> Iterator[list[Item]]:
-    """Yield the items of *table* in key order, in batches."""
-    with env.begin() as transaction:
-        items = iter(transaction.cursor(env.open_db(table.encode(), transaction, create=False)))
-        while batch := list(islice(items, _BATCH)):
-            yield batch

@@ -1,0 +1,172 @@
+"""Aliases as columns: counts added up, priors, spellings, and the rows of `aliases` and `starts`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.building.numbers import NONE, Numbers, changes, in_key_order, numbering
+from kgkit.store import codec
+from kgkit.store.layout import MAX_CLASS_BITS, MAX_TOKENS
+from kgkit.store.writer import Item
+from kgkit.text import fold, tokens
+from kgkit.types import CANDIDATE, NO_SENSE
+
+Weights = NDArray[np.float64]
+
+
+class Columns(NamedTuple):
+    """Aliases as the source has them: a surface's place in a list, ids or `NONE`, a count."""
+
+    surface: Numbers
+    entity: Numbers
+    sense: Numbers
+    counted: Weights
+
+
+class Rows(NamedTuple):
+    """One row per (folded surface, entity), best first within a surface. `weight` is the count, smoothed."""
+
+    name: Numbers
+    entity: Numbers
+    sense: Numbers
+    weight: Weights
+
+
+class Spellings(NamedTuple):
+    """One per (row, exact surface), in the order of the rows. `share` is its part of the row's weight."""
+
+    row: Numbers
+    surface: Numbers
+    share: Weights
+
+
+class Names:
+    """Exact surfaces, and the folded ones by which they are found.
+
+    Attributes:
+        surfaces: exact, in the order of the source.
+        folded: in the order of their keys.
+        keys: of the folded surfaces, ascending.
+        of_surface: the place in `folded` of each exact surface.
+        empty: the place in `folded` of the surface without a character, or `NONE`.
+    """
+
+    def __init__(self, surfaces: Sequence[str]) -> None:
+        self.surfaces = surfaces
+        number = numbering()
+        numbers = np.fromiter(map(number.__getitem__, map(fold, surfaces)), np.int64, len(surfaces))
+        names = [*number]
+        self.keys, order = in_key_order(names)
+        self.folded = [names[place] for place in order]
+        place_of = np.empty(len(order), np.int64)
+        place_of[order] = np.arange(len(order))
+        self.of_surface = place_of[numbers]
+        self.empty = int(place_of[number[""]]) if "" in number else NONE
+
+
+def added_up(columns: Columns, names: Names, smoothing: float) -> tuple[Rows, Spellings]:
+    """Add up equal pairs; the sense is that of the pair seen first, ties stay in the order of the source."""
+    surface, entity, sense, counted = columns
+    name = names.of_surface[surface]
+    order = np.lexsort((surface, entity, name))  # stable: equal ones stay in the order of the source
+    new_row = changes(name[order], entity[order])
+    begins = np.flatnonzero(new_row)
+    first = np.minimum.reduceat(order, begins)
+    weight = np.add.reduceat(counted[order], begins) + smoothing
+    best = np.lexsort((first, -weight, name[first]))
+    rows = Rows(name[first][best], entity[first][best], sense[first][best], weight[best])
+
+    begins = np.flatnonzero(new_row | changes(surface[order]))
+    share = np.add.reduceat(counted[order], begins) + smoothing
+    place = np.empty(len(best), np.int64)
+    place[best] = np.arange(len(best))
+    row = place[np.cumsum(new_row)[begins] - 1]
+    # Without counts and smoothing, spellings share alike.
+    whole, ways = np.bincount(row, share)[row], np.bincount(row)[row]
+    share = np.where(whole > 0, share / np.where(whole > 0, whole, 1), 1 / ways)
+    by_row = np.argsort(row, kind="stable")
+    return rows, Spellings(row[by_row], surface[order][begins][by_row], share[by_row])
+
+
+def alias_rows(rows: Rows, spellings: Spellings, names: Names, class_of: NDArray[np.uint8]) -> Iterator[Item]:
+    """Yield the rows of `aliases`; `codec.decode_alias` reads them."""
+    begins = np.flatnonzero(changes(rows.name))
+    bounds = np.append(begins, len(rows.name))
+    sizes, totals = np.diff(bounds), np.add.reduceat(rows.weight, begins)
+    share_alike = totals <= 0  # nobody counted, and nothing smooths
+    priors = np.where(np.repeat(share_alike, sizes), 1.0, rows.weight)
+    packed = np.empty(len(rows.name), CANDIDATE)
+    packed["entity"], packed["sense"] = rows.entity, np.where(rows.sense == NONE, NO_SENSE, rows.sense)
+    packed["prior"] = priors / np.repeat(np.where(share_alike, sizes, totals), sizes)
+    body, width = packed.tobytes(), packed.itemsize
+    bits = np.bitwise_or.reduceat(_class_bits(class_of)[rows.entity], begins)
+
+    spelled = np.searchsorted(spellings.row, bounds)
+    lowest = np.minimum.reduceat(spellings.surface, spelled[:-1])
+    one_way = lowest == np.maximum.reduceat(spellings.surface, spelled[:-1])
+    head, encode, surfaces = codec.alias_head.pack, codec.encode, names.surfaces
+    for name, begin, end, bit, total, one, surface, low, high in zip(
+        rows.name[begins].tolist(),
+        begins.tolist(),
+        bounds[1:].tolist(),
+        bits.tolist(),
+        totals.tolist(),
+        one_way.tolist(),
+        lowest.tolist(),
+        spelled[:-1].tolist(),
+        spelled[1:].tolist(),
+        strict=True,
+    ):
+        if not one:
+            tail = encode(_by_surface(spellings, surfaces, slice(low, high), begin))
+        elif surfaces[surface] != names.folded[name]:
+            tail = encode([(surfaces[surface], [], [])])
+        else:
+            tail = b""
+        rows_of_name = body[begin * width : end * width]
+        yield names.keys[name], head(end - begin | bit << 24, total) + rows_of_name + tail
+
+
+def start_rows(surfaces: Iterable[str]) -> list[Item]:
+    """Return the rows of `starts`: how aliases of several tokens begin."""
+    starts: dict[str, dict[str, int]] = {}
+    for surface in surfaces:
+        if surface.isalpha() and surface.isascii():
+            continue  # one token
+        parts = tokens(surface)
+        if 1 < len(parts) <= MAX_TOKENS:
+            after, length = starts.setdefault(fold(parts[0]), {}), 1 << len(parts)
+            second = fold(parts[1])
+            after[second] = after.get(second, 0) | length
+            if len(parts) > 2:
+                two = f"{second} {fold(parts[2])}"
+                after[two] = after.get(two, 0) | length
+    firsts = [*starts]
+    keys, order = in_key_order(firsts)
+    return [
+        (key, codec.encode(dict(sorted(starts[firsts[place]].items()))))
+        for key, place in zip(keys, order, strict=True)
+    ]
+
+
+def _by_surface(
+    spellings: Spellings, surfaces: Sequence[str], these: slice, begin: int
+) -> list[tuple[str, list[int], list[float]]]:
+    """Return each exact surface with the rows of the alias, from 0, that it was seen with and its shares."""
+    found: dict[int, tuple[list[int], list[float]]] = {}
+    columns = (column[these].tolist() for column in spellings)
+    for row, surface, share in zip(*columns, strict=True):
+        rows, shares = found.setdefault(surface, ([], []))
+        rows.append(row - begin)
+        shares.append(share)
+    return [(surfaces[number], *found[number]) for number in sorted(found)]
+
+
+def _class_bits(class_of: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a bit per class; all bits where there are more classes than bits."""
+    if len(class_of) and class_of.max() > MAX_CLASS_BITS:
+        return np.full(len(class_of), 0xFF, np.uint8)
+    bit = np.array([0, *(1 << place for place in range(MAX_CLASS_BITS))], np.uint8)
+    return bit[class_of]

@@ -1,0 +1,136 @@
+"""Facts as columns: which are stored, in which direction, and the rows of `facts` and `incoming`.
+
+A column is (n,) int64 of ids or of a relation's number, in the order of the
+source. A pair of ids is one uint64, whatever the size of the KB.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.building.numbers import Numbers, changes
+from kgkit.store import codec
+from kgkit.store.layout import U32
+from kgkit.store.writer import Item
+
+Pairs = NDArray[np.uint64]
+
+
+class Columns(NamedTuple):
+    """Facts in a row: whose they are, the relation, and the other end."""
+
+    entity: Numbers
+    relation: Numbers
+    other: Numbers
+
+
+class Facts(NamedTuple):
+    """What is written of the facts of a source.
+
+    Attributes:
+        relations: each with its inverse, or None. A fact's code is twice the place of
+            its relation here, and one more if it is the inverse.
+        stored: triples by relation; of a pair of inverses, the one that is stored.
+        repeated: how many triples had come before.
+        outward: for `facts`, with codes.
+        incoming: for `incoming`, with codes.
+    """
+
+    relations: list[tuple[str, str | None]]
+    stored: dict[str, int]
+    repeated: int
+    outward: Columns
+    incoming: Columns
+
+
+def arranged(triples: Columns, names: Sequence[str], inverses: Mapping[str, str]) -> Facts:
+    """Arrange *triples* by the directions in which they are asked for.
+
+    Args:
+        triples: with places in *names* as relations.
+        names: of the relations.
+        inverses: as in `Builder`.
+    """
+    pairs, first = _distinct(triples, names)
+    subject, relation, other = (column[first] for column in triples)
+    relations = _paired(pairs, inverses)
+    stored = {
+        name: len(pairs[name]) if name != inverse else int((pairs[name] <= _turned(pairs[name])).sum())
+        for name, inverse in relations
+    }
+    places = {name: place for place, name in enumerate(names)}
+    codes, one_way = np.zeros(len(names), np.int64), np.zeros(len(names), bool)
+    untold: list[tuple[int, int]] = []  # a relation whose inverse the source has not, and the inverse's code
+    for at, (name, inverse) in enumerate(relations):
+        codes[places[name]] = 2 * at
+        one_way[places[name]] = inverse is None
+        if inverse in places and inverse != name:
+            codes[places[inverse]] = 2 * at + 1
+        elif inverse is not None and inverse != name:
+            untold.append((places[name], 2 * at + 1))
+    code, back = codes[relation], one_way[relation]
+    outward = [Columns(subject, code, other)]
+    for place, inverse_code in untold:
+        told = relation == place
+        outward.append(Columns(other[told], np.full(int(told.sum()), inverse_code), subject[told]))
+    return Facts(
+        relations,
+        stored,
+        len(triples.entity) - len(first),
+        Columns(*map(np.concatenate, zip(*outward, strict=True))),
+        Columns(other[back], code[back], subject[back]),
+    )
+
+
+def rows(entity: Numbers, code: Numbers, other: Numbers) -> Iterator[Item]:
+    """Yield one row per entity, its facts in the order of the source; `codec.decode_facts` reads it."""
+    order = np.argsort(entity, kind="stable")
+    entity = entity[order]
+    begins = np.flatnonzero(changes(entity))
+    bounds = (U32.itemsize * np.append(begins, len(entity))).tolist()
+    others, codes = other[order].astype(U32).tobytes(), code[order].astype(U32).tobytes()
+    for owner, begin, end in zip(entity[begins].tolist(), bounds[:-1], bounds[1:], strict=True):
+        yield codec.pack_id(owner), others[begin:end] + codes[begin:end]
+
+
+def _distinct(triples: Columns, names: Sequence[str]) -> tuple[dict[str, Pairs], Numbers]:
+    """Return the pairs of each relation, ascending, and the rows of *triples* that say something new."""
+    order = np.argsort(triples.relation, kind="stable")
+    bounds = np.searchsorted(triples.relation[order], np.arange(len(names) + 1)).tolist()
+    all_pairs = triples.entity.astype(np.uint64) << np.uint64(32) | triples.other.astype(np.uint64)
+    new = np.zeros(len(order), bool)
+    pairs = {}
+    for name, begin, end in zip(names, bounds[:-1], bounds[1:], strict=True):
+        rows = order[begin:end]
+        pairs[name], first = np.unique(all_pairs[rows], return_index=True)
+        new[rows[first]] = True
+    return pairs, np.flatnonzero(new)
+
+
+def _turned(pairs: Pairs) -> Pairs:
+    return pairs << np.uint64(32) | pairs >> np.uint64(32)
+
+
+def _paired(pairs: Mapping[str, Pairs], inverses: Mapping[str, str]) -> list[tuple[str, str | None]]:
+    """Return `(relation, its inverse or None)`; of two that agree, the one that is stored."""
+    found: list[tuple[str, str | None]] = []
+    taken: set[str] = set()
+    for name in pairs:
+        if name in taken:
+            continue
+        inverse = inverses.get(name)
+        declared = [key for key, value in inverses.items() if value == name and key != name and key in pairs]
+        if inverse is None and declared:
+            continue  # its other direction is the stored one and decides
+        if inverse is not None:
+            if inverse not in pairs or np.array_equal(pairs[name], np.sort(_turned(pairs[inverse]))):
+                taken.add(inverse)
+            else:
+                inverse = None
+        found.append((name, inverse))
+    named = {name for pair in found for name in pair}
+    # Declared pairs that do not agree: the second direction stands for itself.
+    found.extend((name, None) for name in pairs if name not in named)
+    return found

@@ -1,0 +1,329 @@
+"""From a source to a published build: names, repeatability, errors, and two builds at once."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import kgkit
+from kgkit.building import Builder, Entity, Files, SourceInfo, Triple, builder_names, find_builder
+from kgkit.building.build import build_kb
+from kgkit.errors import KBBusy, SourceError, UnknownName, UsageError
+from kgkit.home import Home
+from kgkit.store import Staging, StoreReader, layout
+from tests.toys import LINKS, PAGES, ToyBuilder, build_toy, child_env, entities, run_python, source_file
+
+# -- one source, one build ----------------------------------------------------------
+
+
+def contents(built):
+    reader = StoreReader.open(built.path)
+    try:
+        return {table: list(reader.items(table)) for table in layout.TABLES}
+    finally:
+        reader.close()
+
+
+def test_two_builds_of_one_source_are_equal_byte_for_byte(tmp_path):
+    first, second = (build_toy(tmp_path, home=tmp_path / name) for name in ("one", "two"))
+    assert first.build == second.build
+    assert contents(first) == contents(second)
+    assert (first.path / "data.mdb").read_bytes() == (second.path / "data.mdb").read_bytes()
+
+
+def test_the_hash_seed_does_not_matter(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from tests.toys import build_toy\n"
+        "built = build_toy(Path(sys.argv[1]), home=Path(sys.argv[2]))\n"
+        "print(built.build, built.manifest.sha256)"
+    )
+    source_file(tmp_path)
+    told = {
+        seed: run_python(code, tmp_path, tmp_path / f"home{seed}", PYTHONHASHSEED=seed).stdout
+        for seed in "0123"
+    }
+    assert told["0"] and len(set(told.values())) == 1
+
+
+def test_a_build_is_not_named_by_when_or_where_it_was_made_or_what_the_kb_is_called(tmp_path):
+    first = build_toy(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    second = build_toy(tmp_path / "elsewhere", name="other")
+    assert first.build == second.build
+    assert first.manifest.source.path != second.manifest.source.path
+
+
+def test_a_build_is_named_by_its_content_its_source_and_its_builder(tmp_path):
+    class Newer(ToyBuilder):
+        version = "2"
+
+    class Smoother(ToyBuilder):
+        smoothing = 1.0
+
+    class Lexical(ToyBuilder):
+        generator = "lemma"
+
+    source = source_file(tmp_path)
+    other = tmp_path / "other.txt"
+    other.write_text("another source")
+
+    def name(builder, path=source):
+        return build_kb(builder, path, name="toy", home=tmp_path / "home").build
+
+    builders = [ToyBuilder(), ToyBuilder(all=[*PAGES, *LINKS]), Newer(), Smoother(), Lexical()]
+    names = [name(builder) for builder in builders] + [name(ToyBuilder(), other)]
+    assert len(set(names)) == len(names)
+    assert name(ToyBuilder()) == names[0]
+
+
+def test_the_order_of_records_is_content(tmp_path):
+    first = build_toy(tmp_path, all=[Entity("a"), Entity("b")])
+    second = build_toy(tmp_path, all=[Entity("b"), Entity("a")])
+    assert first.build != second.build
+
+
+def test_the_build_that_is_there_already_is_not_written_again_and_its_own_manifest_is_told(tmp_path):
+    first = build_toy(tmp_path)
+    inode = (first.path / "data.mdb").stat().st_ino
+    manifest = (first.path / "manifest.json").read_bytes()
+    second = build_toy(tmp_path)
+    assert (first.path / "data.mdb").stat().st_ino == inode
+    assert (first.path / "manifest.json").read_bytes() == manifest
+    assert second == first
+
+
+def test_the_manifest_says_what_was_built_from_what(tmp_path):
+    manifest = build_toy(tmp_path).manifest
+    source = manifest.source
+    assert (source.name, source.licence, Path(source.path)) == ("Toy", "CC0-1.0", tmp_path / "source.txt")
+    assert len(source.sha256) == 64
+    assert (manifest.builder, manifest.builder_version, manifest.format) == ("toy", "1", layout.FORMAT)
+    assert manifest.counts.entities == {"page": 5, "category": 2}
+    assert manifest.files == {
+        "data.mdb": (tmp_path / f"home/kbs/toy/builds/{manifest.build}/data.mdb").stat().st_size
+    }
+
+
+# -- one at a time --------------------------------------------------------------------
+
+
+def test_of_two_builds_of_one_kb_at_once_one_is_told_that_the_other_is_busy(tmp_path):
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from tests.toys import build_toy, entities
+
+        class Waits(list):
+            def __iter__(self):
+                print("begun", flush=True)
+                sys.stdin.readline()
+                return super().__iter__()
+
+        print(build_toy(Path(sys.argv[1]), all=Waits(entities(3))).build)
+    """
+    source_file(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path],
+        env=child_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as other:  # fmt: skip
+        assert other.stdout.readline() == "begun\n"
+        with pytest.raises(KBBusy, match="another process is building 'toy'"):
+            build_toy(tmp_path, all=entities(4))
+        with pytest.raises(KBBusy):
+            kgkit.store.prune(Home(tmp_path / "home").kb("toy"))
+        with pytest.raises(KBBusy):
+            kgkit.store.remove(Home(tmp_path / "home").kb("toy"))
+        assert build_toy(tmp_path, name="another", all=entities(4)).name == "another"  # another KB is free
+        told, _ = other.communicate("go\n", timeout=60)
+    assert Home(tmp_path / "home").kb("toy").published() == told.strip()
+    assert build_toy(tmp_path, all=entities(4)).build != told.strip()  # and now it is free again
+
+
+def test_many_builds_of_one_kb_at_once_end_well_or_busy_and_leave_a_whole_kb(tmp_path):
+    source_file(tmp_path)
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from kgkit.errors import KBBusy
+        from tests.toys import build_toy, entities
+        done = []
+        for count in range(3, 30):
+            try:
+                done.append(build_toy(Path(sys.argv[1]), all=entities(count + int(sys.argv[2]))).build)
+            except KBBusy:
+                done.append("busy")
+        print(*done)
+    """
+    builders = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, tmp_path, str(100 * number)],
+            env=child_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in range(3)
+    ]  # fmt: skip
+    told = [builder.communicate(timeout=60) for builder in builders]
+    assert all(complaints == "" for _, complaints in told), told
+    built = {name for answers, _ in told for name in answers.split()} - {"busy"}
+    kb = Home(tmp_path / "home").kb("toy")
+    assert kb.published() in built
+    assert kgkit.store.verify(kb.builds / kb.published()) == []
+    assert len(list(kb.builds.iterdir())) <= 2
+
+
+def test_a_thread_of_the_same_process_is_told_so_too(tmp_path):
+    with Staging(Home(tmp_path / "home").kb("toy")), pytest.raises(KBBusy):
+        build_toy(tmp_path, all=entities(3))
+
+
+def test_a_child_that_leaves_a_build_by_accident_takes_nothing_with_it(tmp_path):
+    # A builder may read with several processes; a child that ends as a program does runs `__exit__`.
+    code = """if True:
+        import os, sys
+        from pathlib import Path
+        from tests.toys import build_toy, entities
+
+        class Forks(list):
+            def __iter__(self):
+                pid = os.fork()
+                if pid == 0:
+                    sys.exit(5)
+                assert os.waitpid(pid, 0)[1] == 5 << 8
+                return super().__iter__()
+
+        print(build_toy(Path(sys.argv[1]), all=Forks(entities(3))).manifest.entities)
+    """
+    source_file(tmp_path)
+    done = run_python(code, tmp_path)
+    assert (done.stdout, done.stderr) == ("3\n", "")
+
+
+# -- when the source is not as it should be ---------------------------------------------
+
+
+class Fails(Builder):
+    """Raises what it is told to, where it is told to."""
+
+    where: ClassVar[str] = ""
+    error: ClassVar[Exception] = OSError(5, "Input/output error")
+
+    def fail(self, where):
+        if where == self.where:
+            raise self.error
+
+    def obtain(self, cache):
+        self.fail("obtain")
+        return cache
+
+    def look(self, source):
+        self.fail("look")
+        return Files(SourceInfo(name="Fails"), [source / "gone"] if self.where == "checksum" else [])
+
+    def parts(self, source):
+        self.fail("parts")
+        return ["all"]
+
+    def observe(self, source, part):
+        self.fail("observe")
+        yield Entity("a")
+        yield Triple("a", "r", "a")
+        self.fail("later")
+
+
+@pytest.mark.parametrize("where", ["obtain", "look", "parts", "observe", "later", "checksum"])
+@pytest.mark.parametrize(
+    "error", [OSError(5, "Input/output error"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")]
+)
+def test_a_source_that_cannot_be_read_is_told_as_such_wherever_it_happens(tmp_path, where, error):
+    builder = type("Fails", (Fails,), {"where": where, "error": error})()
+    with pytest.raises(SourceError, match=r"cannot be (read|fetched)"):
+        build_kb(builder, None if where == "obtain" else tmp_path, home=tmp_path / "home")
+    assert list(Home(tmp_path / "home").kb("fails").builds.iterdir()) == []
+
+
+def test_an_error_of_whoever_is_told_of_progress_is_not_taken_for_the_sources(tmp_path):
+    def tell(stage, done):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        build_kb(ToyBuilder(), source_file(tmp_path), home=tmp_path / "home", progress=tell)
+
+
+def test_progress_is_told(tmp_path):
+    told = []
+    build_kb(
+        ToyBuilder(all=entities(10_000)), source_file(tmp_path), home=tmp_path / "home",
+        progress=lambda *news: told.append(news),
+    )  # fmt: skip
+    assert told == [("reading", 20_000), ("reading", 30_000), ("writing", 0)]
+
+
+def test_a_builder_that_has_to_be_told_its_source_says_so(tmp_path):
+    with pytest.raises(UsageError, match="--source PATH"):
+        build_kb(ToyBuilder(), home=tmp_path / "home")
+
+
+def test_the_garbage_collector_is_as_it_was_after_a_build(tmp_path):
+    import gc
+
+    for switch in (gc.enable, gc.disable):
+        switch()
+        try:
+            was = gc.isenabled()
+            build_toy(tmp_path, all=entities(3))
+            with pytest.raises(SourceError):
+                build_toy(tmp_path, all=[])
+            assert gc.isenabled() == was
+        finally:
+            gc.enable()
+
+
+# -- finding a builder ---------------------------------------------------------------------
+
+
+class Entry:
+    """An entry point, as far as a look-up goes."""
+
+    def __init__(self, name, kind):
+        self.name, self.load = name, lambda: kind
+
+
+def test_builders_are_found_by_entry_point_and_by_no_other_door(monkeypatch, tmp_path):
+    asked = []
+
+    def entry_points(*, group):
+        asked.append(group)
+        return [Entry("toy", ToyBuilder), Entry("ash", ToyBuilder)]
+
+    monkeypatch.setattr("kgkit.building.contract.entry_points", entry_points)
+    assert builder_names() == ["ash", "toy"]
+    assert type(find_builder("toy")) is ToyBuilder
+    with pytest.raises(UnknownName, match="no builder named 'tyo'; there are: ash, toy"):
+        find_builder("tyo")
+    assert set(asked) == {"kgkit.builders"}
+    built = build_kb("toy", source_file(tmp_path), home=tmp_path / "home")
+    assert (built.name, built.manifest.builder) == ("toy", "toy")
+
+
+def test_a_build_loads_neither_torch_nor_what_else_it_does_not_need(tmp_path):
+    code = (
+        "import sys, json; from pathlib import Path; from tests.toys import build_toy; import kgkit\n"
+        "built = build_toy(Path(sys.argv[1]))\n"
+        "kgkit.open_kb('toy', home=built.path.parents[3]).candidates('apple')\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
+    done = run_python(code, tmp_path)
+    loaded = set(json.loads(done.stdout))
+    assert not loaded & {
+        "torch",
+        "transformers",
+        "faiss",
+        "spacy",
+        "sqlalchemy",
+        "pandas",
+        "networkx",
+        "rich",
+        "typer",
+    }

@@ -1,0 +1,147 @@
+"""Generators as documents meet them: streams, given mentions, threads, pickles, memory."""
+
+import pickle
+import threading
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from kgkit.building import Alias, Entity, Triple
+from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for, matching
+from kgkit.errors import UnknownName
+from kgkit.types import NO_CANDIDATES, Document, Mention
+from tests.small_kb import build, lexicon_kb, surfaces_kb
+
+TEXT = "He took off from New York to 北京; the geese flew to Turkey."
+
+
+@pytest.fixture(scope="module")
+def surfaces(tmp_path_factory):
+    with surfaces_kb(tmp_path_factory.mktemp("surfaces")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def lexicon(tmp_path_factory):
+    with lexicon_kb(tmp_path_factory.mktemp("lexicon")) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["alias", "lemma"])
+def generator(request, surfaces, lexicon):
+    return AliasGenerator(surfaces) if request.param == "alias" else LemmaGenerator(lexicon)
+
+
+def test_documents_without_mentions_get_all_that_are_found(generator):
+    document = Document("d", TEXT, sentences=[(0, len(TEXT))], tokens=[(0, 2)])
+    (found,) = generator([document])
+    assert found.mentions == generator.mentions(TEXT) != []
+    assert (found.id, found.text, found.sentences, found.tokens) == ("d", TEXT, [(0, len(TEXT))], [(0, 2)])
+    assert document.mentions is None
+
+
+def test_given_mentions_keep_all_but_their_candidates(generator):
+    given = [
+        Mention(42, 48, "Turkey", pos="", id="t1"),
+        Mention(0, 2, "He", lemma="he", pos="n", id="t0"),
+        Mention(3, 4, "?", candidates=NO_CANDIDATES),
+    ]
+    (found,) = generator([Document("d", TEXT, mentions=given)])
+    assert [(m.start, m.end, m.text, m.lemma, m.pos, m.id) for m in found.mentions] == [
+        (m.start, m.end, m.text, m.lemma, m.pos, m.id) for m in given
+    ]
+    assert [len(m.candidates) for m in found.mentions] == [2, 0, 0]
+    assert given[0].candidates is None
+
+
+def test_no_mentions_given_are_none_to_find(generator):
+    (found,) = generator([Document("d", TEXT, mentions=[])])
+    assert found.mentions == []
+
+
+def test_a_stream_is_not_read_ahead(generator):
+    read = []
+
+    def documents() -> Iterator[Document]:
+        for number in range(3):
+            read.append(number)
+            yield Document(str(number), TEXT)
+
+    stream = generator(documents())
+    assert read == []
+    assert next(stream).id == "0"
+    assert read == [0]
+    assert [document.id for document in stream] == ["1", "2"]
+
+
+def test_what_is_remembered_changes_nothing(generator):
+    first = generator.mentions(TEXT)
+    assert generator.mentions(TEXT) == first
+    assert generator.mentions(TEXT[:25]) == [mention for mention in first if mention.end <= 25]
+
+
+def test_a_full_memory_is_emptied_and_changes_nothing(generator, monkeypatch):
+    expected = generator.mentions(TEXT)
+    monkeypatch.setattr(matching, "_MAX_ENTRIES", 1)
+    forgetful = type(generator)(generator.kb, generator.config)
+    for _ in range(3):
+        assert forgetful.mentions(TEXT) == expected
+        assert len(forgetful._entries) == 1
+        assert len(forgetful._spans) <= 1
+
+
+def test_a_generator_can_be_pickled(surfaces, lexicon):
+    for generator in (
+        AliasGenerator(surfaces, AliasConfig(matches="all", max_candidates=1)),
+        LemmaGenerator(lexicon, LemmaConfig(null=0.1)),
+    ):
+        found = generator.mentions(TEXT)
+        again = pickle.loads(pickle.dumps(generator))
+        assert again.config == generator.config
+        assert again.mentions(TEXT) == found
+        assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_many_threads_share_a_generator(generator, monkeypatch):
+    monkeypatch.setattr(matching, "_MAX_ENTRIES", 5)
+    texts = [TEXT, TEXT[::-1], TEXT.upper(), TEXT[10:]]
+    expected = [generator.mentions(text) for text in texts]
+    fresh, found = type(generator)(generator.kb), []
+    threads = [
+        threading.Thread(
+            target=lambda: found.extend([fresh.mentions(text) for text in texts] for _ in range(20))
+        )
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 160
+
+
+def test_a_kb_says_which_generator_suits_it(surfaces, lexicon):
+    assert type(generator_for(surfaces)) is AliasGenerator
+    assert type(generator_for(lexicon)) is LemmaGenerator
+
+
+def test_a_generator_that_is_not_there_is_named(tmp_path):
+    records = [Entity("e"), Alias("e", "e"), Triple("e", "is", "e")]
+    message = "no candidate generator named 'magic'; there are: alias, lemma"
+    with build(tmp_path, records, generator="magic") as kb, pytest.raises(UnknownName, match=message):
+        generator_for(kb)
+
+
+def test_a_document_with_mentions_can_be_written_and_read(generator):
+    document = Document(
+        "d", "A dog.", sentences=[(0, 6)], tokens=[(0, 1), (2, 5)], mentions=[Mention(2, 5, "dog")]
+    )
+    assert msgspec.json.decode(msgspec.json.encode(document), type=Document) == document
+
+
+@pytest.mark.parametrize("word", ["dog ", "hot dog\n", "苹果", "unknown ", "word", "\u0301", "' "])
+def test_a_long_text_takes_linear_time(generator, word):
+    text = word * (200_000 // len(word))
+    for mention in generator.mentions(text):
+        assert text[mention.start : mention.end] == mention.text

@@ -1,0 +1,428 @@
+"""All of WordNet as kgkit has it, beside what nltk's reader makes of the same files.
+
+Every test runs on the small WordNet of `mini_wordnet` and on the real one, where there is one:
+`WORDNET=DIR` names its folder, else it is sought where Debian puts it and where `make demo` does.
+"""
+
+import io
+import os
+import shutil
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import kgkit
+from kb_builders.wordnet import LEXICOGRAPHER_FILES, WordNetBuilder
+from kb_builders.wordnet_source import FILES, INSTALLED, is_complete
+from kgkit.types import Entity
+from tests.mini_wordnet import mini_wordnet
+
+ROOT = Path(__file__).parents[1]
+FETCHED = ROOT / ".kgkit-home/cache/wordnet-3.0"
+PART_NUMBERS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
+
+# Our relation -> nltk's method; nltk has none for participles and is asked for the symbol.
+METHODS = {
+    "antonym": "antonyms",
+    "hypernym": "hypernyms",
+    "hyponym": "hyponyms",
+    "instance_hypernym": "instance_hypernyms",
+    "instance_hyponym": "instance_hyponyms",
+    "member_holonym": "member_holonyms",
+    "substance_holonym": "substance_holonyms",
+    "part_holonym": "part_holonyms",
+    "member_meronym": "member_meronyms",
+    "substance_meronym": "substance_meronyms",
+    "part_meronym": "part_meronyms",
+    "attribute": "attributes",
+    "derivation": "derivationally_related_forms",
+    "domain_topic": "topic_domains",
+    "has_domain_topic": "in_topic_domains",
+    "domain_region": "region_domains",
+    "has_domain_region": "in_region_domains",
+    "domain_usage": "usage_domains",
+    "has_domain_usage": "in_usage_domains",
+    "entailment": "entailments",
+    "cause": "causes",
+    "also_see": "also_sees",
+    "verb_group": "verb_groups",
+    "similar_to": "similar_tos",
+    "pertainym": "pertainyms",
+    "participle": "<",
+}
+# The relations of WordNet 3.0 with their directed pairs: between synsets, between lemma senses.
+PAIRS_OF_3_0 = {
+    "antonym": (0, 7979),
+    "hypernym": (89089, 0),
+    "hyponym": (89089, 0),
+    "instance_hypernym": (8577, 0),
+    "instance_hyponym": (8577, 0),
+    "member_holonym": (12293, 0),
+    "substance_holonym": (797, 0),
+    "part_holonym": (9097, 0),
+    "member_meronym": (12293, 0),
+    "substance_meronym": (797, 0),
+    "part_meronym": (9097, 0),
+    "attribute": (1278, 0),
+    "derivation": (0, 74708),
+    "domain_topic": (6643, 11),
+    "has_domain_topic": (6643, 11),
+    "domain_region": (1345, 15),
+    "has_domain_region": (1345, 15),
+    "domain_usage": (967, 409),
+    "has_domain_usage": (967, 409),
+    "entailment": (408, 0),
+    "cause": (220, 0),
+    "also_see": (2692, 580),
+    "verb_group": (1748, 2),
+    "similar_to": (21386, 0),
+    "participle": (0, 73),
+    "pertainym": (0, 8022),
+}
+# Of the two directions of a relation that are answered both, and of a symmetric one, this is stored.
+STORED_OF_3_0 = {
+    "antonym": 7979, "hypernym": 89089, "instance_hypernym": 8577, "member_holonym": 12293,
+    "substance_holonym": 797, "part_holonym": 9097, "attribute": 639, "derivation": 74708,
+    "domain_topic": 6654, "domain_region": 1360, "domain_usage": 1376, "entailment": 408, "cause": 220,
+    "also_see": 3272, "verb_group": 875, "similar_to": 10693, "participle": 73, "pertainym": 8022,
+    "lemma_in_synset": 206949,
+}  # fmt: skip
+
+Pairs = set[tuple[str, str]]
+
+
+class Both(NamedTuple):
+    """One WordNet, read twice.
+
+    Attributes:
+        entities: all of the KB, in id order.
+        keys: (part of speech, offset) of every synset of nltk's -> our key.
+    """
+
+    folder: Path
+    kb: kgkit.KnowledgeBase
+    entities: list[Entity]
+    nltk: object
+    synsets: list
+    keys: dict[tuple[str, int], str]
+
+
+def find_wordnet() -> Path:
+    named = os.environ.get("WORDNET")
+    for folder in map(Path, [named] if named else [INSTALLED, FETCHED]):
+        if is_complete(folder):
+            return folder
+    pytest.skip("WordNet 3.0 is not installed, nor fetched by `make demo`; WORDNET=DIR names its folder")
+
+
+def nltk_reader(source: Path, folder: Path):
+    """Open *source* with nltk, through a copy in *folder*, as it wants a file that Debian does not ship."""
+    nltk = pytest.importorskip("nltk")
+    from nltk.corpus.reader import WordNetCorpusReader
+
+    class Reader(WordNetCorpusReader):
+        def map_wn(self, version="wordnet"):
+            """Map nothing: that is for other versions, and needs files that nobody ships."""
+
+    for file in FILES:
+        shutil.copyfile(source / file, folder / file)
+    lexnames = (
+        f"{number:02d}\t{name}\t{PART_NUMBERS[name.split('.')[0]]}\n"
+        for number, name in enumerate(LEXICOGRAPHER_FILES)
+    )
+    (folder / "lexnames").write_text("".join(lexnames))
+    nltk.data.path.append(str(folder))  # it reads from nowhere else
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # there is no multilingual data
+            reader = Reader(str(folder), None)
+        synsets = list(reader.all_synsets())
+    finally:
+        nltk.data.path.remove(str(folder))
+    # Its own way of reading counts, from memory: 200,000 binary searches in a file take half a minute.
+    reader._key_count_file = io.StringIO((folder / "cntlist.rev").read_text())
+    return reader, synsets
+
+
+@pytest.fixture(scope="module", params=["mini", "all"])
+def both(request, tmp_path_factory) -> Iterator[Both]:
+    folder = tmp_path_factory.mktemp(request.param)
+    source = mini_wordnet(folder / "source") if request.param == "mini" else find_wordnet()
+    home = folder / "home"
+    kgkit.build_kb(WordNetBuilder(), source, home=home)
+    (folder / "nltk").mkdir()
+    reader, synsets = nltk_reader(source, folder / "nltk")
+    with kgkit.open_kb("wordnet", home=home) as kb:
+        yield Both(source, kb, list(kb), reader, synsets, {id_of(s): key_of(s, reader) for s in synsets})
+
+
+@pytest.fixture
+def real(both: Both) -> Both:
+    if len(both.synsets) < 1000 or both.kb.manifest.source.version != "3.0":
+        pytest.skip("a number of WordNet 3.0")
+    return both
+
+
+def id_of(synset) -> tuple[str, int]:
+    return part_of(synset), synset.offset()
+
+
+def part_of(synset) -> str:
+    """Return the part of speech under which the files list a synset: `a` for satellites too."""
+    return "a" if synset.pos() == "s" else synset.pos()
+
+
+def key_of(synset, reader) -> str:
+    """Return the name under which people know a synset.
+
+    It is nltk's `name()`, but that some versions of nltk number satellites by themselves (3.10 does).
+    """
+    first = synset.lemmas()[0].name().lower()
+    senses = reader._lemma_pos_offset_map[first][part_of(synset)]
+    return f"{first}.{synset.pos()}.{senses.index(synset.offset()) + 1:02d}"
+
+
+def first_lemmas(both: Both) -> dict[str, object]:
+    """Return nltk's lemmas by sense key; of those that share one, the first."""
+    found: dict[str, object] = {}
+    for synset in both.synsets:
+        for lemma in synset.lemmas():
+            found.setdefault(lemma.key(), lemma)
+    return found
+
+
+def marked_counts(both: Both) -> dict[str, int]:
+    """Return the counts that cntlist.rev has under a key with a syntactic marker: that key without it -> count."""
+    found = {}
+    for line in (both.folder / "cntlist.rev").read_text().splitlines():
+        key, _, count = line.split()
+        if "(" in key:
+            before, _, marked = key.partition("(")
+            found[before + marked.partition(")")[2]] = int(count)
+    return found
+
+
+def nltk_pairs(both: Both) -> dict[tuple[str, str], Pairs]:
+    """Return all that nltk's synsets and lemmas say: (relation, kind of entity) -> pairs of keys."""
+    pairs: dict[tuple[str, str], Pairs] = defaultdict(set)
+    for relation, method in METHODS.items():
+        for synset in both.synsets:
+            for target in related(synset, method):
+                pairs[relation, "synset"].add((both.keys[id_of(synset)], both.keys[id_of(target)]))
+            for lemma in synset.lemmas() if synset._lemma_pointers else ():
+                for target in related(lemma, method):
+                    pairs[relation, "lemma"].add((lemma.key(), target.key()))
+    for synset in both.synsets:
+        key = both.keys[id_of(synset)]
+        pairs["lemma_in_synset", "lemma"].update((lemma.key(), key) for lemma in synset.lemmas())
+    return pairs
+
+
+def related(node, method: str) -> list:
+    if method == "<":
+        return node._related("<")
+    # Synsets lack the methods of what WordNet says of words only.
+    return getattr(node, method)() if hasattr(node, method) else []
+
+
+# --- entities --------------------------------------------------------------
+
+
+def test_synsets_are_those_of_nltk_under_their_known_names(both):
+    ours = [entity.key for entity in both.entities if entity.kind == "synset"]
+    assert len(ours) == len(both.synsets)
+    assert set(ours) == set(both.keys.values())
+    names = {both.keys[id_of(synset)]: synset.name() for synset in both.synsets}
+    assert {key[-4] for key, name in names.items() if key != name} <= {"s"}
+
+
+def test_lemma_senses_are_those_of_nltk(both):
+    ours = [entity.key for entity in both.entities if entity.kind == "lemma"]
+    assert sorted(ours) == sorted({lemma.key() for synset in both.synsets for lemma in synset.lemmas()})
+
+
+def test_ids_of_synsets_are_a_range_of_their_own(both):
+    kinds = [entity.kind for entity in both.entities]
+    assert kinds == ["synset"] * len(both.synsets) + ["lemma"] * (len(kinds) - len(both.synsets))
+
+
+def test_glosses_examples_files_words_and_frames_of_synsets_equal_nltks(both):
+    for synset in both.synsets:
+        entity = both.kb[both.keys[id_of(synset)]]
+        attributes = entity.attributes
+        assert (
+            entity.description,
+            attributes.get("examples", []),
+            attributes["lexfile"],
+            attributes["lemmas"],
+            attributes.get("frames", []),
+            entity.label,
+            entity.pos,
+        ) == (
+            synset.definition(),
+            synset.examples(),
+            synset.lexname(),
+            [name.replace("_", " ") for name in synset.lemma_names()],
+            synset.frame_ids(),
+            synset.lemma_names()[0].replace("_", " "),
+            synset.pos(),
+        ), entity.key
+
+
+def test_labels_markers_and_frames_of_lemma_senses_equal_nltks(both):
+    for key, lemma in first_lemmas(both).items():
+        entity = both.kb[key]
+        own = Counter(lemma.frame_ids()) - Counter(lemma.synset().frame_ids())
+        marker = entity.attributes.get("marker")
+        assert (
+            entity.label,
+            entity.pos,
+            None if marker is None else f"({marker})",
+            Counter(entity.attributes.get("frames", [])),
+        ) == (lemma.name().replace("_", " "), lemma.synset().pos(), lemma.syntactic_marker(), own), key
+
+
+def test_counts_equal_nltks_but_for_senses_whose_key_has_a_marker(both):
+    """The list of counts writes some heads with their marker; nltk seeks the key without it and finds nothing."""
+    theirs = {key: lemma.count() for key, lemma in first_lemmas(both).items()}
+    ours = {entity.key: entity.attributes["count"] for entity in both.entities if entity.kind == "lemma"}
+    marked = marked_counts(both)
+    differ = {key for key in theirs if ours[key] != theirs[key]}
+    assert differ == {key for key in marked if key in ours}
+    assert {ours[key] - marked[key] for key in differ} == {theirs[key] for key in differ} == {0}
+
+
+def test_ranks_are_nltks_order_of_senses(both):
+    for (part, offset), key in both.keys.items():
+        synset = both.nltk.synset_from_pos_and_offset(part, offset)
+        for lemma in synset.lemmas():
+            senses = both.nltk._lemma_pos_offset_map[lemma.name().lower()][part]
+            assert both.kb[lemma.key()].attributes["rank"] == senses.index(offset) + 1, (key, lemma.key())
+
+
+# --- surfaces --------------------------------------------------------------
+
+
+def test_surfaces_are_nltks_lemmas(both):
+    assert list(both.kb.surfaces()) == sorted(
+        {name.replace("_", " ") for name in both.nltk.all_lemma_names() if both.nltk._lemma_pos_offset_map[name]}
+    )
+
+
+def test_priors_are_smoothed_counts_and_ties_stay_in_the_order_of_senses(both):
+    """Of each lemma and part of speech: the same synsets as nltk has, best count first, then by sense number."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for entity in both.entities:
+        if entity.kind == "lemma":
+            (synset,) = both.kb.neighbors(entity.key, "lemma_in_synset")
+            counts[entity.label.lower(), synset.key] += entity.attributes["count"]
+    asked = disordered = 0
+    for name, parts in both.nltk._lemma_pos_offset_map.items():
+        for part in (part for part in "nvar" if parts.get(part)):
+            surface = name.replace("_", " ")
+            senses = [both.keys[part, offset] for offset in parts[part]]
+            weights = {key: counts[surface, key] + 1 for key in senses}
+            expected = sorted(senses, key=weights.__getitem__, reverse=True)
+            found = both.kb.candidates(surface, pos=part, prefer_case=False)
+            assert [both.entities[number].key for number in found.ids.tolist()] == expected, surface
+            wanted = np.array([weights[key] for key in expected]) / sum(weights.values())
+            assert np.allclose(found.priors, wanted, atol=1e-6), surface
+            asked += 1
+            disordered += expected != senses
+    assert asked > 30
+    if both.kb.manifest.counts.entities["synset"] == 117659:
+        # So many senses were counted in a text, and listed behind one that was counted less.
+        assert (asked, disordered) == (155287, 0)
+
+
+def test_irregular_forms_equal_nltks_lists(both):
+    ours: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for part, forms in both.nltk._exception_map.items():
+        if part != "s":
+            for form, lemmas in forms.items():
+                for lemma in lemmas:
+                    ours[form.replace("_", " ")].add((lemma.replace("_", " "), part))
+    assert both.kb.manifest.counts.forms == len(ours)
+    for form, lemmas in ours.items():
+        assert set(map(tuple, both.kb.store.lemmas(form))) == lemmas, form
+
+
+# --- relations -------------------------------------------------------------
+
+
+def test_triples_are_nltks_pairs_in_both_directions(both):
+    theirs = nltk_pairs(both)
+    kinds = {entity.key: entity.kind for entity in both.entities}
+    ours: dict[tuple[str, str], Pairs] = defaultdict(set)
+    number = 0
+    for relation in both.kb.relations:
+        for triple in both.kb.match(relation=relation):
+            ours[relation, kinds[triple.subject]].add((triple.subject, triple.object))
+            number += 1
+    assert ours.keys() == theirs.keys()
+    for which, pairs in theirs.items():
+        assert ours[which] == pairs, which
+    symmetric = {relation for relation, inverse in WordNetBuilder.inverses.items() if relation == inverse}
+    twice = sum(len(pairs) for (relation, _), pairs in theirs.items() if relation in symmetric)
+    assert number == sum(map(len, theirs.values())) - twice // 2  # a symmetric fact is told once
+
+
+def test_neighbors_are_nltks_pairs_from_either_end(both):
+    outward: dict[tuple[str, str], list[str]] = defaultdict(list)
+    inward: dict[tuple[str, str], list[str]] = defaultdict(list)
+    degree: Counter[str] = Counter()
+    for (relation, _), pairs in nltk_pairs(both).items():
+        for subject, object_ in pairs:
+            outward[subject, relation].append(object_)
+            inward[object_, relation].append(subject)
+            degree[subject] += 1
+    for number, entity in enumerate(both.entities):
+        assert len(both.kb.neighbors(number)) == degree[entity.key], entity.key
+    for entity in both.entities[:: max(1, len(both.entities) // 2000)]:
+        for relation in both.kb.relations:
+            found = both.kb.neighbors(entity.key, relation)
+            assert sorted(one.key for one in found) == sorted(outward[entity.key, relation])
+            found = both.kb.neighbors(entity.key, relation, "in")
+            assert sorted(one.key for one in found) == sorted(inward[entity.key, relation])
+
+
+# --- where each number comes from ------------------------------------------
+
+
+def test_the_numbers_of_wordnet_3_0(real):
+    words = [lemma for synset in real.synsets for lemma in synset.lemmas()]
+    pairs = [(lemma.name().lower(), part_of(lemma.synset()), lemma.synset().offset()) for lemma in words]
+    listed = [
+        (name, part, offset)
+        for name, parts in real.nltk._lemma_pos_offset_map.items()
+        for part in "nvar"
+        for offset in parts.get(part, [])
+    ]
+    assert len(words) == 206_978
+    # 37 words are written in two ways in one synset (Earth, earth): the index lists them once …
+    assert len(listed) == len(set(pairs)) == 206_941
+    # … and for 8 of them the two ways have keys of their own (Earth is earth%1:17:00::, earth earth%1:17:02::).
+    assert len({lemma.key() for lemma in words}) == 206_949
+    assert len({name for name, _, _ in listed}) == 147_306
+
+    manifest = real.kb.manifest
+    assert manifest.counts.entities == {"synset": 117_659, "lemma": 206_949}
+    assert (manifest.aliases, manifest.alias_rows) == (147_306, 206_941)
+
+
+def test_the_relations_of_wordnet_3_0(real):
+    pairs = nltk_pairs(real)
+    found = {
+        relation: (len(pairs[relation, "synset"]), len(pairs[relation, "lemma"])) for relation in METHODS
+    }
+    assert found == PAIRS_OF_3_0
+    assert sum(number > 0 for both in PAIRS_OF_3_0.values() for number in both) == 34
+    assert real.kb.manifest.counts.relations == STORED_OF_3_0
+    assert real.kb.manifest.triples == 443_081
+    # 9 pointers are written twice, and baroque and Baroque, one sense, say each that they pertain to the noun.
+    assert real.kb.manifest.counts.dropped == {"triple written twice": 10}
