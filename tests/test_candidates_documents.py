@@ -6,13 +6,17 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for, matching
 from kgkit.errors import UnknownName
+from kgkit.text import token_splitter
 from kgkit.types import NO_CANDIDATES, Document, Mention
 from tests.small_kb import build, lexicon_kb, surfaces_kb
 
+CUTTER = matching._Cutter()
 TEXT = "He took off from New York to 北京; the geese flew to Turkey."
 
 
@@ -42,17 +46,17 @@ def test_documents_without_mentions_get_all_that_are_found(generator):
 
 
 def test_given_mentions_keep_all_but_their_candidates(generator):
-    given = [
+    mentions = [
         Mention(42, 48, "Turkey", pos="", id="t1"),
         Mention(0, 2, "He", lemma="he", pos="n", id="t0"),
         Mention(3, 4, "?", candidates=NO_CANDIDATES),
     ]
-    (found,) = generator([Document("d", TEXT, mentions=given)])
+    (found,) = generator([Document("d", TEXT, mentions=mentions)])
     assert [(m.start, m.end, m.text, m.lemma, m.pos, m.id) for m in found.mentions] == [
-        (m.start, m.end, m.text, m.lemma, m.pos, m.id) for m in given
+        (m.start, m.end, m.text, m.lemma, m.pos, m.id) for m in mentions
     ]
     assert [len(m.candidates) for m in found.mentions] == [2, 0, 0]
-    assert given[0].candidates is None
+    assert mentions[0].candidates is None
 
 
 def test_no_mentions_given_are_none_to_find(generator):
@@ -81,6 +85,12 @@ def test_what_is_remembered_changes_nothing(generator):
     assert generator.mentions(TEXT[:25]) == [mention for mention in first if mention.end <= 25]
 
 
+@settings(deadline=None)
+@given(text=st.text() | st.text("ab苹é\u0301'ts- \n\t\u00a0\x1c.").map(lambda text: f"a {text}"))
+def test_a_text_is_cut_in_chunks_as_it_is_cut_whole(text):
+    assert CUTTER.cut(text) == token_splitter(text).split(text)
+
+
 def test_a_full_memory_is_emptied_and_changes_nothing(generator, monkeypatch):
     expected = generator.mentions(TEXT)
     monkeypatch.setattr(matching, "_MAX_ENTRIES", 1)
@@ -89,6 +99,7 @@ def test_a_full_memory_is_emptied_and_changes_nothing(generator, monkeypatch):
         assert forgetful.mentions(TEXT) == expected
         assert len(forgetful._entries) == 1
         assert len(forgetful._spans) <= 1
+        assert len(forgetful._cutter) <= 1
 
 
 def test_a_generator_can_be_pickled(surfaces, lexicon):

@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity, Form, Record, Triple
@@ -35,6 +35,8 @@ WORDS = (
 texts = st.lists(
     st.tuples(st.sampled_from(WORDS), st.sampled_from([" ", " ", "", "\n", "\n\n", "\u00a0"])), max_size=9
 )
+
+unhurried = settings(deadline=None)  # a busy machine is no failure
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +123,7 @@ def meanings(generator: LemmaGenerator, text: str) -> dict[str, set[str]]:
     return {text[start:end]: set(priors) for start, end, priors in told(generator, generator.mentions(text))}
 
 
+@unhurried
 @given(pieces=texts)
 def test_mentions_are_those_of_the_generator_written_for_the_eye(generator, pieces):
     text = "".join(word + gap for word, gap in pieces)
@@ -138,6 +141,7 @@ def test_lemmas_are_those_of_the_rules_read_aloud(generator, form):
     assert len(generator.lemmas(form)) == len(set(generator.lemmas(form)))
 
 
+@unhurried
 @given(form=st.text("sdngrtevmiaxchofw", max_size=8))
 def test_any_form_has_the_lemmas_of_the_rules_read_aloud(generator, form):
     assert set(generator.lemmas(form)) == lemmas_by_hand(form)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity
@@ -18,6 +18,8 @@ from kgkit.types import CANDIDATE, NO_CANDIDATES, NO_SENSE, Candidates
 from tests.small_kb import ENDLESS, SIXTY_FOUR, SURFACES, build, lexicon_kb, shares_by_hand, surfaces_kb
 
 close = pytest.approx
+
+unhurried = settings(deadline=None)  # a busy machine is no failure
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +78,7 @@ def test_uncounted_meanings_share_alike_and_smoothing_makes_the_uncounted_possib
             agree(meanings(kb, text), shares_by_hand(aliases, text, smoothing, prefer_case=True))
 
 
+@unhurried
 @given(
     st.lists(st.tuples(st.sampled_from(["at", "At", "AT"]), st.integers(0, 2), st.integers(0, 5)), min_size=1)
 )
@@ -225,6 +228,7 @@ def test_candidates_compare_by_value_and_cannot_be_written_to(kb):
     assert (first.ids.dtype, first.senses.dtype, first.priors.dtype) == ("uint32", "uint32", "float32")
 
 
+@unhurried
 @given(text=st.text(max_size=12))
 def test_any_text_may_be_asked_for(kb, text):
     agree(meanings(kb, text), shares_by_hand(SURFACES, text, 1.0, prefer_case=True))

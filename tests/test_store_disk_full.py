@@ -90,7 +90,7 @@ def in_small_disk(folder: Path, size: str, code: str, *args: object) -> "subproc
     )
     if tried.returncode:
         pytest.skip(f"a small disk may not be mounted here: {tried.stderr.strip()}")
-    command = ["sh", "-c", script, "sh", size, folder, sys.executable, "-c", code, *map(str, args)]
+    command = ["sh", "-c", script, "sh", size, str(folder), sys.executable, "-c", code, *map(str, args)]
     return subprocess.run(
         ["unshare", flags, *command],
         env=child_env(), capture_output=True, text=True, timeout=60, check=False,

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import kgkit
 from kgkit.home import Home
 from kgkit.store import verify, writer
-from tests.toys import build_toy, entities, run_python
+from tests.toys import build_toy, child_env, entities, run_python
 
 # What a build does to the disk, but for LMDB's own writing.
 STEPS = ("fsync", "mkdir", "rename", "replace", "rmdir", "symlink", "unlink")
@@ -69,6 +70,7 @@ def die_at_every_step(folder: str) -> None:
     }
     names = {build: name for name, build in builds.items()}
     reports, moment, ended = [], 0, False
+    after: dict[str, object]
     while not ended:
         moment += 1
         dead = where / "dead"
@@ -80,17 +82,17 @@ def die_at_every_step(folder: str) -> None:
                 "answers": [entity.key for entity in kb],
                 "means": len(kb.candidates("name 1")),
                 "wrong": verify(kb.store.folder),
-                "after": {},
+                "after": (after := {}),
             }
         for name, records in (("now", NOW), ("new", NEW), ("other", OTHER)):
             home = where / "next"
             shutil.copytree(dead, home, symlinks=True)
             built = build_toy(where, home=home, all=records)
-            kb = Home(home).kb("toy")
-            report["after"][name] = {
-                "current": names[kb.published()],
-                "left": sorted(names.get(path.name, path.name) for path in kb.builds.iterdir()),
-                "beside": sorted(path.name for path in kb.path.iterdir()),
+            there = Home(home).kb("toy")
+            after[name] = {
+                "current": names[str(there.published())],
+                "left": sorted(names.get(path.name, path.name) for path in there.builds.iterdir()),
+                "beside": sorted(path.name for path in there.path.iterdir()),
                 "wrong": verify(built.path),
             }
             shutil.rmtree(home)
@@ -181,3 +183,13 @@ def test_what_a_killed_build_left_is_swept_before_the_next_one_needs_the_room(tm
     seen: list[bool] = []
     build_toy(tmp_path, all=Looks(NOW))
     assert seen == [False]
+
+
+@pytest.mark.slow
+def test_builds_that_are_killed_at_random_moments_break_no_promise():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.stress_kill", "--toy", "30000", "--moments", "10"],
+        env=child_env(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "promises broken: 0" in done.stdout

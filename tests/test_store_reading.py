@@ -281,6 +281,29 @@ def test_reading_leaves_nothing_on_the_disk_and_needs_no_leave_to_write(tmp_path
                 path.chmod(0o755)
 
 
+def test_a_kb_on_a_read_only_file_system_is_read(tmp_path):
+    if not shutil.which("unshare") or sys.platform != "linux":
+        pytest.skip("needs Linux's `unshare` to make a file system read-only")
+    build_toy(tmp_path)
+    code = (
+        "import sys, kgkit; from kgkit.store import verify\n"
+        "with kgkit.open_kb('toy', home=sys.argv[1]) as kb: print(len(list(kb)), verify(kb.store.folder))\n"
+        "open(sys.argv[1] + '/file', 'w')"
+    )
+    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+    flags = "-m" if os.getuid() == 0 else "-rm"
+    command = ["unshare", flags, "sh", "-c", script, "sh", str(tmp_path / "home")]
+    tried = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"nothing may be mounted here: {tried.stderr.strip()}")
+    done = subprocess.run(
+        [*command, sys.executable, "-c", code, str(tmp_path / "home")],
+        env=child_env(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "7 []\n"
+    assert "Read-only file system" in done.stderr  # as it was meant to be
+
+
 def test_the_alias_table_is_not_copied_into_the_heap(tmp_path):
     build_toy(tmp_path, all=entities(20_000, size=50))
     code = """if True:

@@ -5,7 +5,7 @@ import unicodedata
 from typing import Literal
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgkit import text as module
@@ -22,6 +22,8 @@ bmp_texts = st.text(st.one_of(st.sampled_from(AWKWARD), st.characters(max_codepo
 ascii_texts = st.text(
     st.one_of(st.sampled_from("abtsTS'\"-_ .\n\t\x1c\x00"), st.characters(max_codepoint=127))
 )
+
+unhurried = settings(deadline=None)  # a busy machine is no failure
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,7 @@ def test_a_text_is_cut_where_a_reader_would_cut_it(text, expected):
     assert tokens(text) == expected
 
 
+@unhurried
 @given(texts)
 def test_tokens_tile_all_that_is_not_white_space(text):
     at = 0
@@ -61,6 +64,7 @@ def test_tokens_tile_all_that_is_not_white_space(text):
     assert not text[at:].strip()
 
 
+@unhurried
 @given(texts | ascii_texts)
 def test_tokens_spans_and_splitter_tell_one_story(text):
     assert [text[start:end] for start, end in token_spans(text)] == tokens(text)
@@ -74,22 +78,26 @@ def cut_by(pattern: str, text: str) -> list[str]:
     return re.compile(pattern).findall(text)
 
 
+@unhurried
 @given(ascii_texts)
 @example("can't CAN'T 'tis t's 's's I'll've")
 def test_ascii_text_is_cut_alike_by_all_three_patterns(text):
     assert tokens(text) == cut_by(module._SPACED, text) == cut_by(module._MIXED, text)
 
 
+@unhurried
 @given(texts.filter(lambda text: not module._HAS_UNSPACED.search(text)))
 def test_text_without_chinese_is_cut_alike_by_both_patterns_for_it(text):
     assert cut_by(module._SPACED, text) == cut_by(module._MIXED, text)
 
 
+@unhurried
 @given(texts, texts)
 def test_what_stands_behind_white_space_does_not_change_how_a_text_is_cut(text, other):
     assert tokens(f"{text} {other}") == tokens(text) + tokens(other)
 
 
+@unhurried
 @given(texts)
 def test_a_chinese_character_does_not_change_how_the_text_around_it_is_cut(text):
     assert tokens(f"{text}苹x{text}") == [*tokens(text), "苹", *tokens(f"x{text}")]
@@ -106,6 +114,7 @@ def folded_tokens(text: str, form: Literal["NFC", "NFD"]) -> list[str]:
     return [fold(token) for token in tokens(unicodedata.normalize(form, text))]
 
 
+@unhurried
 @given(bmp_texts)
 @example("がぎ ゴジラ 한국어 café naïve ≠ שָׁלוֹם हिन्दी Ελλάς")
 def test_tokens_are_the_same_composed_and_decomposed(text):
@@ -133,11 +142,13 @@ def test_folding_makes_one_of_what_a_reader_takes_for_one(text, folded):
     assert fold(text) == folded
 
 
+@unhurried
 @given(texts)
 def test_folding_twice_is_folding_once(text):
     assert fold(fold(text)) == fold(text)
 
 
+@unhurried
 @given(texts)
 def test_canonically_equal_texts_fold_alike(text):
     assert fold(unicodedata.normalize("NFD", text)) == fold(unicodedata.normalize("NFC", text)) == fold(text)
@@ -147,11 +158,13 @@ def fold_obviously(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).split())
 
 
+@unhurried
 @given(texts | ascii_texts)
 def test_the_short_ways_of_folding_agree_with_the_definition(text):
     assert fold(text) == fold_obviously(text)
 
 
+@unhurried
 @given(bmp_texts)
 def test_a_text_folds_to_its_folded_tokens(text):
     """So a span of tokens and the surface it spells meet under one key."""

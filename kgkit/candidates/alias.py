@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from kgkit.candidates.matching import ANY, Entry, Form, Generator, shortened
+from kgkit.candidates.matching import ANY, Entry, Generator, Reading, shortened
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold
@@ -50,10 +50,10 @@ class AliasGenerator(Generator):
             self.look_up([*forms], token), self.kb.store.starts(forms[0].text), (forms[0].text,), forms
         )
 
-    def forms(self, token: str) -> tuple[Form, ...]:
-        return (Form(fold(token), ANY),)
+    def forms(self, token: str) -> tuple[Reading, ...]:
+        return (Reading(fold(token), ANY),)
 
-    def look_up(self, variants: list[Form], spelled: str) -> Candidates | None:
+    def look_up(self, variants: list[Reading], spelled: str) -> Candidates | None:
         return self._short(self.kb.candidates(spelled, prefer_case=self.config.prefer_case))
 
     def of_mention(self, given: Mention) -> Candidates:

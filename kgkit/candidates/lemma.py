@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from kgkit.candidates.matching import ANY, Entry, Form, Generator, merged, shortened
+from kgkit.candidates.matching import ANY, Entry, Generator, Reading, merged, shortened
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
@@ -69,8 +69,16 @@ class LemmaGenerator(Generator):
             self._rules.setdefault(ending[-1], []).append((ending, instead, bits))
 
     def entry(self, token: str) -> Entry:
-        forms = self.forms(token)
-        candidates = None if token in self.config.skip else self.look_up([*forms], token)
+        folded = fold(token)
+        rows = {folded: self.kb.store.alias_row(folded)}
+        forms: tuple[Reading, ...] = (Reading(folded, ANY),)
+        if folded.isalpha():
+            forms += tuple(self._lemmas(folded, rows))
+        candidates = None
+        if token not in self.config.skip:
+            known = [(row, form.pos) for form in forms if (row := rows[form.text]) is not None]
+            found = self._meanings(known, token)
+            candidates = None if found is None else self._short(found)
         starts = None
         texts = tuple([form.text for form in forms])
         for text in texts:
@@ -79,22 +87,22 @@ class LemmaGenerator(Generator):
                 starts = more if starts is None else _joined(starts, more)
         return Entry(candidates, starts, texts, forms)
 
-    def forms(self, token: str) -> tuple[Form, ...]:
+    def forms(self, token: str) -> tuple[Reading, ...]:
         folded = fold(token)
         if not folded.isalpha():
-            return (Form(folded, ANY),)
-        return (Form(folded, ANY), *self._lemmas(folded))
+            return (Reading(folded, ANY),)
+        return (Reading(folded, ANY), *self._lemmas(folded, {}))
 
     def lemmas(self, form: str) -> list[tuple[str, str]]:
         """Return the lemmas that *form* may be an inflection of, each with its part of speech."""
         return [
-            (lemma, pos)
-            for lemma, bits in self._lemmas(fold(form))
+            (other.text, pos)
+            for other in self._lemmas(fold(form), {})
             for pos, bit in self._bits.items()
-            if bits & bit
+            if other.pos & bit
         ]
 
-    def look_up(self, variants: list[Form], spelled: str) -> Candidates | None:
+    def look_up(self, variants: list[Reading], spelled: str) -> Candidates | None:
         found = self._found(variants, spelled)
         return None if found is None else self._short(found)
 
@@ -112,40 +120,53 @@ class LemmaGenerator(Generator):
         config = self.config
         return shortened(found, most=config.max_candidates, min_prior=config.min_prior, null=config.null)
 
-    def _lemmas(self, folded: str) -> list[Form]:
-        """Return the lemmas of a folded form that the KB knows, and the parts of speech that lead there."""
+    def _lemmas(self, folded: str, rows: dict[str, bytes | None]) -> list[Reading]:
+        """Return the lemmas of a folded form that the KB knows, and the parts of speech that lead there.
+
+        *rows* takes the alias rows that were read on the way.
+        """
         found: dict[str, int] = {}
         irregular = 0
+        alias_row = self.kb.store.alias_row
         for lemma, pos in self.kb.store.lemmas(folded):
             bits = self._bits.get(pos) or self.kb.pos_bits(pos)
             irregular |= bits
             found[lemma] = found.get(lemma, 0) | bits
+            if lemma not in rows:
+                rows[lemma] = alias_row(lemma)
         if len(folded) > 2:
             # No noun loses the s of `ss`.
             barred = irregular | (self._bits["n"] if folded.endswith("ss") else 0)
             for ending, instead, bits in self._rules.get(folded[-1], ()):
                 if folded.endswith(ending) and (bits := bits & ~barred):
                     lemma = folded[: -len(ending)] + instead
-                    row = self.kb.store.alias_row(lemma)
-                    if row is not None and (bits := bits & codec.classes_and_total(row)[0]):
+                    if lemma not in rows:
+                        rows[lemma] = alias_row(lemma)
+                    row = rows[lemma]
+                    if row is not None and (bits := bits & codec.classes(row)):
                         found[lemma] = found.get(lemma, 0) | bits
         found.pop(folded, None)
-        return [Form(lemma, bits) for lemma, bits in found.items() if bits]
+        return [Reading(lemma, bits) for lemma, bits in found.items() if bits]
 
-    def _found(self, variants: list[Form], spelled: str) -> Candidates | None:
+    def _found(self, variants: list[Reading], spelled: str) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
         alias_row = self.kb.store.alias_row
-        rows = [(row, bits) for text, bits in variants if (row := alias_row(text)) is not None]
+        return self._meanings(
+            [(row, form.pos) for form in variants if (row := alias_row(form.text)) is not None], spelled
+        )
+
+    def _meanings(self, rows: list[tuple[bytes, int]], spelled: str) -> Candidates | None:
+        """Return the meanings of alias rows, each for the parts of speech of its bits."""
         if not rows:
             return None
         if len(rows) == 1:
             row, bits = rows[0]
-            if not codec.classes_and_total(row)[0] & ~bits:
+            if bits == ANY or not codec.classes(row) & ~bits:
                 return codec.decode_alias(row, spelled)
         class_bits = self.kb.class_bits()
         weights: dict[int, tuple[float, int]] = {}
         for row, bits in rows:
-            total = codec.classes_and_total(row)[1]
+            total = codec.total(row)
             for entity, sense, prior in codec.decode_alias(row, spelled):
                 if (class_bits[entity] or ANY) & bits:  # without a part of speech: may be any
                     before = weights.get(entity)

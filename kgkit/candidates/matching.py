@@ -12,11 +12,11 @@ type and remembered. The rest is a walk over the tokens:
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, islice, product
-from typing import Any, Final, NamedTuple
+from itertools import accumulate, chain, islice, product
+from typing import Any, Final
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 
 from kgkit.kb import KnowledgeBase
 from kgkit.text import token_splitter
@@ -27,18 +27,19 @@ ANY: Final = 0xFF
 
 _MAX_ENTRIES = 500_000
 _MAX_VARIANTS = 64
+_MAX_CHUNK = 32
 _UNSEEN: Final = object()
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 
 
-class Form(NamedTuple):
+class Reading(Struct, frozen=True, gc=False):
     """What a token may stand for in a surface, and for which parts of speech (bits)."""
 
     text: str
     pos: int
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True, gc=False):
     """What there is to know of a token type.
 
     Attributes:
@@ -52,7 +53,7 @@ class Entry(NamedTuple):
     candidates: Candidates | None
     starts: dict[str, int] | None
     texts: tuple[str, ...]
-    forms: tuple[Form, ...]
+    forms: tuple[Reading, ...]
 
 
 class _Entries(dict[str, Entry]):
@@ -69,6 +70,34 @@ class _Entries(dict[str, Entry]):
         return entry
 
 
+class _Cutter(dict[str, tuple[str, ...]]):
+    """Cuts texts into white space and tokens, and remembers how: most chunks between two spaces come again.
+
+    Maps a chunk to its pieces, each token behind the white space that precedes
+    it; to nothing if white space begins or ends it.
+    """
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        before, *pieces = token_splitter(chunk).split(chunk)
+        found = (" ", *pieces[:-1]) if pieces and not before and not pieces[-1] else ()
+        if len(chunk) <= _MAX_CHUNK:
+            if len(self) >= _MAX_ENTRIES:
+                self.clear()
+            self[chunk] = found
+        return found
+
+    def cut(self, text: str) -> list[str]:
+        """Return white space and tokens in turn, beginning and ending with white space."""
+        words = text.strip()
+        chunks = [*map(self.__getitem__, words.split(" "))]
+        if () in chunks:  # more white space between two words than a space
+            return token_splitter(text).split(text)
+        begin = text.index(words)
+        pieces = [*chain.from_iterable(chunks), text[begin + len(words) :]]
+        pieces[0] = text[:begin]
+        return pieces
+
+
 class Generator(ABC):
     """Finds mentions of a KB's surfaces and gives each its candidates.
 
@@ -79,6 +108,7 @@ class Generator(ABC):
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self._entries = _Entries(self)
+        self._cutter = _Cutter()
         self._spans: dict[str, Any] = {}  # candidates of longer spans, or None
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
@@ -100,16 +130,16 @@ class Generator(ABC):
         """
         found: list[Mention] = []
         add = found.append
-        # White space and tokens in turn, beginning and ending with white space.
-        pieces = token_splitter(text).split(text)
+        pieces = self._cutter.cut(text)
         words = pieces[1::2]
         offsets = [*accumulate(map(len, pieces))]
         entries = [*map(self._entries.__getitem__, words)]
-        for place, (candidates, starts, _, _) in enumerate(entries):
+        for place, entry in enumerate(entries):
+            candidates, starts = entry.candidates, entry.starts
             if candidates is not None:
                 add(Mention(offsets[2 * place], offsets[2 * place + 1], words[place], candidates))
             if starts is not None and place + 1 < len(entries):
-                for form in entries[place + 1][2]:
+                for form in entries[place + 1].texts:
                     if form in starts:
                         self._longer(text, pieces, offsets, entries, place, found)
                         break
@@ -120,7 +150,7 @@ class Generator(ABC):
         """Return what there is to know of a token type."""
 
     @abstractmethod
-    def look_up(self, variants: list[Form], spelled: str) -> Candidates | None:
+    def look_up(self, variants: list[Reading], spelled: str) -> Candidates | None:
         """Return the candidates of a span.
 
         Args:
@@ -129,7 +159,7 @@ class Generator(ABC):
         """
 
     @abstractmethod
-    def forms(self, token: str) -> tuple[Form, ...]:
+    def forms(self, token: str) -> tuple[Reading, ...]:
         """Return what a token may stand for in a surface, itself (folded) first."""
 
     def _longer(
@@ -164,13 +194,13 @@ class Generator(ABC):
             if candidates is _UNSEEN:
                 if len(self._spans) >= _MAX_ENTRIES:
                     self._spans.clear()
-                forms = [entry[3] for entry in entries[place : place + size]]
+                forms = [entry.forms for entry in entries[place : place + size]]
                 gaps = pieces[2 * place + 2 : 2 * (place + size) : 2]
                 candidates = self._spans[spelled] = self.look_up(_variants(forms, gaps), spelled)
             if candidates is not None:
                 found.append(Mention(start, end, spelled, candidates))
 
-    def variants(self, text: str) -> list[Form]:
+    def variants(self, text: str) -> list[Reading]:
         """Return the folded surfaces that *text* as a whole may stand for."""
         pieces = token_splitter(text).split(text)
         return _variants([self.forms(token) for token in pieces[1::2]], pieces[2:-1:2]) if pieces[1:] else []
@@ -188,20 +218,20 @@ class Generator(ABC):
         return type(self), (self.kb, getattr(self, "config", None))
 
 
-def _variants(tokens: list[tuple[Form, ...]], gaps: list[str]) -> list[Form]:
+def _variants(tokens: list[tuple[Reading, ...]], gaps: list[str]) -> list[Reading]:
     """Return the surfaces that a span may stand for: a form of each token, agreeing in part of speech."""
     glue = ["", *[" " if gap else "" for gap in gaps]]
     if sum(map(len, tokens)) == len(tokens):  # nothing is inflected
-        surface = "".join([between + forms[0][0] for between, forms in zip(glue, tokens, strict=True)])
-        return [Form(surface, ANY)]
+        surface = "".join([between + forms[0].text for between, forms in zip(glue, tokens, strict=True)])
+        return [Reading(surface, ANY)]
     found = []
     for forms in islice(product(*tokens), _MAX_VARIANTS):
         pos, surface = ANY, ""
-        for between, (text, bits) in zip(glue, forms, strict=True):
-            pos &= bits
-            surface += between + text
+        for between, form in zip(glue, forms, strict=True):
+            pos &= form.pos
+            surface += between + form.text
         if pos:
-            found.append(Form(surface, pos))
+            found.append(Reading(surface, pos))
     return found
 
 
@@ -214,6 +244,8 @@ def shortened(
         null: the prior given to "none of these"; the others share what remains.
     """
     rows = candidates.rows
+    if 0 < len(rows) <= most and not min_prior and not null:
+        return candidates
     if len(rows) > most:
         rows = rows[:most]
     if min_prior:

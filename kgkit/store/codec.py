@@ -81,10 +81,15 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
     return Candidates(rows)
 
 
-def classes_and_total(row: bytes) -> tuple[int, float]:
-    """Return the bits of the classes among an alias's entities, and the weight its priors share out."""
-    head, total = alias_head.unpack_from(row)
-    return head >> 24, total
+def classes(row: bytes) -> int:
+    """Return the bits of the classes among an alias's entities."""
+    return row[3]
+
+
+def total(row: bytes) -> float:
+    """Return the weight that an alias's priors share out."""
+    weight: float = alias_head.unpack_from(row)[1]
+    return weight
 
 
 def spellings(row: bytes) -> list[Spelling]:

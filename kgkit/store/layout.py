@@ -23,7 +23,7 @@ TABLES: Final = {
     "entities": "id:u32 -> msgpack [key, label, description, kind, pos, types, attributes, id]",
     "keys": "key:utf8 -> id:u32; keys of entities and redirects",
     "aliases": "folded surface -> rows:u24 classes:u8 total:f32 (entity:u32 sense:u32 prior:f32)* [tail]",
-    "starts": "first token -> msgpack {second, or second and third token: u64, bit n for aliases of n tokens}",
+    "starts": "first token -> msgpack {second, or second and third token: bits of the aliases' lengths}",
     "facts": "id:u32 -> other:u32* relation:u32*; every fact that can be said of the entity",
     "incoming": "id:u32 -> other:u32* relation:u32*; the other end of relations without an inverse",
     "forms": "folded form -> msgpack [[lemma, pos], ...]",

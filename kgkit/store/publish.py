@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from kgkit.errors import KBBusy, NotThere, WriteFailed
 from kgkit.home import Home, KBHome
@@ -52,6 +51,8 @@ class Staging:
         self.folder = kb.builds / f".new-{self._pid}-{secrets.token_hex(4)}"
 
     def __enter__(self) -> Self:
+        from filelock import FileLock, Timeout  # here: readers do without it, and it takes 20 ms
+
         kb = self.kb
         try:
             kb.builds.mkdir(parents=True, exist_ok=True)
