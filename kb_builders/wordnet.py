@@ -292,7 +292,7 @@ class Reading:
 
     def _wrong(self, file: str, number: int, error: Exception) -> SourceError:
         if isinstance(error, IndexError):
-            message = "the line ends before it should"
+            message = "the line has fewer parts than it counts"
         elif isinstance(error, KeyError):
             message = f"nothing is known of {error}, which the line names"
         else:

@@ -1,9 +1,17 @@
 """What every test may ask for. No test sees a knowledge base of the person who runs it."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 import kgkit
+from kb_builders.wordnet import WordNetBuilder
+from kb_builders.wordnet_source import obtain
+from kgkit.errors import NotThere
 from tests.toys import build_toy
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(autouse=True)
@@ -28,3 +36,29 @@ def toy(toy_home):
     """The toy, open."""
     with kgkit.open_kb("toy", home=toy_home) as kb:
         yield kb
+
+
+@pytest.fixture(scope="session")
+def wordnet_files():
+    """The folder of WordNet 3.0's database files: `WORDNET`, else what a build without a source reads."""
+    if named := os.environ.get("WORDNET"):
+        return Path(named)
+    try:
+        return obtain(ROOT / ".kgkit-home" / "cache")
+    except NotThere as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def wordnet_build(wordnet_files, tmp_path_factory):
+    """The folder of a build of all of WordNet: not to be changed."""
+    return kgkit.build_kb(WordNetBuilder(), wordnet_files, home=tmp_path_factory.mktemp("wordnet")).path
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of real data beside the checkout; `KGKIT_SHARED` names another."""
+    folder = Path(os.environ.get("KGKIT_SHARED", ROOT.parent / "shared")) / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}: KGKIT_SHARED names the folder that holds data/")
+    return folder

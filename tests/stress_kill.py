@@ -83,8 +83,11 @@ def stress(kind: str, source: Path, home: Path, moments: int, seed: int) -> list
         expected = answers(since_the_beginning)
         print(f"{'':>4} {'killed at':>9} {'ended':>7} {'written':>9} {'answer':>9} {'next build':>10}  left")
         for moment in range(1, moments + 1):
-            after = draw.uniform(0, took)
-            ended = killed(kind, source, home, f"killed {moment}", after)
+            after, ended = 0.0, "ended"
+            while ended == "ended":  # a build that was faster than this moment was not killed: draw again
+                published.append(kb.published())
+                after = draw.uniform(0, took)
+                ended = killed(kind, source, home, f"killed {moment}", after)
             staged = [path for path in kb.builds.iterdir() if path.name.startswith(".")]
             written = sum(
                 file.stat().st_size for path in staged for file in path.rglob("*") if file.is_file()

@@ -1,6 +1,5 @@
 """The documentation says what is so: its code runs, its links lead somewhere, and it forgets no builder."""
 
-import os
 import re
 import subprocess
 import tomllib
@@ -17,8 +16,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 TEXTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 # The one page that begins from an empty folder has a test of its own.
 PAGES = [page for page in pages() if page != "docs/adding-a-builder.md"]
-# Where WordNet 3.0 may lie: where Debian puts it, and where `make demo` does.
-WORDNET = ("/usr/share/wordnet", ROOT / ".kgkit-home/cache/wordnet-3.0")
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +24,6 @@ def mini(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mini")
     source = mini_wordnet(folder / "source")
     return kgkit.build_kb(WordNetBuilder(), source, home=folder / "home").path
-
-
-@pytest.fixture(scope="module")
-def wordnet(tmp_path_factory):
-    """The folder of a build of WordNet 3.0, made from the files on this machine."""
-    named = os.environ.get("WORDNET")
-    for source in map(Path, [named] if named else WORDNET):
-        if (source / "data.noun").is_file():
-            return kgkit.build_kb(WordNetBuilder(), source, home=tmp_path_factory.mktemp("wordnet")).path
-    pytest.skip("WordNet 3.0 is not installed, nor fetched by `make demo`; WORDNET=DIR names its folder")
 
 
 @pytest.fixture
@@ -65,8 +52,8 @@ def test_the_code_of_a_page_runs_on_a_small_wordnet(page, session, mini):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_shows_what_comes_out_with_the_real_wordnet(page, session, wordnet):
-    lend(wordnet, session.folder / "home")
+def test_a_page_shows_what_comes_out_with_the_real_wordnet(page, session, wordnet_build):
+    lend(wordnet_build, session.folder / "home")
     assert "\n".join(differences(page, session, compare=True)) == ""
 
 

@@ -136,3 +136,9 @@ def test_a_spelling_that_nobody_counted_still_prefers_what_it_was_seen_with(tmp_
         found = kb.candidates("Apple")
         assert sorted(found.priors.tolist()) == [0.5, 0.5]
         assert kb.candidates("apple").priors.tolist() == [1, 0]
+
+
+def test_a_spelling_that_nobody_counted_is_no_number_that_is_none(tmp_path):
+    # Seen in this spelling with one entity, which has its count from another spelling.
+    with opened(tmp_path, Alias("apple", "a", 5), Alias("apple", "b", 0), Alias("Apple", "a", 0)) as kb:
+        assert kb.candidates("Apple").priors.tolist() == [1, 0]

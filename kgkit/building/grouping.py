@@ -8,7 +8,7 @@ numbers are exchanged for ids once all entities are known.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,7 +208,9 @@ class Grouper:
         class_of = np.frombuffer(self._class_of, np.uint8)
         self.store.append("aliases", aliases.alias_rows(rows, spellings, names, class_of))
         present = np.isin(names.of_surface, rows.name)
-        self.store.append("starts", aliases.start_rows(compress(names.surfaces, present.tolist())))
+        # Irregular forms of several words are sought in texts like aliases.
+        sought = chain(compress(names.surfaces, present.tolist()), self._forms)
+        self.store.append("starts", aliases.start_rows(sought))
         return len(np.unique(rows.name)), len(rows.name)
 
     def _write_forms(self) -> None:

@@ -150,7 +150,10 @@ class LemmaGenerator(Generator):
 
     def _found(self, variants: list[Reading], spelled: str) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
-        alias_row = self.kb.store.alias_row
+        alias_row, known = self.kb.store.alias_row, {variant.text for variant in variants}
+        for lemma, pos in self.kb.store.lemmas(fold(spelled)):  # one that is irregular as a whole
+            if lemma not in known:
+                variants = [*variants, Reading(lemma, self._bits.get(pos) or self.kb.pos_bits(pos))]
         return self._meanings(
             [(row, form.pos) for form in variants if (row := alias_row(form.text)) is not None], spelled
         )

@@ -29,8 +29,10 @@ Node = int | str | Entity
 POS: Final = {
     "a": ("a", "s"), "ADJ": ("a", "s"), "ADV": ("r",), "NOUN": ("n",), "PROPN": ("n",),
     "VERB": ("v",), "AUX": ("v",),
+    **dict.fromkeys("ADP CCONJ DET INTJ NUM PART PRON PUNCT SCONJ SYM X".split(), ()),
 }  # fmt: skip
 
+_WORDNET_POS: Final = ("n", "v", "a", "s", "r")
 _FUZZY_CUTOFF = 80.0
 
 
@@ -219,15 +221,23 @@ class KnowledgeBase:
         return Candidates(rows)
 
     def has_pos(self, ids: Ids, pos: str) -> np.ndarray:
-        """Return (n,) bool: which of *ids* (n,) have the part of speech *pos*."""
+        """Return (n,) bool: which of *ids* (n,) have the part of speech *pos*.
+
+        In a KB that knows no parts of speech, all of them.
+
+        Raises:
+            UnknownName: if there is no such part of speech.
+        """
+        classes = self.store.classes
+        if pos not in POS and pos not in classes and pos not in _WORDNET_POS:
+            raise UnknownName("part of speech", pos, sorted({*POS, *classes, *_WORDNET_POS}))
         if self._classes is None:
             self._classes = self.store.class_of_entity()
-        classes = self.store.classes
-        wanted = [classes.index(name) + 1 for name in POS.get(pos, (pos,)) if name in classes]
         found = self._classes[ids]
-        kept = np.zeros(len(ids), bool)
-        for number in wanted:
-            kept |= found == number
+        kept = np.full(len(ids), not classes)
+        for name in POS.get(pos, (pos,)):
+            if name in classes:
+                kept |= found == classes.index(name) + 1
         return kept
 
     def pos_bits(self, pos: str) -> int:

@@ -112,7 +112,7 @@ def _prefer(rows: Rows, found: Sequence[Spelling], spelled: str) -> Candidates:
     seen[exact.rows] = exact.shares
     weighed = seen * rows["prior"]
     if not weighed.any():  # nobody counted what this spelling means
-        weighed = seen
+        weighed[exact.rows] = 1
     priors = (rows["prior"] + weighed / weighed.sum()) / 2
     preferred = rows.copy()
     preferred["prior"] = priors
