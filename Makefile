@@ -30,7 +30,7 @@ demo: $(VENV)/has-core
 	@echo "    KGKIT_HOME=$(DEMO_HOME) $(BIN)/kgkit show dog.n.01 --kb wordnet"
 
 test: check
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/has-dev
 	$(BIN)/python -m pytest -m slow $(ARGS)

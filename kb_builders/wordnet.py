@@ -238,7 +238,7 @@ class Reading:
             raise self._wrong(f"data.{PARTS[pos]}", synset.line, error) from None
 
     def _lemmas(self, pos: str, seen: set[str]) -> Iterator[Record]:
-        """Yield the lemma senses of *pos*, then their surfaces. Words that share a sense key are one sense."""
+        """Yield the lemma senses of *pos*, then their surfaces; words that share a key are one sense."""
         index, counts = self.index[pos], self.counts
         surfaces: list[tuple[int, Alias]] = []
         for offset, (_, key, kind, _, words, markers, frames, _) in self.synsets[pos].items():

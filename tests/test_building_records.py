@@ -100,6 +100,8 @@ class Twin:
             share[entity] = weight / sum(others) if sum(others) > 0 else 1 / len(others)
         weighed = {entity: share[entity] * priors[entity] for entity in share}
         if not any(weighed.values()):
+            weighed = share
+        if not any(weighed.values()):
             weighed = dict.fromkeys(weighed, 1.0)
         total = sum(weighed.values())
         return {entity: (prior + weighed.get(entity, 0) / total) / 2 for entity, prior in priors.items()}
@@ -400,3 +402,9 @@ def test_of_more_parts_of_speech_than_fit_a_byte_the_later_ones_cannot_be_asked_
         assert kb.candidates("x", pos="p7").ids.tolist() == [7]
         with pytest.raises(UnknownName, match="p299"):
             kb.candidates("x", pos="p299")
+
+
+@pytest.mark.parametrize("count", [-1.0, float("nan"), float("inf")])
+def test_a_count_that_is_no_count_is_refused(tmp_path, count):
+    with pytest.raises(SourceError, match="counts are finite and not negative\n    'pear'"):
+        build_toy(tmp_path, all=[Entity("a"), Alias("apple", "a", 1), Alias("pear", "a", count)])

@@ -1,11 +1,9 @@
 """All of WordNet as kgkit has it, beside what nltk's reader makes of the same files.
 
-Every test runs on the small WordNet of `mini_wordnet` and on the real one, where there is one:
-`WORDNET=DIR` names its folder, else it is sought where Debian puts it and where `make demo` does.
+Every test runs on the small WordNet of `mini_wordnet` and on the real one, which `conftest` obtains.
 """
 
 import io
-import os
 import shutil
 import warnings
 from collections import Counter, defaultdict
@@ -18,12 +16,10 @@ from msgspec.structs import astuple
 
 import kgkit
 from kb_builders.wordnet import LEXICOGRAPHER_FILES, WordNetBuilder
-from kb_builders.wordnet_source import FILES, INSTALLED, is_complete
+from kb_builders.wordnet_source import FILES
 from kgkit.types import Entity
 from tests.mini_wordnet import mini_wordnet
 
-ROOT = Path(__file__).parents[1]
-FETCHED = ROOT / ".kgkit-home/cache/wordnet-3.0"
 PART_NUMBERS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 
 # Our relation -> nltk's method; nltk has none for participles and is asked for the symbol.
@@ -112,14 +108,6 @@ class Both(NamedTuple):
     keys: dict[tuple[str, int], str]
 
 
-def find_wordnet() -> Path:
-    named = os.environ.get("WORDNET")
-    for folder in map(Path, [named] if named else [INSTALLED, FETCHED]):
-        if is_complete(folder):
-            return folder
-    pytest.skip("WordNet 3.0 is not installed, nor fetched by `make demo`; WORDNET=DIR names its folder")
-
-
 def nltk_reader(source: Path, folder: Path):
     """Open *source* with nltk, through a copy in *folder*, as it wants a file that Debian does not ship."""
     nltk = pytest.importorskip("nltk")
@@ -154,7 +142,11 @@ class InMemory(io.StringIO):
 @pytest.fixture(scope="module", params=["mini", "all"])
 def both(request, tmp_path_factory) -> Iterator[Both]:
     folder = tmp_path_factory.mktemp(request.param)
-    source = mini_wordnet(folder / "source") if request.param == "mini" else find_wordnet()
+    source = (
+        mini_wordnet(folder / "source")
+        if request.param == "mini"
+        else request.getfixturevalue("wordnet_files")
+    )
     home = folder / "home"
     kgkit.build_kb(WordNetBuilder(), source, home=home)
     (folder / "nltk").mkdir()

@@ -25,7 +25,7 @@ from kgkit.types import Record
 Progress = Callable[[str, int], None]
 """Called now and then with what is being done and how many records have been read."""
 
-_EVERY = 20_000
+_EVERY = 2_000
 
 
 class Built(NamedTuple):

@@ -203,6 +203,12 @@ class Grouper:
         dropped["alias of no entity"] = int((entity == NONE).sum())
         dropped["alias without a character"] = int(empty.sum())
         counted = np.frombuffer(self._weights)
+        odd = np.flatnonzero(~((counted >= 0) & (counted < np.inf)))
+        if len(odd):
+            raise SourceError(
+                f"an alias has the count {counted[odd[0]]}: counts are finite and not negative",
+                text=names.surfaces[surface[odd[0]]],
+            )
         columns = aliases.Columns(surface[real], entity[real], sense[real], counted[real])
         rows, spellings = aliases.added_up(columns, names, self.smoothing)
         class_of = np.frombuffer(self._class_of, np.uint8)

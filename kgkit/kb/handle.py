@@ -13,7 +13,7 @@ from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.walks import around, closure, shortest_path
-from kgkit.store import Manifest, StoreReader, find_build
+from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.store.layout import MAX_CLASS_BITS
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity, Ids, Triple
@@ -408,8 +408,8 @@ def open_kb(name: str | None = None, home: str | os.PathLike[str] | None = None)
         'dog'
     """
     where = Home.find(home)
-    found = find_build(where, name if name is not None else where.only_kb())
-    return KnowledgeBase(StoreReader.open(found.folder), found.name)
+    found, store = open_build(where, name if name is not None else where.only_kb())
+    return KnowledgeBase(store, found.name)
 
 
 def _cut(candidates: Candidates, k: int) -> Candidates:

@@ -55,11 +55,6 @@ def bounded_key(text: str) -> bytes:
     return b"\xff" + hashlib.blake2b(key, digest_size=32).digest()
 
 
-def encode_facts(others: Ids, relations: Ids) -> bytes:
-    """Return one row of `facts` or `incoming`; both arrays are (n,) uint32."""
-    return others.tobytes() + relations.tobytes()
-
-
 def decode_facts(row: bytes) -> tuple[Ids, Ids]:
     """Return `(others, relations)`, views of *row*, each (n,) uint32."""
     count = len(row) >> 3
@@ -112,6 +107,8 @@ def _prefer(rows: Rows, found: Sequence[Spelling], spelled: str) -> Candidates:
     seen[exact.rows] = exact.shares
     weighed = seen * rows["prior"]
     if not weighed.any():  # nobody counted what this spelling means
+        weighed = seen
+    if not weighed.any():  # nor, of what it means, this spelling
         weighed[exact.rows] = 1
     priors = (rows["prior"] + weighed / weighed.sum()) / 2
     preferred = rows.copy()
