@@ -257,7 +257,9 @@ def test_progress_is_told(tmp_path):
         ToyBuilder(all=entities(10_000)), source_file(tmp_path), home=tmp_path / "home",
         progress=lambda *news: told.append(news),
     )  # fmt: skip
-    assert told == [("reading", 20_000), ("reading", 30_000), ("writing", 0)]
+    reading = [done for stage, done in told if stage == "reading"]
+    assert reading == sorted(set(reading)) and reading[-1] == 30_000
+    assert told[-1] == ("writing", 0)
 
 
 def test_a_builder_that_has_to_be_told_its_source_says_so(tmp_path):

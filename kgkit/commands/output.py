@@ -71,10 +71,15 @@ def write_line(text: str = "") -> None:
 
 def write_bytes(line: bytes) -> None:
     """Write and hand on at once, so that whoever reads the pipe need not wait."""
-    with _naming("standard output"):
+    try:
         sys.stdout.flush()
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard()  # else the flush at the end would fail, and say so, again
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def write_table(columns: Sequence[Column], rows: Iterable[Sequence[str | Two]]) -> None:
@@ -178,8 +183,6 @@ def _naming(what: object) -> Iterator[None]:
     """Let an error of the disk say what could not be written."""
     try:
         yield
-    except BrokenPipeError:
-        raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(what)) from error
 
@@ -198,7 +201,7 @@ def check_place(path: Path) -> None:
 
 
 def discard() -> None:
-    """Stop writing: whoever read the pipe has closed it."""
+    """Stop writing: whoever read the pipe has closed it, or its disk is full."""
     try:
         handle = sys.stdout.fileno()
     except (OSError, ValueError):
