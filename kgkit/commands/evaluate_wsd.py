@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, KBOption, QuietOption, chosen_kb
+from kgkit.commands.options import (
+    CoherenceOption,
+    HomeOption,
+    JSONOption,
+    KBOption,
+    ModelOption,
+    QuietOption,
+    chosen_kb,
+)
 from kgkit.commands.output import (
     Column,
     check_place,
@@ -51,17 +59,8 @@ def wsd(
         ),
     ],
     kb: KBOption = None,
-    model: Annotated[
-        str, typer.Option("--model", metavar="MODEL", help="What scores the candidates.")
-    ] = "prior",
-    coherence: Annotated[
-        str | None,
-        typer.Option(
-            "--coherence",
-            metavar="KIND",
-            help="Then let the links of a document agree: graph, by neighbours.",
-        ),
-    ] = None,
+    model: ModelOption = "prior",
+    coherence: CoherenceOption = None,
     predictions: Annotated[
         Path | None,
         typer.Option(

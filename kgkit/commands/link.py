@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, KBOption, QuietOption, chosen_kb
+from kgkit.commands.options import CoherenceOption, HomeOption, KBOption, ModelOption, QuietOption, chosen_kb
 from kgkit.commands.output import (
     Column,
     Write,
@@ -49,17 +49,8 @@ def link(
         ),
     ] = None,
     kb: KBOption = None,
-    model: Annotated[
-        str, typer.Option("--model", metavar="MODEL", help="What scores the candidates.")
-    ] = "prior",
-    coherence: Annotated[
-        str | None,
-        typer.Option(
-            "--coherence",
-            metavar="KIND",
-            help="Then let the links of a document agree: graph, by neighbours.",
-        ),
-    ] = None,
+    model: ModelOption = "prior",
+    coherence: CoherenceOption = None,
     threshold: Annotated[
         float,
         typer.Option(

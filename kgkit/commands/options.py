@@ -27,6 +27,15 @@ KBArgument = Annotated[
     typer.Argument(metavar="KB", help="NAME or NAME@BUILD; not needed when there is one KB only."),
 ]
 JSONOption = Annotated[bool, typer.Option("--json", metavar="", help="Write JSON.")]
+ModelOption = Annotated[str, typer.Option("--model", metavar="MODEL", help="What scores the candidates.")]
+CoherenceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--coherence",
+        metavar="KIND",
+        help="Then let the links of a document agree: graph, by neighbours.",
+    ),
+]
 QuietOption = Annotated[
     bool,
     typer.Option("--quiet", "-q", metavar="", help="No messages and no progress, only results and errors."),
