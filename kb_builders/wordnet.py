@@ -87,6 +87,7 @@ class WordNetBuilder(Builder):
     together; senses that tie stay in WordNet's own order of senses.
     """
 
+    name: ClassVar[str] = "wordnet"
     version: ClassVar[str] = "1"
     smoothing: ClassVar[float] = 1.0
     generator: ClassVar[str] = "lemma"
@@ -232,6 +233,8 @@ class Reading:
                     if ends == "0000":
                         yield Triple(key, RELATIONS[symbol], target.key)
                     else:
+                        if "00" in (ends[:2], ends[2:]):
+                            raise ValueError(f"a pointer from word {ends[:2]} to word {ends[2:]}")
                         here, there = words[int(ends[:2], 16) - 1], target.words[int(ends[2:], 16) - 1]
                         yield Triple(here[2], RELATIONS[symbol], there[2])
         except _WRONG as error:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator
     from kgkit.errors import KgkitError
     from kgkit.kb import KnowledgeBase, open_kb
-    from kgkit.linking import Linker, link
+    from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
     from kgkit.types import Candidate, Candidates, Document, Entity, Link, LinkedDocument, Mention, Triple
 
 _WHERE = {
@@ -24,6 +24,7 @@ _WHERE = {
     "Built": "kgkit.building.build",
     "Candidate": "kgkit.types",
     "Candidates": "kgkit.types",
+    "CoherenceConfig": "kgkit.linking",
     "Document": "kgkit.types",
     "Entity": "kgkit.types",
     "KgkitError": "kgkit.errors",
@@ -33,6 +34,7 @@ _WHERE = {
     "Link": "kgkit.types",
     "LinkedDocument": "kgkit.types",
     "Linker": "kgkit.linking",
+    "LinkerConfig": "kgkit.linking",
     "Mention": "kgkit.types",
     "Triple": "kgkit.types",
     "build_kb": "kgkit.building.build",
@@ -46,6 +48,7 @@ __all__ = [
     "Built",
     "Candidate",
     "Candidates",
+    "CoherenceConfig",
     "Document",
     "Entity",
     "KgkitError",
@@ -55,6 +58,7 @@ __all__ = [
     "Link",
     "LinkedDocument",
     "Linker",
+    "LinkerConfig",
     "Mention",
     "Triple",
     "build_kb",

@@ -16,8 +16,8 @@
         KBBusy               another process is building it
         WriteFailed          the disk refused a write: full, or a size limit
 
-Each carries its facts as attributes as well as in the sentence. The command
-line exits with 2 for a `UsageError`, 3 for `NotThere`, 1 for the rest.
+Those that a program may want to act on carry their facts as attributes, as
+well as in the sentence. The command line exits with 2 for a `UsageError`, 3 for `NotThere`, 1 for the rest.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@
       kbs/NAME/lock               held by the process that is building NAME
       cache/                      downloads; safe to delete
 
-Nothing here touches the disk but `Home.kbs`, which lists it.
+Nothing here writes to the disk.
 """
 
 import os
@@ -77,7 +77,9 @@ class Home:
                 f"no knowledge base in {self.path}: build one, for example with `kgkit build-kb wordnet`"
             )
         if len(names) > 1:
-            raise UsageError(f"which knowledge base? In {self.path} there are {', '.join(names)}: name one")
+            raise UsageError(
+                f"which knowledge base? In {self.path} there are {', '.join(names)}: name one (--kb)"
+            )
         return names[0]
 
 

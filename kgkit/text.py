@@ -15,6 +15,7 @@ text's length (ß → ss), so it is done span by span and never shifts an offset
 
 import re
 from functools import cache
+from typing import Final
 from unicodedata import normalize
 
 # Han (with extensions), Hiragana, Katakana: written without spaces.
@@ -47,6 +48,10 @@ _MIXED = (
     rf"|{_CLITIC}{_NO_SPACED}|[^\w\s][{_MARKS}]*"
 )
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+
+
+FOLDING: Final = 1
+"""The version of `fold`; part of the format on disk."""
 
 
 @cache
@@ -82,9 +87,9 @@ def token_spans(text: str) -> list[tuple[int, int]]:
 
 
 def fold(text: str) -> str:
-    """Return *text* as alias tables have it: white space single, NFC, case folded.
+    """Return *text* as alias tables have it: white space single, NFC, case folded, apostrophes straight.
 
-    Two surfaces that a reader takes for the same word fold to the same string.
+    Whoever changes what it returns raises `FOLDING`: surfaces on disk are folded.
 
     Example:
         >>> fold("Straße  des 17. Juni")
@@ -94,5 +99,5 @@ def fold(text: str) -> str:
         text = text.lower()
     else:
         # Once more after folding: case folding can leave a text that is not NFC.
-        text = normalize("NFC", normalize("NFC", text).casefold())
+        text = normalize("NFC", normalize("NFC", text).casefold()).replace("’", "'")
     return text if text.isalnum() else " ".join(text.split())

@@ -4,6 +4,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import kgkit
 from kgkit.building import Alias, Entity, Form, Record, Redirect, Triple
 from kgkit.building.build import build_kb
-from kgkit.errors import SourceError, UnknownName
+from kgkit.errors import SourceError, UnknownName, UsageError
 from kgkit.store import verify
 from kgkit.text import fold
 from kgkit.types import NO_SENSE
@@ -408,3 +409,26 @@ def test_of_more_parts_of_speech_than_fit_a_byte_the_later_ones_cannot_be_asked_
 def test_a_count_that_is_no_count_is_refused(tmp_path, count):
     with pytest.raises(SourceError, match="counts are finite and not negative\n    'pear'"):
         build_toy(tmp_path, all=[Entity("a"), Alias("apple", "a", 1), Alias("pear", "a", count)])
+
+
+def test_one_relation_cannot_be_the_inverse_of_two(tmp_path):
+    class Family(ToyBuilder):
+        inverses: ClassVar = {"mother_of": "child_of", "father_of": "child_of"}
+
+    with pytest.raises(UsageError, match="'child_of' is declared the inverse of 'mother_of' and of another"):
+        build_kb(Family(), source_file(tmp_path), home=tmp_path / "home")
+
+
+def test_whatever_is_lost_is_counted(tmp_path):
+    records = [
+        Entity("a"),
+        Redirect("b", "a"),
+        Redirect("b", "elsewhere"),
+        Redirect("a", "elsewhere"),
+        Alias("x", "a", 1, "no sense"),
+    ]
+    assert build_toy(tmp_path, all=records).manifest.counts.dropped == {
+        "redirect of an entity's own key": 1,
+        "second redirect of a key": 1,
+        "sense of an alias that is no entity": 1,
+    }

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity, Triple
-from kgkit.candidates import AliasConfig, AliasGenerator
-from kgkit.candidates.alias import longest
+from kgkit.candidates import AliasConfig, AliasGenerator, longest
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.text import token_spans

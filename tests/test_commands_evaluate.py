@@ -132,3 +132,10 @@ def test_a_data_set_that_is_not_there_is_exit_code_3(home, tmp_path):
     assert str(tmp_path / "no.key.txt") in done.err
     done = run("evaluate", "wsd", *args, "--predictions", tmp_path / "no" / "out.txt", "--home", home)
     assert done.code == 3
+
+
+def test_gold_of_another_kb_is_no_score_of_nought(home, tmp_path):
+    options = data_set(tmp_path, "other")
+    options[-1].write_text("".join(f"other.t{place} nobody%1:00:00::\n" for place in range(4)))
+    done = run("evaluate", "wsd", *options, "--home", home)
+    assert (done.code, "none of the gold senses is in knowledge base" in done.err) == (2, True)

@@ -280,3 +280,14 @@ def test_a_setting_out_of_range_is_exit_code_2(home, text, args):
     done = run("link", text, "--home", home, *args)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: ")
+
+
+def test_what_is_read_is_not_written_over(home, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the dog")
+    for option in ("--output", "--html"):
+        done = run("link", text, option, text, "--home", home)
+        assert (done.code, "one of the texts to read" in done.err) == (2, True)
+    done = run("link", text, "--output", tmp_path / "a", "--html", tmp_path / "a", "--home", home)
+    assert (done.code, "both name" in done.err) == (2, True)
+    assert text.read_text() == "the dog"

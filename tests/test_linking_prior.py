@@ -15,6 +15,7 @@ import kgkit
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator
 from kgkit.errors import ClosedKB, NotThere, UnknownName, UsageError
 from kgkit.linking import Linker, LinkerConfig, link
+from kgkit.linking.linker import LinkerSettings
 from kgkit.types import Document, LinkedDocument, Mention
 from tests.small_kb import SENSES, facts_kb, lexicon_kb, surfaces_kb
 
@@ -337,3 +338,20 @@ def test_a_long_text_is_linked_in_linear_time(tmp_path):
         assert time.process_time() - began < 10
         assert len(linked.links) == 10_000
         assert linked.links[-1].start == len(text) - len("dog in between\n")
+
+
+def test_overlaps_can_be_kept_in_a_kb_of_aliases_too(surfaces):
+    (apart,) = Linker.open(surfaces)(["苹果公司"])
+    (all_of_them,) = Linker.open(surfaces, overlaps=True)(["苹果公司"])
+    assert len(all_of_them.links) > len(apart.links) == 1
+
+
+def test_settings_as_arguments_are_those_of_the_configuration():
+    assert LinkerSettings.__annotations__.keys() == LinkerConfig.__dataclass_fields__.keys()
+
+
+def test_one_text_is_not_taken_for_many(kb):
+    with pytest.raises(TypeError, match=r"linker\(\[text\]\)"):
+        Linker.open(kb)("The dog barked.")
+    with pytest.raises(TypeError, match="a text is a str, not list"):
+        kgkit.link(["The dog barked."], kb=kb)

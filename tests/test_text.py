@@ -179,3 +179,7 @@ def test_a_long_text_is_cut_in_linear_time():
     for word in ("a", "苹", "é", "'", "a'", "👩\u200d"):
         text = word * 300_000
         assert "".join(tokens(text)) == text
+
+
+def test_an_apostrophe_is_one_however_it_is_printed():
+    assert fold("Jacob’s ladder") == fold("Jacob's ladder") == "jacob's ladder"

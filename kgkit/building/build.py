@@ -69,10 +69,8 @@ def build_kb(
         {'synset': 117659, 'lemma': 206949}
     """
     tell = progress or _silent
-    if isinstance(builder, str):
-        found, builder_name = find_builder(builder), builder
-    else:
-        found, builder_name = builder, type(builder).__name__.removesuffix("Builder").lower()
+    found = find_builder(builder) if isinstance(builder, str) else builder
+    builder_name = builder if isinstance(builder, str) else found.name
     where = Home.find(home)
     kb = where.kb(name if name is not None else builder_name)
     with Staging(kb) as staging, _no_garbage():

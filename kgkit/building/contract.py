@@ -27,18 +27,20 @@ class Files(NamedTuple):
 
 
 class Builder:
-    """A reader of one kind of source. Derive from it, or provide the same attributes.
+    """A reader of one kind of source, to derive from.
 
     A builder is made without arguments. The build calls `look`, then `parts`,
     then `observe` on each part, possibly in other processes.
 
     Attributes:
+        name: that of its entry point, and of a KB that nobody names; unless given,
+            the class's own in lower case, without `Builder`.
         version: raised whenever the records of one source change.
         inverses: relation -> the name of its other direction (or its own name,
             if it is symmetric). Yield both directions as the source has them:
             where they agree throughout, or the source gives only the named
             one, the build stores one and answers both; otherwise both are kept
-            as written.
+            as written. A relation is the inverse of one other at most.
         smoothing: added to the count of every (surface, entity) pair before
             priors are formed, so that what nobody counted is not impossible.
         generator: which candidate generator suits the KB: `alias`, or `lemma`
@@ -46,11 +48,17 @@ class Builder:
         language: BCP 47 tag of the surfaces; empty when mixed.
     """
 
+    name: ClassVar[str]
     version: ClassVar[str] = "1"
     inverses: ClassVar[Mapping[str, str]] = {}
     smoothing: ClassVar[float] = 0.0
     generator: ClassVar[str] = "alias"
     language: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__.removesuffix("Builder").lower()
 
     def obtain(self, cache: Path) -> Path:
         """Return a source for users who named none, fetched into *cache* if need be.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.building.numbers import Numbers, changes
+from kgkit.errors import UsageError
 from kgkit.store import codec
 from kgkit.store.layout import U32
 from kgkit.store.writer import Item
@@ -52,7 +53,16 @@ def arranged(triples: Columns, names: Sequence[str], inverses: Mapping[str, str]
         triples: with places in *names* as relations.
         names: of the relations.
         inverses: as in `Builder`.
+
+    Raises:
+        UsageError: if a relation is declared the inverse of several.
     """
+    for one, other_way in inverses.items():
+        if any(other_way in pair and one not in pair for pair in inverses.items()):
+            raise UsageError(
+                f"{other_way!r} is declared the inverse of {one!r} and of another relation too: "
+                "give each relation an inverse of its own, or leave it out of `inverses`"
+            )
     pairs, first = _distinct(triples, names)
     subject, relation, other = (column[first] for column in triples)
     relations = _paired(pairs, inverses)

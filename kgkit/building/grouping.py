@@ -65,6 +65,7 @@ class Grouper:
         self._surfaces = numbering()
         self._aliases = array("q"), array("q"), array("q")  # surface, entity, sense
         self._weights = array("d")
+        self._dropped: Counter[str] = Counter()
         self._redirects: dict[str, str] = {}
         self._forms: dict[str, list[tuple[str, str]]] = {}
 
@@ -116,7 +117,8 @@ class Grouper:
 
     def _take_redirects(self, redirects: Sequence[Redirect]) -> None:
         for redirect in redirects:
-            self._redirects.setdefault(redirect.source, redirect.target)
+            if self._redirects.setdefault(redirect.source, redirect.target) != redirect.target:
+                self._dropped["second redirect of a key"] += 1
 
     def _take_forms(self, forms: Sequence[Form]) -> None:
         for form in forms:
@@ -124,9 +126,9 @@ class Grouper:
 
     def write(self) -> Grouped:
         """Write every table and return the counts."""
-        ids, redirects, dropped = self._write_keys()
-        triples, relations, stored = self._write_facts(ids, dropped)
-        aliases, alias_rows = self._write_aliases(ids, dropped)
+        ids, redirects = self._write_keys()
+        triples, relations, stored = self._write_facts(ids)
+        aliases, alias_rows = self._write_aliases(ids)
         self._write_forms()
         self.store.append(
             "meta",
@@ -141,32 +143,32 @@ class Grouper:
             relations=stored,
             redirects=redirects,
             forms=len(self._forms),
-            dropped={reason: count for reason, count in sorted(dropped.items()) if count},
+            dropped={reason: count for reason, count in sorted(self._dropped.items()) if count},
         )
         return Grouped(len(self._class_of), triples, aliases, alias_rows, counts)
 
-    def _write_keys(self) -> tuple[Numbers, int, dict[str, int]]:
-        """Write `keys`; return the id of every provisional number, redirects followed."""
-        ids, redirects, dropped = self._resolve()
+    def _write_keys(self) -> tuple[Numbers, int]:
+        """Write `keys`; return the id of every provisional number, and how many redirects lead to one."""
+        ids, redirects = self._resolve()
         names = [*self._numbers]
         if NONE in ids:
             names = [*compress(names, (ids != NONE).tolist())]
         keys, order = in_key_order(names)
         in_order = ids[ids != NONE][order].tolist()
         self.store.append("keys", zip(keys, map(codec.pack_id, in_order), strict=True))
-        return ids, redirects, dropped
+        return ids, redirects
 
-    def _resolve(self) -> tuple[Numbers, int, dict[str, int]]:
-        """Return ids by provisional number, how many redirects lead to one, how many do not and why."""
+    def _resolve(self) -> tuple[Numbers, int]:
+        """Return ids by provisional number, and how many redirects lead to one."""
         number = self._numbers
         target_of = {number[source]: number[target] for source, target in self._redirects.items()}
         ids = np.full(len(self._numbers), NONE, np.int64)
         ids[: len(self._ids)] = self._ids
-        dropped = {"redirect in a loop": 0, "redirect to no entity": 0}
         kept = 0
         for source in target_of:
             if ids[source] != NONE:
-                continue  # an entity's own key is not redirected
+                self._dropped["redirect of an entity's own key"] += 1
+                continue
             seen, target = {source}, target_of[source]
             while ids[target] == NONE and target in target_of and target not in seen:
                 seen.add(target)
@@ -175,33 +177,33 @@ class Grouper:
                 ids[[*seen]] = ids[target]  # shortens every chain that comes through here
                 kept += len(seen)
             else:
-                dropped["redirect in a loop" if target in seen else "redirect to no entity"] += 1
-        return ids, kept, dropped
+                self._dropped["redirect in a loop" if target in seen else "redirect to no entity"] += 1
+        return ids, kept
 
-    def _write_facts(
-        self, ids: Numbers, dropped: dict[str, int]
-    ) -> tuple[int, list[tuple[str, str | None]], dict[str, int]]:
+    def _write_facts(self, ids: Numbers) -> tuple[int, list[tuple[str, str | None]], dict[str, int]]:
         """Write `facts` and `incoming`; return triples stored, the relations, triples by relation."""
         subject, relation, other = map(_column, self._triples)
         subject, other = ids[subject], ids[other]
         real = (subject != NONE) & (other != NONE)
         triples = facts.Columns(subject[real], relation[real], other[real])
         found = facts.arranged(triples, [*self._relations], self.inverses)
-        dropped["triple with an unknown end"] = int((~real).sum())
-        dropped["triple written twice"] = found.repeated
+        self._dropped["triple with an unknown end"] = int((~real).sum())
+        self._dropped["triple written twice"] = found.repeated
         self.store.append("facts", facts.rows(*found.outward))
         self.store.append("incoming", facts.rows(*found.incoming))
         return sum(found.stored.values()), found.relations, found.stored
 
-    def _write_aliases(self, ids: Numbers, dropped: dict[str, int]) -> tuple[int, int]:
+    def _write_aliases(self, ids: Numbers) -> tuple[int, int]:
         """Write `aliases` and `starts`; return how many aliases there are, and rows."""
         surface, entity, sense = map(_column, self._aliases)
-        entity, sense = ids[entity], np.where(sense == NONE, NONE, ids[sense])
+        given, entity = sense != NONE, ids[entity]
+        sense = np.where(given, ids[sense], NONE)
+        self._dropped["sense of an alias that is no entity"] = int((given & (sense == NONE)).sum())
         names = aliases.Names([*self._surfaces])
         empty = names.of_surface[surface] == names.empty
         real = (entity != NONE) & ~empty
-        dropped["alias of no entity"] = int((entity == NONE).sum())
-        dropped["alias without a character"] = int(empty.sum())
+        self._dropped["alias of no entity"] = int((entity == NONE).sum())
+        self._dropped["alias without a character"] = int(empty.sum())
         counted = np.frombuffer(self._weights)
         odd = np.flatnonzero(~((counted >= 0) & (counted < np.inf)))
         if len(odd):

@@ -7,7 +7,16 @@ keep their spans and are looked up.
 
 from kgkit.candidates.alias import AliasConfig, AliasGenerator
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
-from kgkit.candidates.matching import Generator
+from kgkit.candidates.matching import Generator, GeneratorConfig, longest
 from kgkit.candidates.suited import generator_for
 
-__all__ = ["AliasConfig", "AliasGenerator", "Generator", "LemmaConfig", "LemmaGenerator", "generator_for"]
+__all__ = [
+    "AliasConfig",
+    "AliasGenerator",
+    "Generator",
+    "GeneratorConfig",
+    "LemmaConfig",
+    "LemmaGenerator",
+    "generator_for",
+    "longest",
+]

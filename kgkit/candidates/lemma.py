@@ -11,8 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from kgkit.candidates.matching import ANY, Entry, Generator, Reading, merged, shortened
-from kgkit.errors import UsageError
+from kgkit.candidates.matching import ANY, Entry, Generator, GeneratorConfig, Reading, merged
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.text import fold
@@ -40,27 +39,19 @@ As a sentence has them, inside or first; `IT` and `US` are not among them, nor i
 
 
 @dataclass(frozen=True, kw_only=True)
-class LemmaConfig:
+class LemmaConfig(GeneratorConfig):
     """Settings of `LemmaGenerator`."""
 
-    max_candidates: int = 30  # a mention, as in KnowBert
-    min_prior: float = 0.0  # p(entity | surface), in [0, 1]
-    null: float = 0.0  # prior of "none of these", in [0, 1)
     skip: frozenset[str] = FUNCTION_WORDS  # written so, alone, they are no mention
-
-    def __post_init__(self) -> None:
-        if self.max_candidates < 1 or not 0 <= self.min_prior <= 1 or not 0 <= self.null < 1:
-            raise UsageError(
-                f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1)"
-            )
 
 
 class LemmaGenerator(Generator):
     """Finds lemmas in a text: inflected, of several words, overlapping ones all kept."""
 
+    config: LemmaConfig
+
     def __init__(self, kb: KnowledgeBase, config: LemmaConfig | None = None) -> None:
-        super().__init__(kb)
-        self.config = config or LemmaConfig()
+        super().__init__(kb, config or LemmaConfig())
         self._bits = {pos: kb.pos_bits(pos) for pos in ("n", "v", "a", "r")}
         # By last letter, since that rules most of them out.
         self._rules: dict[str, list[tuple[str, str, int]]] = {}
@@ -115,10 +106,6 @@ class LemmaGenerator(Generator):
         if found is not None and given.pos:
             found = self.kb.filter(found, given.pos)  # before it is cut
         return (None if found is None else self._short(found)) or NO_CANDIDATES
-
-    def _short(self, found: Candidates) -> Candidates | None:
-        config = self.config
-        return shortened(found, most=config.max_candidates, min_prior=config.min_prior, null=config.null)
 
     def _lemmas(self, folded: str, rows: dict[str, bytes | None]) -> list[Reading]:
         """Return the lemmas of a folded form that the KB knows, and the parts of speech that lead there.

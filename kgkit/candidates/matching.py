@@ -12,12 +12,14 @@ type and remembered. The rest is a walk over the tokens:
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate, chain, islice, product
 from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct, structs
 
+from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.text import token_splitter
 from kgkit.types import CANDIDATE, Candidates, Document, Mention
@@ -98,6 +100,22 @@ class _Cutter(dict[str, tuple[str, ...]]):
         return pieces
 
 
+@dataclass(frozen=True, kw_only=True)
+class GeneratorConfig:
+    """What every generator can be told."""
+
+    max_candidates: int | None = 30  # a mention, as in KnowBert; None for all
+    min_prior: float = 0.0  # p(entity | surface), in [0, 1]
+    null: float = 0.0  # prior of "none of these", in [0, 1)
+
+    def __post_init__(self) -> None:
+        few = self.max_candidates is not None and self.max_candidates < 1
+        if few or not 0 <= self.min_prior <= 1 or not 0 <= self.null < 1:
+            raise UsageError(
+                f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1)"
+            )
+
+
 class Generator(ABC):
     """Finds mentions of a KB's surfaces and gives each its candidates.
 
@@ -105,8 +123,8 @@ class Generator(ABC):
     empty memory of tokens.
     """
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
+    def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
+        self.kb, self.config = kb, config
         self._entries = _Entries(self)
         self._cutter = _Cutter()
         self._spans: dict[str, Any] = {}  # candidates of longer spans, or None
@@ -215,7 +233,35 @@ class Generator(ABC):
         """Return the candidates of a span that somebody else has found; none if it is no surface."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.kb, getattr(self, "config", None))
+        return type(self), (self.kb, self.config)
+
+    def _short(self, found: Candidates) -> Candidates | None:
+        """Return the best of *found*, without those under `min_prior`; None if none is left.
+
+        With a NULL prior, the others share what it leaves.
+        """
+        config, rows = self.config, found.rows
+        if config.max_candidates is not None and len(rows) > config.max_candidates:
+            rows = rows[: config.max_candidates]
+        if config.min_prior:
+            rows = rows[rows["prior"] >= config.min_prior]
+        if not len(rows):
+            return None
+        if config.null:
+            rows = rows.copy()
+            rows["prior"] *= 1 - config.null
+        return found if rows is found.rows else Candidates(rows, config.null)
+
+
+def longest(mentions: list[Mention]) -> list[Mention]:
+    """Return the leftmost-longest of *mentions*, which come by start: none overlaps another."""
+    kept: list[Mention] = []
+    for mention in mentions:
+        if not kept or mention.start >= kept[-1].end:
+            kept.append(mention)
+        elif mention.start == kept[-1].start and mention.end > kept[-1].end:
+            kept[-1] = mention
+    return kept
 
 
 def _variants(tokens: list[tuple[Reading, ...]], gaps: list[str]) -> list[Reading]:
@@ -233,29 +279,6 @@ def _variants(tokens: list[tuple[Reading, ...]], gaps: list[str]) -> list[Readin
         if pos:
             found.append(Reading(surface, pos))
     return found
-
-
-def shortened(
-    candidates: Candidates, *, most: int, min_prior: float = 0.0, null: float = 0.0
-) -> Candidates | None:
-    """Return the best *most* candidates, without those under *min_prior*; None if none is left.
-
-    Args:
-        null: the prior given to "none of these"; the others share what remains.
-    """
-    rows = candidates.rows
-    if 0 < len(rows) <= most and not min_prior and not null:
-        return candidates
-    if len(rows) > most:
-        rows = rows[:most]
-    if min_prior:
-        rows = rows[rows["prior"] >= min_prior]
-    if not len(rows):
-        return None
-    if null:
-        rows = rows.copy()
-        rows["prior"] *= 1 - null
-    return candidates if rows is candidates.rows else Candidates(rows, null)
 
 
 def merged(weights: dict[int, tuple[float, int]]) -> Candidates:

@@ -1,24 +1,31 @@
 """The generator that a knowledge base asks for in its manifest."""
 
-from kgkit.candidates.alias import AliasGenerator
-from kgkit.candidates.lemma import LemmaGenerator
+from typing import Literal
+
+from kgkit.candidates.alias import AliasConfig, AliasGenerator
+from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.matching import Generator
 from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 
-_GENERATORS: dict[str, type[AliasGenerator] | type[LemmaGenerator]] = {
-    "alias": AliasGenerator,
-    "lemma": LemmaGenerator,
-}
 
+def generator_for(kb: KnowledgeBase, *, max_candidates: int | None = 30, overlaps: bool = False) -> Generator:
+    """Return the generator that suits *kb*, as its builder said.
 
-def generator_for(kb: KnowledgeBase) -> Generator:
-    """Return the generator that suits *kb*, as its builder said, with default settings.
+    Args:
+        kb: whose surfaces are sought.
+        max_candidates: a mention; None for all.
+        overlaps: that an alias generator find every surface that occurs, not the
+            leftmost-longest only; a lemma generator always does.
 
     Raises:
         UnknownName: if this kgkit has no generator of that name.
     """
-    name = kb.manifest.generator
-    if name not in _GENERATORS:
-        raise UnknownName("candidate generator", name, sorted(_GENERATORS))
-    return _GENERATORS[name](kb)
+    match kb.manifest.generator:
+        case "alias":
+            matches: Literal["all", "longest"] = "all" if overlaps else "longest"
+            return AliasGenerator(kb, AliasConfig(max_candidates=max_candidates, matches=matches))
+        case "lemma":
+            return LemmaGenerator(kb, LemmaConfig(max_candidates=max_candidates))
+        case name:
+            raise UnknownName("candidate generator", name, ["alias", "lemma"])

@@ -14,7 +14,7 @@ from kgkit.commands.options import (
     checked_text,
     opened,
 )
-from kgkit.commands.output import Column, Two, write_json, write_table
+from kgkit.commands.output import Column, Two, on_terminal, write_json, write_table
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -61,18 +61,13 @@ def candidates(
 
 
 def _found(kb: "KnowledgeBase", text: str, k: int | None, pos: str | None, *, fuzzy: bool) -> "Candidates":
-    """Return the candidates of *text*; of its lemmas, if it is inflected and the KB knows how."""
-    found = kb.candidates(text, k, pos)
-    if len(found):
-        return found
+    """Return the candidates of *text* as a whole, and of its lemmas where the KB knows how to find them."""
     from kgkit.candidates import generator_for
-    from kgkit.types import Candidates, Mention
+    from kgkit.types import Mention
 
-    given = Mention(0, len(text), text, pos=pos or "")
-    found = generator_for(kb).of_mention(given)
-    if len(found):
-        return Candidates(found.rows[:k])
-    return kb.candidates(text, k, pos, fuzzy=True) if fuzzy else found
+    generator = generator_for(kb, max_candidates=k)
+    found = generator.of_mention(Mention(0, len(text), text, pos=pos or ""))
+    return kb.candidates(text, k, pos, fuzzy=True) if fuzzy and not len(found) else found
 
 
 def _told(candidate: "Candidate") -> dict[str, Any]:
@@ -88,8 +83,6 @@ def _told(candidate: "Candidate") -> dict[str, Any]:
 
 
 def _write(found: "list[Candidate]") -> None:
-    from kgkit.commands.output import on_terminal
-
     rows: list[tuple[str | Two, ...]] = []
     for candidate in found:
         entity, prior = candidate.entity, f"{candidate.prior:.4f}"

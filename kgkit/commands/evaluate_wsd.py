@@ -99,6 +99,9 @@ def wsd(
         shown = sets if len(sets) == 1 else [*sets, whole]
         scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
         called = f"{linker.kb.name}@{linker.kb.build}"
+        unknown = sum(1 for senses in whole.keys.values() if not any(sense in linker.kb for sense in senses))
+        if unknown == len(whole.keys):
+            raise UsageError(f"none of the gold senses is in knowledge base {called}: is it the right one?")
     if as_json:
         write_json(
             {
@@ -113,6 +116,8 @@ def wsd(
         )
     else:
         _write(scores, linker.model)
+    if unknown:
+        messages.say(f"the gold senses of {unknown:,} instances are not in the knowledge base")
     without_gold = len(whole.pos.keys() - whole.keys.keys())
     if without_gold:
         messages.say(f"{without_gold:,} instances have no gold and are not scored")

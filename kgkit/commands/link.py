@@ -14,6 +14,7 @@ from kgkit.commands.output import (
     Column,
     Write,
     check_place,
+    in_pipe,
     number,
     on_terminal,
     plain,
@@ -122,8 +123,12 @@ def link(
     written = [place for place in (output, html) if place is not None]
     for place in written:
         check_place(place)
+        if place.resolve() in {file.resolve() for file in files}:
+            raise UsageError(f"{place} is one of the texts to read; write to another file")
+    if output is not None and html is not None and output.resolve() == html.resolve():
+        raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     shown = output is None and (jsonl or html is None)
-    messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal()))
+    messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
     documents = read_documents(files, input_format)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
@@ -149,7 +154,7 @@ def link(
                 tell(f"{_counted(done, 'document')}, {_counted(links, 'link')}")
         if html is not None:
             write = stack.enter_context(whole_file(html))
-            write(render(kept).encode())
+            write(render(kept, describe=linker.describe).encode())
     if written:
         places = ", ".join(map(str, written))
         messages.say(f"{_counted(links, 'link')} in {_counted(done, 'document')}: {places}")

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -29,7 +29,7 @@ KBArgument = Annotated[
 JSONOption = Annotated[bool, typer.Option("--json", metavar="", help="Write JSON.")]
 ModelOption = Annotated[str, typer.Option("--model", metavar="MODEL", help="What scores the candidates.")]
 CoherenceOption = Annotated[
-    str | None,
+    Literal["graph"] | None,
     typer.Option(
         "--coherence",
         metavar="KIND",

@@ -8,6 +8,7 @@ whatever the locale.
 import os
 import re
 import secrets
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,14 @@ class Two(tuple[str, str]):
 def on_terminal() -> bool:
     """Return whether a person sees the results as they come."""
     return sys.stdout.isatty()
+
+
+def in_pipe() -> bool:
+    """Return whether another program reads the results, perhaps onto the same terminal."""
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False  # not a real file
 
 
 def write_json(value: Any) -> None:

@@ -199,6 +199,10 @@ class KnowledgeBase:
         Returns:
             The candidates; none, if the surface is not known. `decode` gives entities.
         """
+        if k is not None and k < 0:
+            raise UsageError(f"k is {k}; it cannot be negative")
+        if pos is not None:
+            self._check_pos(pos)
         found = self.store.candidates(text, prefer_case=prefer_case)
         if found is None:
             nearest = self._nearest_surface(fold(text)) if fuzzy else None
@@ -207,18 +211,18 @@ class KnowledgeBase:
             found = self.store.candidates(nearest, prefer_case=False) or NO_CANDIDATES
         if pos is not None:
             found = self.filter(found, pos)
-        return found if k is None or k >= len(found.rows) else _cut(found, k)
+        return found if k is None or k >= len(found.rows) else Candidates(found.rows[:k], found.null)
 
     def filter(self, candidates: Candidates, pos: str) -> Candidates:
-        """Return those of *candidates* that have this part of speech; their priors sum to 1."""
+        """Return those of *candidates* that have this part of speech; they share what NULL leaves."""
         kept = self.has_pos(candidates.ids, pos)
         if kept.all():
             return candidates
         rows = candidates.rows[kept]
         if len(rows):
             total = rows["prior"].sum()
-            rows["prior"] = rows["prior"] / total if total else 1 / len(rows)
-        return Candidates(rows)
+            rows["prior"] = (1 - candidates.null) * (rows["prior"] / total if total else 1 / len(rows))
+        return Candidates(rows, candidates.null)
 
     def has_pos(self, ids: Ids, pos: str) -> np.ndarray:
         """Return (n,) bool: which of *ids* (n,) have the part of speech *pos*.
@@ -228,9 +232,8 @@ class KnowledgeBase:
         Raises:
             UnknownName: if there is no such part of speech.
         """
+        self._check_pos(pos)
         classes = self.store.classes
-        if pos not in POS and pos not in classes and pos not in _WORDNET_POS:
-            raise UnknownName("part of speech", pos, sorted({*POS, *classes, *_WORDNET_POS}))
         if self._classes is None:
             self._classes = self.store.class_of_entity()
         found = self._classes[ids]
@@ -239,6 +242,11 @@ class KnowledgeBase:
             if name in classes:
                 kept |= found == classes.index(name) + 1
         return kept
+
+    def _check_pos(self, pos: str) -> None:
+        known = {*POS, *self.store.classes, *_WORDNET_POS}
+        if pos not in known:
+            raise UnknownName("part of speech", pos, sorted(known))
 
     def pos_bits(self, pos: str) -> int:
         """Return the bits that `alias_row` has for a part of speech; all of them if it cannot tell apart."""
@@ -410,9 +418,3 @@ def open_kb(name: str | None = None, home: str | os.PathLike[str] | None = None)
     where = Home.find(home)
     found, store = open_build(where, name if name is not None else where.only_kb())
     return KnowledgeBase(store, found.name)
-
-
-def _cut(candidates: Candidates, k: int) -> Candidates:
-    if k < 0:
-        raise UsageError(f"k is {k}; it cannot be negative")
-    return Candidates(candidates.rows[:k], candidates.null)

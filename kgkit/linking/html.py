@@ -1,6 +1,6 @@
 """A picture of linked texts: one HTML page that needs nothing else."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 
 from kgkit.types import Link, LinkedDocument
@@ -8,17 +8,17 @@ from kgkit.types import Link, LinkedDocument
 _STYLE = """
 :root { color-scheme: light dark; --line: #8886; --card: #fff; --ink: #222; --faint: #666 }
 @media (prefers-color-scheme: dark) { :root { --card: #222; --ink: #eee; --faint: #aaa } }
-body { font: 17px/2 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem 12rem }
+body { font: 17px/2 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem 45vh }
 h2 { font: 600 .85rem/1.4 system-ui, sans-serif; color: var(--faint); margin: 2.5rem 0 .5rem }
 .text { white-space: pre-wrap }
-a.link { position: relative; text-decoration: none; color: inherit; cursor: help; border-radius: .2em;
+a.link { text-decoration: none; color: inherit; cursor: help; border-radius: .2em;
   padding: .1em .15em; background: hsl(var(--hue) 70% 55% / calc(.12 + .3 * var(--score)));
   border-bottom: 2px solid hsl(var(--hue) 60% 50%) }
 a.nil { background: none; border-bottom: 2px dotted var(--faint) }
-.card { display: none; position: absolute; left: 0; top: 100%; z-index: 1; width: max-content;
-  max-width: 24rem; padding: .6rem .8rem; font: 13px/1.4 system-ui, sans-serif; white-space: normal;
-  color: var(--ink); background: var(--card); border: 1px solid var(--line); border-radius: .4rem;
-  box-shadow: 0 4px 16px #0003 }
+.card { display: none; position: fixed; z-index: 1; left: 50%; bottom: 1rem; transform: translateX(-50%);
+  box-sizing: border-box; width: max-content; max-width: min(46rem, 94vw); max-height: 45vh; overflow: auto;
+  padding: .6rem .8rem; font: 13px/1.4 system-ui, sans-serif; white-space: normal; color: var(--ink);
+  background: var(--card); border: 1px solid var(--line); border-radius: .4rem; box-shadow: 0 4px 16px #0003 }
 a.link:hover .card, a.link:focus .card { display: block }
 .card b { font-size: 14px } .card small { color: var(--faint); display: block }
 .card table { border-spacing: 0; margin-top: .4rem }
@@ -28,16 +28,25 @@ a.link:hover .card, a.link:focus .card { display: block }
 """.strip()
 
 
-def render(documents: Iterable[LinkedDocument]) -> str:
+Describe = Callable[[str], str]
+"""Says what an entity means, by its key."""
+
+
+def render(documents: Iterable[LinkedDocument], *, describe: Describe | None = None) -> str:
     """Return a page that shows each document with its links.
 
-    Candidates appear when the pointer, or the focus, is on a link. Of links that
-    overlap the first is drawn.
+    Candidates appear at the foot of the page when the pointer, or the focus, is on
+    a link. Of links that overlap the first is drawn.
+
+    Args:
+        documents: what a `Linker` gave.
+        describe: tells the meanings of candidates, as `Linker.describe` does; else
+            their labels are all that is told.
     """
-    return "".join(_page(documents))
+    return "".join(_page(documents, describe or (lambda entity: "")))
 
 
-def _page(documents: Iterable[LinkedDocument]) -> Iterator[str]:
+def _page(documents: Iterable[LinkedDocument], describe: Describe) -> Iterator[str]:
     yield (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Links</title>\n'
         f'<meta name="viewport" content="width=device-width">\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n'
@@ -46,39 +55,39 @@ def _page(documents: Iterable[LinkedDocument]) -> Iterator[str]:
         count = len(document.links)
         heading = f"{document.id} · {count} link{'' if count == 1 else 's'} · {document.model}"
         yield f"<h2>{escape(heading)}</h2>\n"
-        yield f'<div class="text">{"".join(_marked(document))}</div>\n'
+        yield f'<div class="text">{"".join(_marked(document, describe))}</div>\n'
     yield "</body>\n</html>\n"
 
 
-def _marked(document: LinkedDocument) -> Iterator[str]:
+def _marked(document: LinkedDocument, describe: Describe) -> Iterator[str]:
     at = 0
     for link in document.links:
         if link.start < at:
             continue
         yield escape(document.text[at : link.start])
-        yield _anchor(link)
+        yield _anchor(link, describe)
         at = link.end
     yield escape(document.text[at:])
 
 
-def _anchor(link: Link) -> str:
+def _anchor(link: Link, describe: Describe) -> str:
     # A hue per entity: the same thing has the same colour wherever it is meant.
     hue = sum(ord(letter) * place for place, letter in enumerate(link.entity or "", start=1)) % 360
     kind = "link nil" if link.nil else "link"
     return (
         f'<a class="{kind}" tabindex="0" style="--hue:{hue};--score:{link.score:.2f}">{escape(link.text)}'
-        f'<span class="card">{_card(link)}</span></a>'
+        f'<span class="card">{_card(link, describe)}</span></a>'
     )
 
 
-def _card(link: Link) -> str:
+def _card(link: Link, describe: Describe) -> str:
     title = "nothing in the KB" if link.entity is None else link.entity
     sense = "" if link.sense is None else f"<small>{escape(link.sense)}</small>"
     rows = "".join(
-        f"<tr><td>{escape(row.entity)}</td><td>{escape(row.label)}</td>"
-        f'<td class="n">{row.prior:.2f}</td><td class="n">{row.score:.2f}</td></tr>'
+        f'<tr><td class="n">{row.score:.2f}</td><td class="n">{row.prior:.2f}</td>'
+        f"<td>{escape(row.entity)}</td><td>{escape(describe(row.entity) or row.label)}</td></tr>"
         for row in link.candidates
     )
-    head = '<tr><td>candidate</td><td></td><td class="n">prior</td><td class="n">score</td></tr>'
+    head = '<tr><td class="n">score</td><td class="n">prior</td><td>candidate</td><td>meaning</td></tr>'
     table = f"<table>{head}{rows}</table>" if rows else ""
     return f"<b>{escape(title)}</b> <small>{escape(link.kb)} · score {link.score:.2f}</small>{sense}{table}"

@@ -3,20 +3,12 @@
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.candidates import (
-    AliasConfig,
-    AliasGenerator,
-    Generator,
-    LemmaConfig,
-    LemmaGenerator,
-    generator_for,
-)
-from kgkit.candidates.alias import longest
+from kgkit.candidates import Generator, generator_for, longest
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
@@ -25,7 +17,6 @@ from kgkit.types import NO_CANDIDATES, NO_SENSE, Document, Link, LinkCandidate, 
 MODELS: Final = ("prior",)
 """The models that come with kgkit."""
 
-_UNCAPPED = 1 << 24
 _MAX_NAMES = 500_000
 
 Scores = NDArray[np.float32]
@@ -36,7 +27,7 @@ class LinkerConfig:
     """Settings of a `Linker`."""
 
     model: str = "prior"
-    coherence: Literal["graph"] | None = None  # a second stage: agreement within the document
+    coherence: Literal["graph"] | CoherenceConfig | None = None  # second stage: agreement in the document
     threshold: float = 0.0  # below this score, in [0, 1], a mention means nothing in the KB
     nil: Literal["drop", "mark"] = "drop"  # what becomes of such a mention
     top_k: int = 5  # candidates shown with a link
@@ -46,7 +37,7 @@ class LinkerConfig:
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise UnknownName("model", self.model, MODELS)
-        if self.coherence not in (None, "graph"):
+        if self.coherence not in (None, "graph") and not isinstance(self.coherence, CoherenceConfig):
             raise UnknownName("kind of coherence", str(self.coherence), ["graph"])
         if self.nil not in ("drop", "mark"):
             raise UsageError(f"nil is {self.nil!r}; it is 'drop' or 'mark'")
@@ -54,6 +45,18 @@ class LinkerConfig:
             raise UsageError(f"threshold is {self.threshold}; scores lie in [0, 1]")
         if self.top_k < 0 or (self.max_candidates is not None and self.max_candidates < 1):
             raise UsageError(f"top_k is {self.top_k}, max_candidates {self.max_candidates}: too few")
+
+
+class LinkerSettings(TypedDict, total=False):
+    """The fields of `LinkerConfig`, for those who write them as arguments."""
+
+    model: str
+    coherence: Literal["graph"] | CoherenceConfig | None
+    threshold: float
+    nil: Literal["drop", "mark"]
+    top_k: int
+    max_candidates: int | None
+    overlaps: bool
 
 
 class Linker:
@@ -68,20 +71,27 @@ class Linker:
         prior                  p(entity | surface), from counts
         prior, coherence       that, re-weighted by agreement: see `GraphCoherence`
 
+    Where a generator gives NULL a prior, scores share what it leaves. The score
+    of a NIL link is 1 less the best candidate's.
+
     Args:
         kb: what to link to; the caller closes it.
         config: settings.
-        generator: of candidates; the one the KB asks for unless given.
+        generator: of candidates, with settings of its own; unless given, the one
+            that the KB asks for, with `max_candidates` of *config*.
     """
 
     def __init__(
         self, kb: KnowledgeBase, config: LinkerConfig | None = None, *, generator: Generator | None = None
     ) -> None:
         self.kb, self.config = kb, config or LinkerConfig()
-        self.generator = generator or _generator(kb, self.config.max_candidates)
-        self.coherence = (
-            None if self.config.coherence is None else GraphCoherence(kb, self.generator, CoherenceConfig())
+        self.generator = generator or generator_for(
+            kb, max_candidates=self.config.max_candidates, overlaps=self.config.overlaps
         )
+        self.coherence = None
+        if self.config.coherence is not None:
+            settings = CoherenceConfig() if self.config.coherence == "graph" else self.config.coherence
+            self.coherence = GraphCoherence(kb, self.generator, settings)
         self._names: dict[int, tuple[str, str]] = {}
 
     @classmethod
@@ -90,9 +100,9 @@ class Linker:
         kb: str | KnowledgeBase | None = None,
         *,
         home: str | os.PathLike[str] | None = None,
-        **settings: Any,
+        **settings: Unpack[LinkerSettings],
     ) -> "Linker":
-        """Open a linker on a KB, which may be named.
+        """Open a linker on a KB, which may be named; `linker.kb.close()` lets go of it.
 
         Args:
             kb: a handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
@@ -109,10 +119,19 @@ class Linker:
     @property
     def model(self) -> str:
         """The name that links carry: the model, and the second stage if there is one."""
-        return self.config.model if self.coherence is None else f"{self.config.model}+{self.config.coherence}"
+        return self.config.model if self.coherence is None else f"{self.config.model}+graph"
 
     def __call__(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
-        """Yield each document with its links; a string is a document of its own."""
+        """Yield each document with its links; a string among them is a document of its own.
+
+        Raises:
+            TypeError: if *documents* is one string: give a list of it.
+        """
+        if isinstance(documents, str):
+            raise TypeError("a linker takes documents, not one text: linker([text]), or kgkit.link(text)")
+        return self._linked(documents)
+
+    def _linked(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
         for given, document in _with_given(documents):
             found = next(iter(self.generator([document])))
             mentions = found.mentions or []
@@ -179,6 +198,10 @@ class Linker:
             mention.id,
         )
 
+    def describe(self, entity: str) -> str:
+        """Return what the KB says of an entity that a link names."""
+        return self.kb[entity].description
+
     def _key(self, sense: int) -> str | None:
         return None if sense == NO_SENSE else self._name(sense)[0]
 
@@ -198,7 +221,7 @@ def link(
     kb: str | KnowledgeBase | None = None,
     *,
     home: str | os.PathLike[str] | None = None,
-    **settings: Any,
+    **settings: Unpack[LinkerSettings],
 ) -> LinkedDocument:
     """Link one text.
 
@@ -212,6 +235,8 @@ def link(
         >>> [(link.text, link.entity) for link in link("The geese flew off.", kb="wordnet").links]
         [('geese', 'goose.n.01'), ('flew off', 'fly.v.…')]
     """
+    if not isinstance(text, str):
+        raise TypeError(f"a text is a str, not {type(text).__name__}; a Linker takes many")
     if isinstance(kb, KnowledgeBase):
         return next(Linker.open(kb, **settings)([text]))
     with open_kb(kb, home) as opened:
@@ -224,16 +249,6 @@ def _with_given(documents: Iterable[Document | str]) -> Iterator[tuple[bool, Doc
         if isinstance(document, str):
             document = Document(str(number), document)
         yield document.mentions is not None, document
-
-
-def _generator(kb: KnowledgeBase, max_candidates: int | None) -> Generator:
-    most = _UNCAPPED if max_candidates is None else max_candidates
-    generator = generator_for(kb)
-    if isinstance(generator, LemmaGenerator):
-        return LemmaGenerator(kb, LemmaConfig(max_candidates=most))
-    if isinstance(generator, AliasGenerator):
-        return AliasGenerator(kb, AliasConfig(max_candidates=most))
-    return generator
 
 
 def _round(score: float) -> float:

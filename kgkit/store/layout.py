@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from kgkit.text import FOLDING
 from kgkit.types import CANDIDATE
 
 FORMAT: Final = 1
@@ -52,8 +53,8 @@ MANIFEST: Final = "manifest.json"
 
 def fingerprint() -> str:
     """Return the digest of the format: eight hexadecimal digits."""
-    described = msgspec.json.encode([FORMAT, TABLES, MAX_KEY, MAX_TOKENS, MAX_CLASS_BITS, CANDIDATE.descr])
-    return hashlib.blake2b(described, digest_size=4).hexdigest()
+    described = [FORMAT, TABLES, MAX_KEY, MAX_TOKENS, MAX_CLASS_BITS, CANDIDATE.descr, FOLDING]
+    return hashlib.blake2b(msgspec.json.encode(described), digest_size=4).hexdigest()
 
 
 class SourceInfo(msgspec.Struct, frozen=True, kw_only=True):
