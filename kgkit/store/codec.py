@@ -40,6 +40,9 @@ pack_id = struct.Struct("<I").pack
 unpack_candidates = struct.Struct("<4s4sf").iter_unpack
 unpack_ids = struct.Struct("4s").iter_unpack
 _ROWS = 0xFFFFFF
+_HEAD = alias_head.size
+_SINGLE = _HEAD + CANDIDATE.itemsize  # the length of a row of one candidate, spelled as it is folded
+_frombuffer = np.frombuffer
 
 
 def bounded_key(text: str) -> bytes:
@@ -69,9 +72,11 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
         spelled: the surface as the text has it: rows that were seen in this very
             spelling are preferred. None treats all spellings alike.
     """
+    if len(row) == _SINGLE:  # as most are
+        return Candidates(_frombuffer(row, CANDIDATE, 1, _HEAD))
     count = alias_head.unpack_from(row)[0] & _ROWS
-    rows = np.frombuffer(row, CANDIDATE, count, 8)
-    if spelled is not None and count > 1 and len(row) > 8 + 12 * count:
+    rows = _frombuffer(row, CANDIDATE, count, _HEAD)
+    if spelled is not None and count > 1 and len(row) > _HEAD + CANDIDATE.itemsize * count:
         return _prefer(rows, spellings(row), spelled)
     return Candidates(rows)
 
