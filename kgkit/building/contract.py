@@ -1,5 +1,6 @@
 """What a builder is, and how it is found."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -26,7 +27,7 @@ class Files(NamedTuple):
     read: Sequence[Path]
 
 
-class Builder:
+class Builder(ABC):
     """A reader of one kind of source, to derive from.
 
     A builder is made without arguments. The build calls `look`, then `parts`,
@@ -68,6 +69,7 @@ class Builder:
         """
         raise UsageError(f"{type(self).__name__} needs to know its source: --source PATH")
 
+    @abstractmethod
     def look(self, source: Path) -> Files:
         """Return what is at *source*.
 
@@ -75,12 +77,12 @@ class Builder:
             NotThere: if nothing is.
             SourceError: if it is nothing this builder reads.
         """
-        raise NotImplementedError
 
     def parts(self, source: Path) -> Sequence[str]:
         """Return the names of the pieces that can be read apart, in the order of their ids."""
         return ["all"]
 
+    @abstractmethod
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         """Yield the records of *part*.
 
@@ -91,7 +93,6 @@ class Builder:
         Raises:
             SourceError: at the first thing that is not as it should be.
         """
-        raise NotImplementedError
 
 
 def builder_names() -> list[str]:
