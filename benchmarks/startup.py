@@ -40,6 +40,7 @@ Loaded by kgkit among {not_loaded}: {loaded}.
 
 def bench(inputs: Inputs) -> list[Table]:
     """Measure a first answer inside a process, and whole processes against a bare interpreter."""
+    inputs.nltk_data()
     inputs.wn_data()
     inputs.home()
 
