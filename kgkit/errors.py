@@ -15,6 +15,7 @@
         ClosedKB             the handle has been closed
         KBBusy               another process is building it
         WriteFailed          the disk refused a write: full, or a size limit
+      CatalogError         the catalog cannot be reached, written or understood
 
 Those that a program may want to act on carry their facts as attributes, as
 well as in the sentence. The command line exits with 2 for a `UsageError`, 3 for `NotThere`, 1 for the rest.
@@ -38,6 +39,7 @@ class SourceError(KgkitError):
     """A source file is not what its reader expects.
 
     Attributes:
+        message: what is wrong, without where.
         path: the file.
         line: its line, counted from 1, if the trouble has a line.
         text: the offending text, shortened.
@@ -46,7 +48,7 @@ class SourceError(KgkitError):
     def __init__(
         self, message: str, *, path: Path | None = None, line: int | None = None, text: str | None = None
     ) -> None:
-        self.path, self.line = path, line
+        self.message, self.path, self.line = message, path, line
         self.text = text if text is None or len(text) <= 120 else text[:117] + "..."
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(where + message + ("" if text is None else f"\n    {self.text!r}"))
@@ -130,6 +132,10 @@ class WriteFailed(StoreError):
             f"{free / 1e6:.1f} MB free. The published knowledge base is untouched; make room, or name "
             "another folder with --home or KGKIT_HOME"
         )
+
+
+class CatalogError(KgkitError):
+    """The catalog cannot be reached, written or understood; knowledge bases can be used without it."""
 
 
 def _again(kind: type[KgkitError], args: tuple[Any, ...], facts: dict[str, Any]) -> KgkitError:

@@ -1,6 +1,6 @@
 """Aliases as columns: counts added up, priors, spellings, and the rows of `aliases` and `starts`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -121,7 +121,7 @@ def alias_rows(rows: Rows, spellings: Spellings, names: Names, class_of: NDArray
     ):
         if not one:
             tail = encode(_by_surface(spellings, surfaces, slice(low, high), begin))
-        elif surfaces[surface] != names.folded[name]:
+        elif surfaces[surface] != names.folded[name] or names.keys[name].startswith(codec.DIGEST):
             tail = encode([(surfaces[surface], [], [])])
         else:
             tail = b""
@@ -129,24 +129,29 @@ def alias_rows(rows: Rows, spellings: Spellings, names: Names, class_of: NDArray
         yield names.keys[name], head(end - begin | bit << 24, total) + rows_of_name + tail
 
 
-def start_rows(surfaces: Iterable[str]) -> list[Item]:
-    """Return the rows of `starts`: how aliases of several tokens begin."""
-    starts: dict[str, dict[str, int]] = {}
+def starts(surfaces: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Return how aliases of several tokens begin: first token -> what comes next -> bits of their lengths."""
+    found: dict[str, dict[str, int]] = {}
     for surface in surfaces:
         if surface.isalpha() and surface.isascii():
             continue  # one token
         parts = tokens(surface)
         if 1 < len(parts) <= MAX_TOKENS:
-            after, length = starts.setdefault(fold(parts[0]), {}), 1 << len(parts)
+            after, length = found.setdefault(fold(parts[0]), {}), 1 << len(parts)
             second = fold(parts[1])
             after[second] = after.get(second, 0) | length
             if len(parts) > 2:
                 two = f"{second} {fold(parts[2])}"
                 after[two] = after.get(two, 0) | length
-    firsts = [*starts]
+    return found
+
+
+def start_rows(found: Mapping[str, Mapping[str, int]]) -> list[Item]:
+    """Return the rows of `starts`."""
+    firsts = [*found]
     keys, order = in_key_order(firsts)
     return [
-        (key, codec.encode(dict(sorted(starts[firsts[place]].items()))))
+        (key, codec.encode(dict(sorted(found[firsts[place]].items()))))
         for key, place in zip(keys, order, strict=True)
     ]
 

@@ -4,15 +4,37 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.store import SourceInfo
-from kgkit.types import Record
+from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
 
-__all__ = ["Builder", "Files", "SourceInfo", "builder_names", "find_builder"]
+__all__ = [
+    "MAX_COUNT",
+    "Builder",
+    "Files",
+    "KBRecords",
+    "SourceInfo",
+    "Traits",
+    "builder_names",
+    "find_builder",
+]
+
+MAX_COUNT: Final = 1e30
+"""The greatest count of an alias: the sum of many still has to be a 32-bit float."""
 
 _GROUP = "kgkit.builders"
+
+
+class Traits(NamedTuple):
+    """What a build has to know beyond the records; `Builder` says what each of them does."""
+
+    inverses: Mapping[str, str] = MappingProxyType({})
+    smoothing: float = 0.0
+    generator: str = "alias"
+    language: str = ""
 
 
 class Files(NamedTuple):
@@ -21,10 +43,47 @@ class Files(NamedTuple):
     Attributes:
         info: what it is; the build adds the path and the checksum.
         read: the files whose content decides the KB; the checksum is taken over them.
+        traits: of a source that states its own; None leaves them to the builder.
     """
 
     info: SourceInfo
     read: Sequence[Path]
+    traits: Traits | None = None
+
+
+class KBRecords(Protocol):
+    """The records of a published KB, for a builder that makes another one of them."""
+
+    @property
+    def name(self) -> str:
+        """The name of the KB."""
+
+    @property
+    def build(self) -> str:
+        """The name of its build."""
+
+    @property
+    def info(self) -> SourceInfo:
+        """Where it came from."""
+
+    @property
+    def traits(self) -> Traits:
+        """What its build was told beyond the records."""
+
+    def entities(self, kind: str | None = None) -> Iterator[Entity]:
+        """Yield the entities, or those of *kind*, in the order of their ids."""
+
+    def aliases(self) -> Iterator[Alias]:
+        """Yield every (surface, entity) pair, surfaces as they were written, counts as they were given."""
+
+    def triples(self, relation: str | None = None) -> Iterator[Triple]:
+        """Yield the triples that say everything, symmetric ones from both ends; or those of *relation*."""
+
+    def redirects(self) -> Iterator[Redirect]:
+        """Yield the other keys of entities."""
+
+    def forms(self) -> Iterator[Form]:
+        """Yield the irregular forms."""
 
 
 class Builder(ABC):
@@ -61,6 +120,11 @@ class Builder(ABC):
         if "name" not in cls.__dict__:
             cls.name = cls.__name__.removesuffix("Builder").lower()
 
+    @property
+    def traits(self) -> Traits:
+        """What the class says beside its records."""
+        return Traits(self.inverses, self.smoothing, self.generator, self.language)
+
     def obtain(self, cache: Path) -> Path:
         """Return a source for users who named none, fetched into *cache* if need be.
 
@@ -93,6 +157,16 @@ class Builder(ABC):
         Raises:
             SourceError: at the first thing that is not as it should be.
         """
+
+    def derive(self, kb: KBRecords) -> Iterator[Record]:
+        """Yield the records of a KB that is made of another one (`--source kb:NAME`).
+
+        Raises:
+            UsageError: if this builder reads files.
+        """
+        raise UsageError(
+            f"{type(self).__name__} reads files, not a knowledge base: --source PATH instead of kb:{kb.name}"
+        )
 
 
 def builder_names() -> list[str]:

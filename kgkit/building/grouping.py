@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import structs
 
 from kgkit.building import aliases, facts
+from kgkit.building.contract import MAX_COUNT
 from kgkit.building.numbers import NONE, Numbers, in_key_order, numbering
 from kgkit.errors import SourceError
 from kgkit.store import codec
@@ -122,7 +123,9 @@ class Grouper:
 
     def _take_forms(self, forms: Sequence[Form]) -> None:
         for form in forms:
-            self._forms.setdefault(fold(form.surface), []).append((fold(form.lemma), form.pos))
+            lemmas, lemma = self._forms.setdefault(fold(form.surface), []), (fold(form.lemma), form.pos)
+            if lemma not in lemmas:
+                lemmas.append(lemma)
 
     def write(self) -> Grouped:
         """Write every table and return the counts."""
@@ -204,13 +207,7 @@ class Grouper:
         real = (entity != NONE) & ~empty
         self._dropped["alias of no entity"] = int((entity == NONE).sum())
         self._dropped["alias without a character"] = int(empty.sum())
-        counted = np.frombuffer(self._weights)
-        odd = np.flatnonzero(~((counted >= 0) & (counted < np.inf)))
-        if len(odd):
-            raise SourceError(
-                f"an alias has the count {counted[odd[0]]}: counts are finite and not negative",
-                text=names.surfaces[surface[odd[0]]],
-            )
+        counted = checked_counts(np.frombuffer(self._weights), lambda place: names.surfaces[surface[place]])
         columns = aliases.Columns(surface[real], entity[real], sense[real], counted[real])
         rows, spellings = aliases.added_up(columns, names, self.smoothing)
         class_of = np.frombuffer(self._class_of, np.uint8)
@@ -218,7 +215,7 @@ class Grouper:
         present = np.isin(names.of_surface, rows.name)
         # Irregular forms of several words are sought in texts like aliases.
         sought = chain(compress(names.surfaces, present.tolist()), self._forms)
-        self.store.append("starts", aliases.start_rows(sought))
+        self.store.append("starts", aliases.start_rows(aliases.starts(sought)))
         return len(np.unique(rows.name)), len(rows.name)
 
     def _write_forms(self) -> None:
@@ -226,6 +223,21 @@ class Grouper:
         keys, order = in_key_order(forms)
         lemmas = (codec.encode(self._forms[forms[place]]) for place in order)
         self.store.append("forms", zip(keys, lemmas, strict=True))
+
+
+def checked_counts(counts: aliases.Weights, surface: Callable[[int], str]) -> aliases.Weights:
+    """Return the *counts* of aliases; *surface* gives that of each, for the error.
+
+    Raises:
+        SourceError: if one is negative, or greater than `MAX_COUNT`.
+    """
+    odd = np.flatnonzero(~((counts >= 0) & (counts <= MAX_COUNT)))
+    if len(odd):
+        raise SourceError(
+            f"an alias has the count {counts[odd[0]]}: counts lie between 0 and {MAX_COUNT:g}",
+            text=surface(int(odd[0])),
+        )
+    return counts
 
 
 def _column(numbers: "array[int]") -> Numbers:

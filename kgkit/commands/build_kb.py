@@ -18,7 +18,9 @@ def build_kb(
     source: Annotated[
         Path | None,
         typer.Option(
-            "--source", metavar="PATH", help="What it reads; some builders can obtain it themselves."
+            "--source",
+            metavar="PATH",
+            help="What it reads; kb:NAME is another knowledge base. Some builders can obtain it themselves.",
         ),
     ] = None,
     name: Annotated[
@@ -52,6 +54,7 @@ def build_kb(
         )
     same = " (as it was: same content)" if built.build == before else ""
     messages.say(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
+    messages.say_dropped(built.manifest.counts.dropped)
     if as_json:
         write_json(described(built.name, built.path, built.manifest))
     else:

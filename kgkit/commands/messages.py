@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -31,9 +31,36 @@ class Messages:
         if not self.quiet:
             write_line(text)
 
+    def say_dropped(self, dropped: Mapping[str, int]) -> None:
+        """Write a line for each reason why records could not be kept."""
+        for reason, count in dropped.items():
+            self.say(f"dropped: {count:,} × {reason}")
+
     @contextmanager
     def progress(self, title: str) -> Iterator[Tell]:
-        """Show a line that moves, with what it is told, until the block is left."""
+        """Show a line that moves, with what it is told, and what the library warns of in the block."""
+        with self._warnings(), self._line(title) as tell:
+            yield tell
+
+    @contextmanager
+    def _warnings(self) -> Iterator[None]:
+        import logging  # here: two milliseconds
+
+        say = self.say
+
+        class Handler(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                say(f"warning: {record.getMessage()}")
+
+        handler = Handler(logging.WARNING)
+        logging.getLogger().addHandler(handler)
+        try:
+            yield
+        finally:
+            logging.getLogger().removeHandler(handler)
+
+    @contextmanager
+    def _line(self, title: str) -> Iterator[Tell]:
         if self.quiet or not self.bars or not sys.stderr.isatty():
             yield _silent
             return

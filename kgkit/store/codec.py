@@ -2,7 +2,7 @@
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -39,9 +39,11 @@ pack_id = struct.Struct("<I").pack
 # A candidate and a neighbour, their ids left as the keys of `entities` that they are.
 unpack_candidates = struct.Struct("<4s4sf").iter_unpack
 unpack_ids = struct.Struct("4s").iter_unpack
+DIGEST = b"\xff"  # a key begins so if it is the digest of one that LMDB would not take; no UTF-8 does
 _ROWS = 0xFFFFFF
 _HEAD = alias_head.size
 _SINGLE = _HEAD + CANDIDATE.itemsize  # the length of a row of one candidate, spelled as it is folded
+_PRECISION = 1e-5  # of a count that was taken from a prior
 _frombuffer = np.frombuffer
 
 
@@ -54,8 +56,8 @@ def bounded_key(text: str) -> bytes:
     else:
         if 0 < len(key) <= MAX_KEY:
             return key
-    # 0xFF starts no UTF-8 text, so digests and texts never meet. LMDB takes no empty key either.
-    return b"\xff" + hashlib.blake2b(key, digest_size=32).digest()
+    # Digests and texts never meet. LMDB takes no empty key either.
+    return DIGEST + hashlib.blake2b(key, digest_size=32).digest()
 
 
 def decode_facts(row: bytes) -> tuple[Ids, Ids]:
@@ -93,9 +95,45 @@ def total(row: bytes) -> float:
 
 
 def spellings(row: bytes) -> list[Spelling]:
-    """Return the exact surfaces of an alias; none if its folded form is the only one."""
+    """Return the exact surfaces of an alias; none if its key in the table is the only one."""
     tail = row[alias_head.size + (alias_head.unpack_from(row)[0] & _ROWS) * CANDIDATE.itemsize :]
     return decode_spellings(tail) if tail else []
+
+
+def counted(folded: bytes, row: bytes, smoothing: float) -> Iterator[tuple[str, int, int, float]]:
+    """Yield `(exact surface, entity, sense, count)` of one alias, best first: what its row was made of.
+
+    Counts are to the precision of the priors, which are 32-bit floats: an
+    integer up to a few million comes back as itself.
+
+    Args:
+        folded: the key of the row in `aliases`.
+        row: its value.
+        smoothing: of the build.
+    """
+    rows = decode_alias(row).rows
+    weights = rows["prior"].astype(np.float64) * total(row)
+    ways: list[list[tuple[str, float]]] = [[] for _ in rows]
+    found = spellings(row)
+    for spelling in found:
+        if not spelling.rows:
+            ways = [[(spelling.surface, 1.0)]] * len(rows)
+        for place, share in zip(spelling.rows, spelling.shares, strict=True):
+            ways[place].append((spelling.surface, share))
+    if not found:
+        ways = [[(folded.decode(errors="replace"), 1.0)]] * len(rows)
+    for (entity, sense, _), weight, spelled in zip(rows.tolist(), weights.tolist(), ways, strict=True):
+        # A build smooths the pair, and each of its spellings when it shares the pair out among them.
+        whole = max(weight - smoothing, 0.0) + smoothing * len(spelled)
+        for surface, share in spelled:
+            yield surface, entity, sense, _tidy(share * whole - smoothing)
+
+
+def _tidy(count: float) -> float:
+    """Return the integer that *count* was before it became part of a prior, if it is near enough to one."""
+    whole = round(count)
+    near = abs(count - whole) <= _PRECISION * max(whole, 1)
+    return float(whole) if near else max(count, 0.0)
 
 
 def _prefer(rows: Rows, found: Sequence[Spelling], spelled: str) -> Candidates:

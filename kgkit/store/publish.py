@@ -58,6 +58,7 @@ class Staging:
             kb.builds.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(kb.lock)
             self._lock.acquire(timeout=0)
+            kb.builds.mkdir(exist_ok=True)  # a first build that failed may have just removed it
             # What a killed build left is swept now: its room may be needed.
             _sweep(kb, set(kb.build_names()))
         except Timeout:
@@ -74,6 +75,9 @@ class Staging:
         if os.getpid() != self._pid:
             return  # a child that a builder forked, ending as a program does: all this is its parent's
         shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.kb.build_names():
+            # The first build of this name has failed. The lock goes with the rest, as in `remove`.
+            shutil.rmtree(self.kb.path, ignore_errors=True)
         self._lock.release()
 
     def publish(self, manifest: Manifest) -> PublishedBuild:

@@ -1,0 +1,274 @@
+"""A knowledge base of one's own, as JSON lines: `docs/your-own-kb.md` has the format with examples.
+
+An object a line; which field it has says what it is:
+
+    key       an entity: label, description, kind, pos, types, attributes, aliases
+    alias     a surface, and the `key` it can mean: count, sense
+    subject   a triple: relation, object
+    redirect  another key: `to` says of which entity
+    form      an irregular form: lemma, pos
+    kgkit     what the whole is: name, version, licence, …; the first line only
+
+All in one file, or in a folder `entities.jsonl` and, as far as they are there,
+`aliases.jsonl`, `triples.jsonl`, `redirects.jsonl` and `forms.jsonl`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from kgkit.building import (
+    MAX_COUNT,
+    Alias,
+    Builder,
+    Entity,
+    Files,
+    Form,
+    Record,
+    Redirect,
+    SourceInfo,
+    Traits,
+    Triple,
+    text_lines,
+)
+from kgkit.errors import NotThere, SourceError
+
+FILES: Final = ("entities", "aliases", "triples", "redirects", "forms")
+SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.bz2", ".jsonl.xz")
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the first line may say of the whole; `Builder` explains the traits.
+
+    Attributes:
+        label_aliases: the label of an entity is an alias of it, unless it is given as one.
+    """
+
+    name: str = ""
+    version: str = ""
+    licence: str = ""
+    url: str = ""
+    date: str = ""
+    language: str = ""
+    generator: Literal["alias", "lemma"] = "alias"
+    smoothing: Annotated[float, msgspec.Meta(ge=0, le=MAX_COUNT)] = 1.0
+    inverses: dict[str, str] = {}
+    label_aliases: bool = True
+
+    def __post_init__(self) -> None:
+        for one, other in self.inverses.items():
+            if any(other in pair and one not in pair for pair in self.inverses.items()):
+                raise ValueError(f"{other!r} is the inverse of {one!r} and of another relation too")
+
+
+class Surface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An alias, where it stands with its entity."""
+
+    text: str
+    count: float = 0.0
+    sense: str | None = None
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Any line: the fields of all kinds, as each kind is known by the ones it has."""
+
+    key: str | None = None
+    label: str | None = None
+    description: str | None = None
+    kind: str | None = None
+    pos: str | None = None
+    types: tuple[str, ...] | None = None
+    attributes: dict[str, Any] | None = None
+    aliases: list[str | Surface] | None = None
+    alias: str | None = None
+    count: float | None = None
+    sense: str | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | None = None
+    redirect: str | None = None
+    to: str | None = None
+    form: str | None = None
+    lemma: str | None = None
+    kgkit: Head | None = None
+
+
+_decode: Final = msgspec.json.Decoder(_Line).decode
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+class JSONLBuilder(Builder):
+    """Entities, aliases, triples and redirects as a user writes them down."""
+
+    smoothing = 1.0
+
+    def look(self, source: Path) -> Files:
+        files = _files(source)
+        head = _head(files[0])
+        name = head.name or files[0].name.split(".")[0] if source.is_file() else head.name or source.name
+        info = SourceInfo(name=name, version=head.version, licence=head.licence, url=head.url, date=head.date)
+        return Files(info, files, Traits(head.inverses, head.smoothing, head.generator, head.language))
+
+    def parts(self, source: Path) -> Sequence[str]:
+        return [file.name for file in _files(source)]
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        files = _files(source)
+        label_aliases = _head(files[0]).label_aliases
+        path = source if source.is_file() else source / part
+        seen: set[str] = set()
+        for number, text in text_lines(path):
+            if text.isspace():
+                continue
+            try:
+                line = _decode(text)
+                for record in _records(line, label_aliases, first=number == 1 and path == files[0]):
+                    if isinstance(record, Entity):
+                        if record.key in seen:
+                            raise ValueError(
+                                f"a second entity has the key {record.key!r}: keys must be unique"
+                            )
+                        seen.add(record.key)
+                    yield record
+            except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
+                raise SourceError(_sentence(error), path=path, line=number, text=text) from None
+
+
+def _files(source: Path) -> list[Path]:
+    """Return the files of *source*, entities first."""
+    if not source.is_dir():
+        if not source.exists():
+            raise NotThere(
+                f"no file {source}: a knowledge base as JSON lines is one file, or a folder of them"
+            )
+        return [source]
+    found = [
+        next((path for suffix in SUFFIXES if (path := source / f"{name}{suffix}").is_file()), None)
+        for name in FILES
+    ]
+    if found[0] is None:
+        raise SourceError(
+            "is a folder without entities.jsonl: name a file of JSON lines, or put the entities there",
+            path=source,
+        )
+    known = [path for path in found if path is not None]
+    for path in sorted(source.iterdir()):
+        if path.name.endswith(SUFFIXES) and path not in known:
+            names = ", ".join(f"{name}.jsonl" for name in FILES)
+            raise SourceError(f"is none of the files that a folder may hold: {names}", path=path)
+    return known
+
+
+def _head(path: Path) -> Head:
+    """Return what the first line of *path* says of the whole; the defaults, if it is an ordinary line."""
+    for number, text in text_lines(path):
+        try:
+            return _decode(text).kgkit or Head() if not text.isspace() else Head()
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise SourceError(_sentence(error), path=path, line=number, text=text) from None
+    return Head()
+
+
+def _records(line: _Line, label_aliases: bool, *, first: bool) -> Iterator[Record]:
+    given = [
+        name
+        for name in _KINDS
+        if getattr(line, name) is not None and not (name == "key" and line.alias is not None)
+    ]
+    if len(given) != 1:
+        what = " and ".join(map(repr, given)) if given else "none of " + ", ".join(map(repr, _KINDS))
+        raise ValueError(f"has {what}: one of them says what a line is")
+    make, allowed = _KINDS[given[0]]
+    for name in line.__struct_fields__:
+        if name not in allowed and getattr(line, name) is not None:
+            raise ValueError(
+                f"{name!r} does not belong on a line with {given[0]!r}, which takes {', '.join(allowed)}"
+            )
+    if given[0] == "kgkit" and not first:
+        raise ValueError("'kgkit' belongs on the first line only")
+    yield from make(line, label_aliases)
+
+
+def _entity(line: _Line, label_aliases: bool) -> Iterator[Record]:
+    key = _needed(line, "key")
+    label = line.label if line.label is not None else key
+    if line.attributes:
+        _encode(line.attributes)  # what the store cannot hold is found here, where it has a line
+    yield Entity(
+        key,
+        label,
+        line.description or "",
+        line.kind or "",
+        line.pos or "",
+        line.types or (),
+        line.attributes or {},
+    )
+    surfaces = [Surface(found) if isinstance(found, str) else found for found in line.aliases or ()]
+    for surface in surfaces:
+        if not surface.text:
+            raise ValueError("one of the 'aliases' is empty")
+        yield Alias(surface.text, key, _count(surface.count), surface.sense)
+    # A key that has aliases may be no more than a number: only a label that is given is one of them.
+    shown = label_aliases and (line.label is not None or not surfaces)
+    if shown and label not in [surface.text for surface in surfaces]:
+        yield Alias(label, key)
+
+
+def _alias(line: _Line, _: bool) -> Iterator[Record]:
+    yield Alias(_needed(line, "alias"), _needed(line, "key"), _count(line.count or 0.0), line.sense)
+
+
+def _triple(line: _Line, _: bool) -> Iterator[Record]:
+    yield Triple(_needed(line, "subject"), _needed(line, "relation"), _needed(line, "object"))
+
+
+def _redirect(line: _Line, _: bool) -> Iterator[Record]:
+    yield Redirect(_needed(line, "redirect"), _needed(line, "to"))
+
+
+def _form(line: _Line, _: bool) -> Iterator[Record]:
+    yield Form(_needed(line, "form"), _needed(line, "lemma"), line.pos or "")
+
+
+def _nothing(line: _Line, _: bool) -> Iterator[Record]:
+    return iter(())
+
+
+_Make = Callable[[_Line, bool], Iterator[Record]]
+_KINDS: Final[Mapping[str, tuple[_Make, Sequence[str]]]] = {
+    "key": (_entity, ("key", "label", "description", "kind", "pos", "types", "attributes", "aliases")),
+    "alias": (_alias, ("alias", "key", "count", "sense")),
+    "subject": (_triple, ("subject", "relation", "object")),
+    "redirect": (_redirect, ("redirect", "to")),
+    "form": (_form, ("form", "lemma", "pos")),
+    "kgkit": (_nothing, ("kgkit",)),
+}
+
+
+def _needed(line: _Line, name: str) -> str:
+    value: str | None = getattr(line, name)
+    if not value:
+        raise ValueError(f"{name!r} is {'empty' if value == '' else 'missing'}")
+    return value
+
+
+def _count(count: float) -> float:
+    if not 0 <= count <= MAX_COUNT:
+        raise ValueError(f"the count is {count:g}: counts lie between 0 and {MAX_COUNT:g}")
+    return count
+
+
+def _sentence(error: Exception) -> str:
+    """Return what is wrong in a line, as a user would say it."""
+    text = str(error)
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, OverflowError):
+        return f"a number is too large: {text[:1].lower()}{text[1:]}"
+    if isinstance(error, msgspec.ValidationError) and "unknown field" in text:
+        return f"{text[:1].lower()}{text[1:]}: what kgkit has no field for belongs under `attributes`"
+    if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
+        return f"not JSON: {text}"
+    return f"{text[:1].lower()}{text[1:]}".replace(" | null", "")  # any field may be left out

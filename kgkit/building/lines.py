@@ -1,0 +1,78 @@
+"""Text files, line by line, for builders: whatever is wrong with one is said with its line."""
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+from kgkit.errors import NotThere, SourceError
+
+__all__ = ["text_lines"]
+
+MAX_LINE: Final = 16 << 20
+"""Bytes of a line: what is longer is no text file, and is not read to its end."""
+
+_BOM: Final = "\ufeff".encode()
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield `(number, line)` of a UTF-8 file, numbers from 1, without line ends; empty lines are left out.
+
+    Files that end in `.gz`, `.bz2` or `.xz` are read through the compression.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: for a folder, a file without a line, bytes that are no UTF-8, a NUL, a line of
+            more than `MAX_LINE` bytes, a compressed file that is cut short; with the line's number.
+    """
+    if path.is_dir():
+        raise SourceError("is a folder; name a file in it", path=path)
+    if not path.exists():
+        raise NotThere(f"no file {path}")
+    number = found = 0
+    with _opened(path) as file:
+        while raw := _next(file, path, number + 1):
+            number += 1
+            if number == 1:
+                raw = raw.removeprefix(_BOM)
+            line = raw.rstrip(b"\r\n")
+            if not line:
+                continue
+            if b"\0" in line:
+                raise SourceError("a NUL byte: this is no text file", path=path, line=number)
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                raise SourceError(
+                    f"not UTF-8: {error.reason} at byte {error.start + 1} of the line", path=path, line=number
+                ) from None
+            found += 1
+            yield number, text
+    if not found:
+        raise SourceError("is empty: there is nothing to read", path=path, line=max(number, 1))
+
+
+def _opened(path: Path) -> BinaryIO:
+    match path.suffix:
+        case ".gz":
+            return cast(BinaryIO, gzip.open(path))
+        case ".bz2":
+            return cast(BinaryIO, bz2.open(path))
+        case ".xz":
+            return cast(BinaryIO, lzma.open(path))
+    return path.open("rb")
+
+
+def _next(file: BinaryIO, path: Path, number: int) -> bytes:
+    try:
+        raw = file.readline(MAX_LINE + 1)
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        raise SourceError(f"cannot be read on: {error}", path=path, line=number) from error
+    if len(raw) > MAX_LINE:
+        raise SourceError(
+            f"a line of more than {MAX_LINE >> 20} MiB: this is not one record a line", path=path, line=number
+        )
+    return raw

@@ -1,0 +1,77 @@
+"""The records of a published knowledge base: what its builder yielded, as far as the store has kept it.
+
+Redirects are told with the key they lead to in the end; of a relation that is
+stored once for two directions, the stored one is told, and a symmetric one from
+both its ends. Redirects and forms of more than 511 bytes are lost: the store
+has only digests of them. Counts are found again from the
+priors (`codec.counted`).
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from kgkit.building.contract import SourceInfo, Traits
+from kgkit.kb import KnowledgeBase
+from kgkit.store import codec
+from kgkit.types import NO_SENSE, Alias, Entity, Form, Record, Redirect, Triple
+
+__all__ = ["StoredRecords"]
+
+
+class StoredRecords:
+    """The records of an open KB; implements `KBRecords`."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+
+    @property
+    def name(self) -> str:
+        return self.kb.name
+
+    @property
+    def build(self) -> str:
+        return self.kb.build
+
+    @property
+    def info(self) -> SourceInfo:
+        return self.kb.manifest.source
+
+    @property
+    def traits(self) -> Traits:
+        manifest = self.kb.manifest
+        inverses = {name: inverse for name, inverse in self.kb.store.relations if inverse is not None}
+        return Traits(inverses, manifest.smoothing, manifest.generator, manifest.language)
+
+    def entities(self, kind: str | None = None) -> Iterator[Entity]:
+        return self.kb.entities(kind)
+
+    def aliases(self) -> Iterator[Alias]:
+        key, smoothing = self.kb.key, self.kb.manifest.smoothing
+        for folded, row in self.kb.store.items("aliases"):
+            for surface, entity, sense, count in codec.counted(folded, row, smoothing):
+                yield Alias(surface, key(entity), count, None if sense == NO_SENSE else key(sense))
+
+    def triples(self, relation: str | None = None) -> Iterator[Triple]:
+        symmetric = {name for name, inverse in self.kb.store.relations if name == inverse}
+        for triple in self.kb.match(relation=relation):
+            yield triple
+            if triple.relation in symmetric and triple.subject != triple.object:
+                # Stored once; but from one end alone it would not be told for symmetric.
+                yield Triple(triple.object, triple.relation, triple.subject)
+
+    def everything(self) -> Iterator[Record]:
+        """Yield all records: entities, redirects, aliases, triples, forms."""
+        return chain(self.entities(), self.redirects(), self.aliases(), self.triples(), self.forms())
+
+    def redirects(self) -> Iterator[Redirect]:
+        key_of, bounded = self.kb.key, codec.bounded_key
+        for stored, number in self.kb.store.items("keys"):
+            target = key_of(int.from_bytes(number, "little"))
+            if stored != bounded(target) and not stored.startswith(codec.DIGEST):
+                yield Redirect(stored.decode(), target)
+
+    def forms(self) -> Iterator[Form]:
+        for surface, lemmas in self.kb.store.items("forms"):
+            if not surface.startswith(codec.DIGEST):
+                for lemma, pos in codec.decode_forms(lemmas):
+                    yield Form(surface.decode(), lemma, pos)

@@ -1,0 +1,322 @@
+"""The records of a built KB are what it was built of, and make the same KB again."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kgkit
+from kgkit.building import (
+    Alias,
+    Builder,
+    Entity,
+    Files,
+    Form,
+    KBRecords,
+    Record,
+    Redirect,
+    SourceInfo,
+    Traits,
+    Triple,
+)
+from kgkit.building.build import build_kb
+from kgkit.building.records import StoredRecords
+from kgkit.errors import SourceError, UnknownName, UsageError
+from kgkit.kb import KnowledgeBase
+from kgkit.kb.differences import differences
+from kgkit.text import fold
+from tests.toys import ENTITIES, LINKS, PAGES, source_file
+
+LONG = "ein sehr langer Name, " * 30
+"""660 bytes: more than LMDB takes for a key."""
+
+
+class Stated(Builder):
+    """Yields the records it is given, of a source that states its own traits."""
+
+    def __init__(self, records: Sequence[Record], traits: Traits = Traits()) -> None:
+        self.records, self.stated = records, traits
+
+    def look(self, source: Path) -> Files:
+        return Files(SourceInfo(name="Stated", licence="CC0-1.0"), [source], self.stated)
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        yield from self.records
+
+
+class Copy(Builder):
+    """Makes a KB of another one, out of all that it says of itself."""
+
+    def look(self, source: Path) -> Files:
+        raise UsageError("a copy is made of a knowledge base")
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        return iter(())
+
+    def derive(self, kb: KBRecords) -> Iterator[Record]:
+        return every(kb)
+
+
+def every(kb: KBRecords) -> Iterator[Record]:
+    return chain(kb.entities(), kb.redirects(), kb.aliases(), kb.triples(), kb.forms())
+
+
+def built(folder: Path, name: str, records: Sequence[Record], traits: Traits = Traits()) -> KnowledgeBase:
+    build_kb(Stated(records, traits), source_file(folder), name=name, home=folder / "home")
+    return kgkit.open_kb(name, folder / "home")
+
+
+def again(folder: Path, kb: KnowledgeBase) -> KnowledgeBase:
+    """Build *kb* again, of its own records."""
+    stored = StoredRecords(kb)
+    return built(folder, "again", [*every(stored)], stored.traits)
+
+
+def told(kb: KnowledgeBase) -> dict[str, object]:
+    stored = StoredRecords(kb)
+    return {
+        "entities": [*stored.entities()],
+        "aliases": [*stored.aliases()],
+        "triples": [*stored.triples()],
+        "redirects": [*stored.redirects()],
+        "forms": [*stored.forms()],
+        "traits": stored.traits,
+    }
+
+
+def counts(records: Sequence[Record]) -> dict[tuple[str, str], float]:
+    """Return (surface, key) -> count of the aliases among *records*."""
+    found: dict[tuple[str, str], float] = {}
+    for record in records:
+        if isinstance(record, Alias):
+            found[record.surface, record.key] = found.get((record.surface, record.key), 0) + record.count
+    return found
+
+
+def counts_of(kb: KnowledgeBase) -> dict[tuple[str, str], float]:
+    aliases = [*StoredRecords(kb).aliases()]
+    found = counts(aliases)
+    assert len(found) == len(aliases), "a pair is told twice"
+    return found
+
+
+# -- the toy, by hand -----------------------------------------------------------------
+
+INVERSES = {"in_category": "has_member", "part_of": "has_part", "before": "after", "near": "near"}
+
+
+@pytest.fixture
+def toy_again(tmp_path):
+    traits = Traits(INVERSES, 0.5, "alias", "de")
+    with built(tmp_path, "toy", [*LINKS, *PAGES], traits) as kb, again(tmp_path, kb) as other:
+        yield kb, other
+
+
+def test_the_same_records_come_out_of_a_kb_built_of_them(toy_again):
+    kb, other = toy_again
+    assert told(kb) == told(other)
+    assert list(differences(kb, other)) == []
+
+
+def test_entities_come_in_the_order_of_their_ids_with_all_fields(toy_again):
+    found = [*StoredRecords(toy_again[0]).entities()]
+    assert [entity.key for entity in found] == ENTITIES
+    assert [entity.id for entity in found] == [*range(len(ENTITIES))]
+    apple = Entity("Apple", "apple", "A fruit.", "page", "", ("food",), {"sections": ["Taste"]}, 0)
+    assert found[0] == apple
+
+
+def test_entities_can_be_asked_for_by_kind(toy_again):
+    stored = StoredRecords(toy_again[0])
+    assert [entity.key for entity in stored.entities("category")] == ["Fruit", "Company"]
+    with pytest.raises(UnknownName):
+        [*stored.entities("person")]
+
+
+def test_aliases_have_the_surfaces_and_counts_of_the_source(toy_again):
+    assert counts_of(toy_again[0]) == {
+        ("apple", "Apple"): 60,
+        ("Apple", "Apple_Inc."): 30,
+        ("Apple", "Apple"): 10,
+        ("apples", "Apple"): 4,  # of a redirect
+        ("APPLE", "Apple_Inc."): 5,
+        ("Big Apple", "New_York_City"): 3,
+        ("the Big Apple", "New_York_City"): 2,
+        ("New York", "New_York_City"): 8,
+        ("York", "York"): 6,
+        ("苹果", "Apple"): 2,
+        ("Straße", "Road"): 1,
+    }
+
+
+def test_triples_are_told_once_in_the_stored_direction(toy_again):
+    found = [*StoredRecords(toy_again[0]).triples()]
+    assert len({*found}) == len(found)
+    assert Triple("Apple", "in_category", "Fruit") in found
+    assert not [triple for triple in found if triple.relation in ("has_member", "has_part")]
+    assert Triple("York", "before", "New_York_City") in found  # both ways differ: both are kept
+    assert Triple("New_York_City", "after", "York") in found
+
+
+def test_triples_of_a_relation_are_told_in_its_direction(toy_again):
+    assert [*StoredRecords(toy_again[0]).triples("has_member")] == [
+        Triple("Fruit", "has_member", "Apple"),
+        Triple("Company", "has_member", "Apple_Inc."),
+    ]
+
+
+def test_redirects_lead_to_the_entity_in_the_end(toy_again):
+    assert {*StoredRecords(toy_again[0]).redirects()} == {
+        Redirect("Apples", "Apple"),
+        Redirect("Apple_(fruit)", "Apple"),
+    }
+
+
+def test_forms_and_traits_are_told(toy_again):
+    stored = StoredRecords(toy_again[0])
+    assert [*stored.forms()] == [Form("geese", "goose", "n")]
+    found = stored.traits
+    assert (found.smoothing, found.generator, found.language) == (0.5, "alias", "de")
+    # `before` and `after` are not told by each other: the source has them differently.
+    assert found.inverses == {"in_category": "has_member", "part_of": "has_part", "near": "near"}
+
+
+def test_it_says_what_it_is_the_records_of(toy_again):
+    kb, _ = toy_again
+    stored = StoredRecords(kb)
+    assert (stored.name, stored.build, stored.info.name) == ("toy", kb.build, "Stated")
+
+
+def test_a_builder_is_given_them_by_the_source_kb(tmp_path):
+    with built(tmp_path, "toy", [*LINKS, *PAGES]) as kb:
+        build_kb(Copy(), "kb:toy", name="copy", home=tmp_path / "home")
+        with kgkit.open_kb("copy", tmp_path / "home") as copy:
+            assert [*StoredRecords(copy).entities()] == [*StoredRecords(kb).entities()]
+            assert counts_of(copy) == counts_of(kb)
+            assert copy.manifest.source.path == f"kb:toy@{kb.build}"
+
+
+def test_a_symmetric_relation_stays_symmetric(tmp_path):
+    near = [Triple("a", "near", "b"), Triple("b", "near", "a"), Triple("a", "near", "a")]
+    records = [Entity("a"), Entity("b"), *near]
+    with built(tmp_path, "one", records, Traits({"near": "near"})) as kb, again(tmp_path, kb) as other:
+        for one in (kb, other):
+            assert {*one.match("a"), *one.match("b")} == {*near}
+        assert other.build == kb.build
+
+
+# -- what is easily lost --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0, 0.25])
+@pytest.mark.parametrize("count", [0, 1, 7, 999_999, 1_000_000])
+def test_a_count_comes_back_as_itself_beside_large_and_small_ones(tmp_path, smoothing, count):
+    records: list[Record] = [Entity("a"), Entity("b"), Entity("c")]
+    records += [
+        Alias("x", "a", count),
+        Alias("X", "a", 3),
+        Alias("x", "b", 1_000_000),
+        Alias("X", "c", 0),
+    ]
+    with built(tmp_path, "one", records, Traits(smoothing=smoothing)) as kb:
+        assert counts_of(kb) == counts(records)
+        with again(tmp_path, kb) as other:
+            assert told(other) == told(kb)
+            assert other.build == kb.build
+
+
+def test_a_sense_comes_back_with_every_spelling_of_its_pair(tmp_path):
+    records = [Entity("a"), Entity("s"), Alias("x", "a", 1, "s"), Alias("X", "a", 2), Alias("y", "a", 1)]
+    with built(tmp_path, "one", records) as kb:
+        senses = {alias.surface: alias.sense for alias in StoredRecords(kb).aliases()}
+        assert senses == {"x": "s", "X": "s", "y": None}
+
+
+def test_a_count_that_no_row_can_hold_is_refused(tmp_path):
+    with pytest.raises(SourceError):
+        built(tmp_path, "one", [Entity("a"), Alias("x", "a", 1e39)])
+
+
+def test_long_names_are_told_in_full(tmp_path):
+    records = [
+        Entity(LONG + "key", LONG + "label", LONG, types=(LONG,), attributes={LONG: LONG}),
+        Entity("short"),
+        Alias(LONG + "a", LONG + "key", 5),
+        Alias((LONG + "b").upper(), "short", 6),
+        Alias((LONG + "b").lower(), "short", 7),
+        Triple(LONG + "key", LONG + "relation", "short"),
+    ]
+    with built(tmp_path, "long", records) as kb:
+        assert counts_of(kb) == counts(records)
+        assert [*StoredRecords(kb).triples()] == [records[-1]]
+        assert [entity.key for entity in StoredRecords(kb).entities()] == [LONG + "key", "short"]
+        assert [*StoredRecords(kb).redirects()] == []  # a long key is no redirect to itself
+        with again(tmp_path, kb) as other:
+            assert told(other) == told(kb)
+
+
+# -- random records -------------------------------------------------------------------
+
+KEYS = st.sampled_from(["a", "b", "c", "d", "Straße", LONG + "key", LONG])
+SURFACES = st.sampled_from(
+    ["x", "X", "x y", "X  y", "ß", "SS", "ss", "É", "e\u0301", "苹果", " x ", LONG, LONG.upper(), "", "  "]
+)
+WHOLE = st.integers(0, 3) | st.integers(0, 1_000_000)
+SMOOTHINGS = st.sampled_from([0.0, 1.0])
+
+
+def records(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[list[Record]]:
+    others: st.SearchStrategy[Record] = st.one_of(
+        st.builds(Alias, SURFACES, KEYS, numbers, st.none() | KEYS),
+        st.builds(Triple, KEYS, st.sampled_from(["up", "down", "like", LONG]), KEYS),
+        st.builds(Redirect, st.sampled_from(["c", "d", "e", "f"]), KEYS),
+        st.builds(Form, st.sampled_from(["xs", "Xes", "yy"]), SURFACES, st.sampled_from("nv")),
+    )
+    entities = st.lists(st.builds(Entity, KEYS, SURFACES, SURFACES), unique_by=lambda entity: entity.key)
+    return st.tuples(entities, st.lists(others, max_size=30)).map(
+        lambda both: [Entity("first"), *both[0], *both[1]]
+    )
+
+
+def expected_counts(kb: KnowledgeBase, given: Sequence[Record]) -> dict[tuple[str, str], float]:
+    """Return the counts of *given* by the key that each leads to, of those that are kept."""
+    found: dict[tuple[str, str], float] = {}
+    for (surface, key), count in counts(given).items():
+        entity = kb.get(key)
+        if entity is not None and fold(surface):
+            found[surface, entity.key] = found.get((surface, entity.key), 0) + count
+    return found
+
+
+@given(records(WHOLE.map(float)), SMOOTHINGS)
+@settings(max_examples=60, deadline=None)
+def test_random_records_come_back_and_make_the_same_kb(given_records, smoothing):
+    traits = Traits({"up": "down", "like": "like"}, smoothing, "lemma", "en")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        built(Path(folder), "one", given_records, traits) as kb,
+        again(Path(folder), kb) as other,
+    ):
+        assert counts_of(kb) == expected_counts(kb, given_records)
+        once, twice = told(kb), told(other)
+        del once["traits"], twice["traits"]  # a relation without a triple is not told of
+        assert once == twice
+        assert [*differences(kb, other)] == []
+
+
+@given(records(st.floats(0, 1_000_000) | st.floats(0, 1)), SMOOTHINGS)
+@settings(max_examples=40, deadline=None)
+def test_fractional_counts_come_back_nearly(given_records, smoothing):
+    traits = Traits(smoothing=smoothing)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        built(Path(folder), "one", given_records, traits) as kb,
+        again(Path(folder), kb) as other,
+    ):
+        wanted = expected_counts(kb, given_records)
+        assert counts_of(kb) == pytest.approx(wanted, rel=2e-5, abs=2e-5)
+        assert counts_of(other) == pytest.approx(wanted, rel=4e-5, abs=4e-5)
