@@ -4,6 +4,7 @@
       kbs/NAME/builds/BUILD/      one immutable build: data.mdb, manifest.json
       kbs/NAME/current            symbolic link to the published build
       kbs/NAME/lock               held by the process that is building NAME
+      catalog.db                  an index over all this, see `kgkit.catalog`
       cache/                      downloads; safe to delete
 
 Nothing here writes to the disk.
@@ -14,8 +15,12 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from kgkit.errors import NotThere, UsageError
+
+CATALOG_URL: Final = "KGKIT_CATALOG_URL"
+"""The variable that names another database for the catalog than the one in the home."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -40,6 +45,11 @@ class Home:
     def cache(self) -> Path:
         """Downloads and other things that can be had again."""
         return self.path / "cache"
+
+    @property
+    def catalog(self) -> Path:
+        """The catalog, unless `CATALOG_URL` names another."""
+        return self.path / "catalog.db"
 
     def kb(self, name: str) -> "KBHome":
         """Return the folder of the KB *name* (which need not exist).

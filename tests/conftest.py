@@ -1,6 +1,7 @@
 """What every test may ask for. No test sees a knowledge base of the person who runs it."""
 
 import os
+import secrets
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import kgkit
 from kb_builders.wordnet import WordNetBuilder
 from kb_builders.wordnet_source import obtain
 from kgkit.errors import NotThere
+from kgkit.home import Home
+from tests import postgres
 from tests.toys import build_toy
 
 ROOT = Path(__file__).parent.parent
@@ -17,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("KGKIT_HOME", str(tmp_path_factory.getbasetemp() / "no-home"))
+    monkeypatch.delenv("KGKIT_CATALOG_URL", raising=False)
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +66,23 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip(f"no {folder}: KGKIT_SHARED names the folder that holds data/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server that ends with the tests."""
+    try:
+        with postgres.server() as server:
+            yield server
+    except postgres.Unavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def catalogued(request, tmp_path, monkeypatch):
+    """A home whose catalog is empty, in either database; `KGKIT_HOME` names it."""
+    if request.param == "postgresql":
+        server = request.getfixturevalue("postgres_server")
+        monkeypatch.setenv("KGKIT_CATALOG_URL", server.create(f"catalog_{secrets.token_hex(4)}"))
+    monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "home"))
+    return Home(tmp_path / "home")

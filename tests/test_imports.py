@@ -71,8 +71,24 @@ def test_a_query_and_a_link_load_no_model_no_catalog_and_nothing_that_few_want(h
     assert imported(code, home, *HEAVY, *ON_DEMAND, *CORE) == ["lmdb", "msgspec", "numpy"]
 
 
-def test_a_build_loads_no_model_and_no_catalog(home):
-    assert imported(MAKE, home, *HEAVY, "networkx", "rapidfuzz", "pandas", "rich", "typer") == []
+def test_a_build_loads_no_model(home):
+    heavy = set(HEAVY) - {"sqlalchemy"}  # a build is registered in the catalog
+    assert imported(MAKE, home, *heavy, "networkx", "rapidfuzz", "pandas", "rich", "typer") == []
+
+
+@pytest.mark.parametrize(
+    "args", ["--help", "kb info --home {home}", "show dog --home {home}", "kb list --help"]
+)
+def test_a_command_that_does_not_need_the_catalog_does_not_load_it(home, args):
+    code = f"""
+from contextlib import redirect_stdout, suppress
+import os
+from kgkit.commands import main
+sys.argv = ["kgkit", *{args.format(home=home)!r}.split()]
+with suppress(SystemExit), redirect_stdout(open(os.devnull, "w")):
+    main()
+"""
+    assert imported(code, home, *HEAVY, "alembic") == []
 
 
 def test_the_public_names_are_sorted_and_are_what_can_be_imported():

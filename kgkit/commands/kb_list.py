@@ -21,17 +21,24 @@ _COLUMNS = (
 
 
 def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietOption = False) -> None:
-    """List the knowledge bases on this machine."""
+    """List the knowledge bases on this machine, and make the catalog agree with them."""
+    from kgkit.building.registering import agrees, reconcile
+    from kgkit.errors import KgkitError
     from kgkit.home import Home
 
-    where = Home.find(home)
+    where, messages = Home.find(home), Messages(quiet=quiet)
     found = [_summary(kb) for kb in where.kbs()]
     if as_json:
         write_json(found)
     elif found:
         write_table(_COLUMNS, [_row(kb) for kb in found])
     if not found:
-        Messages(quiet=quiet).say(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
+        messages.say(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
+    try:
+        if not agrees(where):
+            reconcile(where)
+    except KgkitError as error:
+        messages.say(f"warning: {error}")
 
 
 def _summary(kb: "KBHome") -> dict[str, Any]:

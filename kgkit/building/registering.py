@@ -1,0 +1,120 @@
+"""Telling the catalog what is on disk.
+
+The manifests are the truth, the catalog is an index over them. A build is published first and registered
+then; whatever comes in between, and whatever people copy or remove by hand, `reconcile` puts right.
+"""
+
+import datetime
+import logging
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from kgkit.errors import KgkitError
+from kgkit.home import CATALOG_URL, Home, KBHome
+from kgkit.store import Manifest
+from kgkit.store.reader import read_manifest
+
+if TYPE_CHECKING:  # SQLAlchemy takes a third of a second to load
+    from kgkit.catalog import Changes, FoundKB
+
+__all__ = ["agrees", "reconcile", "register"]
+
+CATCHES_UP: Final = "`kgkit kb list` will catch up"
+
+_NAMES: Final = """
+    SELECT kbs.name, builds.name, builds.published FROM builds JOIN kbs ON kbs.id = builds.kb_id
+    WHERE kbs.home = '.' AND builds.gone IS NULL
+"""
+
+log = logging.getLogger(__name__)
+
+
+def register(home: Home, name: str, build: str) -> None:
+    """Tell the catalog of a KB's newly published build, and of what became of the KB's other builds.
+
+    That the catalog cannot be told takes nothing from the build: it is logged as a warning.
+    """
+    from kgkit.catalog import Catalog
+
+    kb = home.kb(name)
+    try:
+        with Catalog.open(home) as catalog:
+            catalog.reconcile(lambda: [_found(kb)], kb=name)
+    except KgkitError as error:
+        log.warning("%s@%s is published but not in the catalog; %s: %s", name, build, CATCHES_UP, error)
+
+
+def agrees(home: Home) -> bool:
+    """Say whether the catalog in *home* names the builds on disk, no more and no fewer.
+
+    This asks the file itself: SQLAlchemy takes longer to load than a list of
+    KBs takes to print. Of a catalog elsewhere, or one that cannot be read, it
+    says no, and leaves it to `reconcile` to find out. Where nothing is, and no
+    catalog either, all is well, and looking leaves nothing behind.
+    """
+    if os.environ.get(CATALOG_URL):
+        return False
+    import sqlite3
+
+    named: set[tuple[str, str, int]] = set()
+    if home.catalog.exists():
+        try:
+            with closing(sqlite3.connect(f"{home.catalog.absolute().as_uri()}?mode=ro", uri=True)) as catalog:
+                named.update(catalog.execute(_NAMES))
+        except sqlite3.Error:
+            return False
+    there = {(kb.name, build, build == kb.published()) for kb in home.kbs() for build in kb.build_names()}
+    # What another kgkit made cannot be read and has no row.
+    return named <= there and not any(_described(home.kb(kb), build) for kb, build, _ in there - named)
+
+
+def reconcile(home: Home) -> "Changes":
+    """Make the catalog agree with what lies in *home*.
+
+    Raises:
+        CatalogError: if the catalog cannot be reached, written or understood.
+        MissingExtra: if it is in PostgreSQL and the driver is not installed.
+    """
+    from kgkit.catalog import Catalog
+
+    with Catalog.open(home) as catalog:
+        return catalog.reconcile(lambda: [_found(kb) for kb in home.kbs()])
+
+
+def _found(kb: KBHome) -> "FoundKB":
+    from kgkit.catalog import FoundKB
+
+    published = kb.published()
+    # Without a published build there is no KB, whatever else lies there.
+    builds = kb.build_names() if published else []
+    return FoundKB(kb.name, published, {build: _described(kb, build) for build in builds})
+
+
+def _described(kb: KBHome, build: str) -> Mapping[str, Any] | None:
+    """Return the columns of a build; None if its manifest cannot be read."""
+    try:
+        return _columns(read_manifest(kb.builds / build))
+    except (KgkitError, ValueError):
+        return None
+
+
+def _columns(manifest: Manifest) -> Mapping[str, Any]:
+    source = manifest.source
+    return {
+        "base": manifest.base,
+        "builder": manifest.builder,
+        "builder_version": manifest.builder_version,
+        "kgkit_version": manifest.kgkit_version,
+        "format": manifest.format,
+        "source": source.name,
+        "source_version": source.version,
+        "source_sha256": source.sha256,
+        "licence": source.licence,
+        "entities": manifest.entities,
+        "triples": manifest.triples,
+        "aliases": manifest.aliases,
+        "size": sum(manifest.files.values()),
+        "created": datetime.datetime.fromisoformat(manifest.created).astimezone(datetime.UTC),
+    }

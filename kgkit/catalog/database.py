@@ -1,0 +1,132 @@
+"""Where the catalog is, and how it is spoken to: SQLite and PostgreSQL alike.
+
+A transaction that writes takes a lock first and is the only one that writes: it may read, decide and
+write without another process coming in between. In SQLite that is `BEGIN IMMEDIATE`, in PostgreSQL an
+advisory lock. Who has to wait does so for half a minute. Migrations are such transactions too.
+
+SQLite keeps its journal in the ordinary way, not as a write-ahead log: the catalog is one file, which can be
+copied and be read where nothing can be written, and what is written to it is a few rows at a time.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from kgkit.errors import CatalogError, MissingExtra
+from kgkit.home import CATALOG_URL, Home
+
+_PATIENCE: Final = 30  # seconds until another writer has to be done
+_REACH: Final = 5  # seconds until a server has to answer
+_LOCK: Final = 0x6B676B69_74636174  # "kgkitcat"; advisory locks are numbers
+
+
+def catalog_url(home: Home) -> URL:
+    """Return the URL of the catalog of *home*.
+
+    Raises:
+        CatalogError: if `KGKIT_CATALOG_URL` is no URL of a database that kgkit can use.
+    """
+    given = os.environ.get(CATALOG_URL)
+    if not given:
+        return URL.create("sqlite", database=str(home.catalog))
+    try:
+        url = sa.make_url(given)
+    except SQLAlchemyError:
+        raise CatalogError(
+            f"{CATALOG_URL} is no database URL; one looks like postgresql://user@host/database"
+        ) from None
+    if url.drivername == "sqlite" and url.database and url.database != ":memory:":
+        return url
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    raise CatalogError(
+        f"{CATALOG_URL} is {told(url)}: a catalog is a file of SQLite (sqlite:////path/to/file) or a "
+        "database of PostgreSQL (postgresql://user@host/database)"
+    )
+
+
+def told(url: URL) -> str:
+    """Return what to call a catalog in a message: a file's path, or a URL without its password."""
+    if url.drivername == "sqlite" and url.database:
+        return url.database
+    return url.render_as_string(hide_password=True)
+
+
+def engine_of(url: URL) -> Engine:
+    """Return an engine whose transactions are real ones.
+
+    Raises:
+        MissingExtra: if the database is PostgreSQL and its driver is not installed.
+    """
+    sqlite = url.get_backend_name() == "sqlite"
+    # Nothing is pooled: a catalog is opened for a moment.
+    settings: dict[str, Any] = {"poolclass": sa.NullPool}
+    if sqlite:
+        settings["connect_args"] = {"timeout": _PATIENCE}
+    elif "connect_timeout" not in url.query:
+        settings["connect_args"] = {"connect_timeout": _REACH}
+    try:
+        engine = sa.create_engine(url, **settings)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("psycopg", "postgres") from error
+    if sqlite:
+        event.listen(engine, "connect", _as_we_say)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+@contextmanager
+def transaction(engine: Engine, *, writing: bool = False, rebuilding: bool = False) -> Iterator[Connection]:
+    """Give a connection in a transaction, which is committed at the end of the block if that ends well.
+
+    Args:
+        engine: as `engine_of` makes it.
+        writing: take the lock.
+        rebuilding: let SQLite look away while a migration replaces tables that others refer to.
+
+    Raises:
+        CatalogError: for everything the database complains of.
+    """
+    try:
+        with engine.connect().execution_options(kgkit_writing=writing) as connection:
+            if rebuilding and engine.dialect.name == "sqlite":
+                # Has no effect within a transaction, so it comes before one.
+                connection.connection.execute("PRAGMA foreign_keys = OFF")
+            with connection.begin():
+                if writing and engine.dialect.name == "postgresql":
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}s'")
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                yield connection
+    except SQLAlchemyError as error:
+        raise CatalogError(f"the catalog {told(engine.url)} cannot be used: {_reason(error)}") from error
+
+
+def home_in(url: URL, home: Home) -> str:
+    """Return what the rows of *home* say in their column `home`."""
+    inside = (
+        url.get_backend_name() == "sqlite" and Path(str(url.database)).resolve() == home.catalog.resolve()
+    )
+    return "." if inside else str(home.path.resolve())
+
+
+def _as_we_say(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # or the module begins transactions where it sees fit
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    writing = connection.get_execution_options().get("kgkit_writing")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """Return the first line of what the database itself said."""
+    said = str(getattr(error, "orig", None) or error).strip()
+    return said.splitlines()[0] if said else type(error).__name__

@@ -1,0 +1,283 @@
+"""The catalog's tables: made, changed and taken back by the same migrations in SQLite and in PostgreSQL."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import sqlalchemy as sa
+from alembic.config import CommandLine, Config
+from alembic.script import ScriptDirectory
+
+from kgkit.catalog import Base, Catalog
+from kgkit.catalog import migrating as migrating_module
+from kgkit.catalog.database import catalog_url, engine_of, told, transaction
+from kgkit.catalog.migrating import migrations, revision_of, revisions
+from kgkit.errors import CatalogError, MissingExtra
+from kgkit.home import Home
+from tests.conftest import ROOT
+from tests.toys import child_env, run_python
+
+TABLES = {"kbs", "builds", "vectors", "indexes", "models", "runs", "scores"}
+
+SECOND = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    with op.batch_alter_table("kbs") as table:
+        table.add_column(sa.Column("note", sa.String(), nullable=False, server_default="none"))
+        table.alter_column("name", type_=sa.String(64))
+    {and_then}
+"""
+
+
+@pytest.fixture
+def alembic(catalogued, monkeypatch):
+    """The command `alembic`, as called in the checkout; the catalog is that of `catalogued`."""
+    monkeypatch.chdir(ROOT)
+    catalogued.path.mkdir()
+    return lambda *args: CommandLine().main(argv=list(args))
+
+
+@pytest.fixture
+def next_kgkit(tmp_path, monkeypatch):
+    """Make this a kgkit that knows one migration more."""
+
+    def make(and_then: str = "pass") -> None:
+        folder = tmp_path / "100% migrations"
+        shutil.copytree(migrations(), folder, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "versions" / "0002_second.py").write_text(SECOND.replace("{and_then}", and_then))
+        monkeypatch.setattr(migrating_module, "migrations", lambda: folder)
+
+    return make
+
+
+def tables(home: Home) -> set[str]:
+    with transaction(engine_of(catalog_url(home))) as connection:
+        return set(sa.inspect(connection).get_table_names())
+
+
+def shape(engine: sa.Engine) -> dict[str, object]:
+    """Return all that the database knows of its tables."""
+    with transaction(engine) as connection:
+        look = sa.inspect(connection)
+        return {
+            name: [
+                [
+                    (column["name"], str(column["type"]), column["nullable"])
+                    for column in look.get_columns(name)
+                ],
+                look.get_pk_constraint(name),
+                look.get_foreign_keys(name),
+                sorted(look.get_unique_constraints(name), key=str),
+                look.get_indexes(name),
+            ]
+            for name in sorted(TABLES)
+        }
+
+
+# -- up and down ------------------------------------------------------------
+
+
+def test_an_empty_catalog_gets_its_tables_when_it_is_opened(catalogued):
+    with Catalog.open(catalogued) as catalog:
+        assert catalog.kbs() == catalog.builds() == []
+    assert tables(catalogued) == {*TABLES, "alembic_version"}
+
+
+def test_the_migrations_end_where_the_models_stand(alembic):
+    alembic("upgrade", "head")
+    alembic("check")
+
+
+def test_a_column_that_no_migration_makes_fails_the_check(alembic, catalogued, capsys):
+    alembic("upgrade", "head")
+    with transaction(engine_of(catalog_url(catalogued)), writing=True) as connection:
+        connection.execute(sa.text("ALTER TABLE kbs ADD COLUMN colour VARCHAR"))
+    with pytest.raises(SystemExit):
+        alembic("check")
+    assert "colour" in capsys.readouterr().out
+
+
+def test_what_goes_up_comes_down_and_goes_up_again(alembic, catalogued):
+    alembic("upgrade", "head")
+    alembic("downgrade", "base")
+    assert tables(catalogued) == {"alembic_version"}
+    with Catalog.open(catalogued):
+        assert tables(catalogued) == {*TABLES, "alembic_version"}
+
+
+def test_migrated_tables_and_those_of_the_models_are_alike_to_the_names_of_constraints(catalogued):
+    with Catalog.open(catalogued):
+        engine = engine_of(catalog_url(catalogued))
+    migrated = shape(engine)
+    with transaction(engine, writing=True) as connection:
+        Base.metadata.drop_all(connection)
+        Base.metadata.create_all(connection)
+    assert migrated == shape(engine)
+    assert "uq_builds_kb_id_name" in str(migrated)
+
+
+def test_alembic_runs_as_a_command_in_the_checkout(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "alembic", "upgrade", "head"],
+        cwd=ROOT,
+        env=child_env(KGKIT_HOME=str(tmp_path / "new")),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tables(Home(tmp_path / "new")) >= TABLES
+
+
+def test_a_revision_that_alembic_writes_has_the_next_number_and_is_python(tmp_path, monkeypatch, capsys):
+    shutil.copytree(ROOT / "alembic", tmp_path / "alembic", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with Catalog.open():
+        CommandLine().main(argv=["revision", "--autogenerate", "-m", "a second one"])
+    number = len(revisions()) + 1
+    written = (tmp_path / "alembic" / "versions" / f"{number:04}_a_second_one.py").read_text()
+    compile(written, "revision", "exec")
+    assert f'revision = "{number:04}"\ndown_revision = "{number - 1:04}"\n' in written
+
+
+# -- which revision ---------------------------------------------------------
+
+
+def test_the_files_names_say_the_order_of_the_revisions():
+    config = Config()
+    config.set_main_option("script_location", str(migrations()))
+    script = ScriptDirectory.from_config(config)
+    assert [found.revision for found in script.walk_revisions()] == revisions()[::-1]
+    assert script.get_heads() == [revisions()[-1]]
+    assert not list(migrations().rglob("__init__.py"))
+
+
+def test_a_wheel_has_the_migrations_where_they_are_looked_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"alembic": "kgkit/catalog/migrations"}
+    assert "/alembic" in project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert migrations() in (ROOT / "alembic", ROOT / "kgkit" / "catalog" / "migrations")
+
+
+def test_a_catalog_that_is_as_it_should_be_is_opened_without_alembic(tmp_path):
+    with Catalog.open(Home(tmp_path)):
+        pass
+    code = "import sys; from kgkit.catalog import Catalog; Catalog.open(); print('alembic' in sys.modules)"
+    assert run_python(code, KGKIT_HOME=str(tmp_path)).stdout == "False\n"
+
+
+def test_a_catalog_of_a_newer_kgkit_is_refused_and_left_alone(catalogued):
+    with Catalog.open(catalogued) as catalog, catalog.writing() as session:
+        session.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(CatalogError, match=r"revision 9999, .* a newer kgkit wrote it\. Upgrade kgkit"):
+        Catalog.open(catalogued)
+    with transaction(engine_of(catalog_url(catalogued))) as connection:
+        assert revision_of(connection) == "9999"
+
+
+def test_an_older_catalog_is_migrated_and_keeps_its_rows(catalogued, next_kgkit):
+    with Catalog.open(catalogued) as catalog, catalog.writing() as session:
+        session.execute(sa.text("INSERT INTO kbs (id, home, name) VALUES (7, '.', 'birds')"))
+        session.execute(
+            sa.text("INSERT INTO models (id, home, name, kind, config, created)"
+                    " VALUES (1, '.', 'm', 'k', '{}', '2026-11-21 12:00:00')")
+        )  # fmt: skip
+    next_kgkit()
+    with Catalog.open(catalogued) as catalog, catalog.reading() as session:
+        assert session.execute(sa.text("SELECT id, name, note FROM kbs")).all() == [(7, "birds", "none")]
+        assert session.execute(sa.text("SELECT name FROM models")).all() == [("m",)]
+
+
+def test_a_table_that_others_refer_to_can_be_replaced(catalogued, next_kgkit):
+    with Catalog.open(catalogued) as catalog, catalog.writing() as session:
+        session.execute(sa.text("INSERT INTO runs (id, home, command, config, seeds, data, versions, device,"
+                                " started, status) VALUES (1, '.', 'c', '{}', '[]', '{}', '{}', 'cpu',"
+                                " '2026-11-21 12:00:00', 'done')"))  # fmt: skip
+        session.execute(sa.text("INSERT INTO scores (run_id, task, dataset, metric, value, n)"
+                                " VALUES (1, 'wsd', 'd', 'f1', 0.5, 2)"))  # fmt: skip
+    next_kgkit('with op.batch_alter_table("runs", recreate="auto") as table:\n'
+               '        table.alter_column("status", new_column_name="state")')  # fmt: skip
+    with Catalog.open(catalogued) as catalog:
+        with catalog.reading() as session:
+            query = "SELECT state, value FROM scores JOIN runs ON runs.id = run_id"
+            assert session.execute(sa.text(query)).all() == [("done", 0.5)]
+        with pytest.raises(CatalogError, match=r"(?i)foreign key"), catalog.writing() as session:
+            session.execute(sa.text("UPDATE scores SET run_id = 5"))
+
+
+def test_a_migration_that_fails_leaves_the_catalog_as_it_was(catalogued, next_kgkit):
+    with Catalog.open(catalogued):
+        before = shape(engine_of(catalog_url(catalogued)))
+    next_kgkit('op.execute("SELECT nonsense FROM nowhere")')
+    with pytest.raises(CatalogError, match="nowhere"):
+        Catalog.open(catalogued)
+    engine = engine_of(catalog_url(catalogued))
+    assert shape(engine) == before
+    with transaction(engine) as connection:
+        assert revision_of(connection) == "0001"
+
+
+# -- which database ---------------------------------------------------------
+
+
+def test_the_catalog_is_a_file_in_the_home_unless_a_url_names_another(monkeypatch):
+    home = Home.find("somewhere")
+    assert catalog_url(home).database == str(home.path / "catalog.db")
+    monkeypatch.setenv("KGKIT_CATALOG_URL", "sqlite:////elsewhere/file.db")
+    assert catalog_url(home).database == "/elsewhere/file.db"
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "postgres"])
+def test_postgresql_is_reached_through_psycopg_however_it_is_written(scheme, monkeypatch):
+    monkeypatch.setenv("KGKIT_CATALOG_URL", f"{scheme}://me@host/db?connect_timeout=3")
+    found = catalog_url(Home.find("home")).render_as_string()
+    assert found == "postgresql+psycopg://me@host/db?connect_timeout=3"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["nonsense", "mysql://me:secret@host/db", "sqlite://", "sqlite:///:memory:", "postgresql+asyncpg://h/d"],
+)
+def test_a_url_of_another_kind_is_refused_with_what_one_looks_like(url, monkeypatch):
+    monkeypatch.setenv("KGKIT_CATALOG_URL", url)
+    with pytest.raises(CatalogError, match="postgresql://user@host/database") as caught:
+        Catalog.open(Home.find("home"))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_password(monkeypatch, tmp_path):
+    monkeypatch.setenv("KGKIT_CATALOG_URL", f"postgresql://me:secret@/db?host={tmp_path}")
+    pytest.importorskip("psycopg")
+    with pytest.raises(CatalogError, match=r"^the catalog postgresql\+psycopg://me:\*\*\*@") as caught:
+        Catalog.open(Home(tmp_path))
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_driver_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setenv("KGKIT_CATALOG_URL", "postgresql://host/db")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"kgkit\[postgres\]"):
+        Catalog.open(Home.find("home"))
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    (tmp_path / "catalog.db").write_text("Dear diary, " * 1000)
+    with pytest.raises(CatalogError, match=r"catalog\.db cannot be used: file is not a database"):
+        Catalog.open(Home(tmp_path))
+    assert (tmp_path / "catalog.db").read_text().startswith("Dear diary")
+
+
+def test_a_url_is_told_as_a_path_or_without_its_password():
+    assert told(sa.make_url("sqlite:////data/catalog.db")) == "/data/catalog.db"
+    assert told(sa.make_url("postgresql://me:secret@host/db")) == "postgresql://me:***@host/db"
