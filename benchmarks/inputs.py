@@ -9,6 +9,7 @@ The work folder holds:
     records/                     a bare LMDB environment with one record a synset
     knowbert/                    what KnowBert's extraction writes, where it is run
     home/                        kgkit's home, with WordNet built
+    spacy-kb/                    spaCy's KB of the same
     text.txt                     the text, one document a line
 """
 
@@ -116,6 +117,10 @@ class Inputs:
     def home(self) -> Path:
         """Build WordNet with kgkit."""
         return self._made("home", "benchmarks.own:build", wordnet=self.wordnet)
+
+    def spacy_kb(self) -> Path:
+        """Write that WordNet as a KB of spaCy's."""
+        return self._made("spacy-kb", "benchmarks.peers.spacy_kb:write", home=self.home())
 
     def text(self) -> Path:
         """Write the text, one document a line."""

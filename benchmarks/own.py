@@ -103,3 +103,28 @@ def mentions(generator: str, text: str) -> dict[str, float]:
         "spans": spans,
         "candidates": found,
     }
+
+
+def add(home: str, source: str, out: str) -> dict[str, float]:
+    """Add *source* to a copy of WordNet in the home *out*, and link a text to it."""
+    import shutil
+
+    import kgkit
+
+    add_to_kb, link = kgkit.add_to_kb, kgkit.link  # loads what they need
+    shutil.copytree(home, out, symlinks=True)
+    start = time.process_time()
+    add_to_kb("wordnet", source, home=out)
+    seconds = time.process_time() - start
+    text = " and ".join(f"Zorblax {number}" for number in range(0, 1000, 50))
+    found = link(text, kb="wordnet", home=out).links
+    return {"seconds": seconds, "linked": sum(str(link.entity).startswith("zorb_") for link in found)}
+
+
+def rebuild(wordnet: str, out: str) -> dict[str, float]:
+    """Build WordNet into the home *out*."""
+    from kgkit import build_kb
+
+    start = time.process_time()
+    build_kb("wordnet", source=wordnet, home=out)
+    return {"seconds": time.process_time() - start, "linked": 0}

@@ -1,6 +1,7 @@
 """kgkit: where text meets a knowledge base.
 
     build_kb("wordnet")                       build and publish a knowledge base
+    add_to_kb("wordnet", "mine.jsonl")        add to it
     kb = open_kb("wordnet")                   query it
     link("The dog barked.", kb="wordnet")     link a text to it
 
@@ -11,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kgkit.building.add import add_to_kb
     from kgkit.building.build import Built, build_kb
     from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator
     from kgkit.errors import KgkitError
@@ -37,6 +39,7 @@ _WHERE = {
     "LinkerConfig": "kgkit.linking",
     "Mention": "kgkit.types",
     "Triple": "kgkit.types",
+    "add_to_kb": "kgkit.building.add",
     "build_kb": "kgkit.building.build",
     "link": "kgkit.linking",
     "open_kb": "kgkit.kb",
@@ -61,6 +64,7 @@ __all__ = [
     "LinkerConfig",
     "Mention",
     "Triple",
+    "add_to_kb",
     "build_kb",
     "link",
     "open_kb",

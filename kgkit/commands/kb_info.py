@@ -49,6 +49,7 @@ def _card(kb: "KnowledgeBase") -> None:
         "redirects": number(manifest.counts.redirects),
         "irregular forms": number(manifest.counts.forms),
         "extends": manifest.base or "",
+        "added": ", ".join(source.name for source in manifest.added),
     }
     write_line(f"{kb.name}@{kb.build}")
     for heading, text in lines.items():

@@ -18,7 +18,7 @@ from kgkit.store.layout import FORMAT, Counts, Manifest, SourceInfo
 from kgkit.store.publish import PublishedBuild, Staging, find_build, open_build, prune, remove
 from kgkit.store.reader import StoreReader
 from kgkit.store.validate import verify
-from kgkit.store.writer import StoreWriter
+from kgkit.store.writer import StoreEditor, StoreWriter
 
 __all__ = [
     "FORMAT",
@@ -27,6 +27,7 @@ __all__ = [
     "PublishedBuild",
     "SourceInfo",
     "Staging",
+    "StoreEditor",
     "StoreReader",
     "StoreWriter",
     "find_build",

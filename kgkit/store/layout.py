@@ -112,6 +112,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         smoothing: what was added to every count before priors were formed.
         generator: which candidate generator suits the KB: `alias` or `lemma`.
         base: the BUILD whose ids are a prefix of this one's.
+        added: what was added to the first of these bases since, in order.
     """
 
     format: int
@@ -134,6 +135,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     generator: str = "alias"
     language: str = ""
     base: str | None = None
+    added: tuple[SourceInfo, ...] = ()
 
 
 class SourcePath(msgspec.Struct):
@@ -157,8 +159,22 @@ def build_name(manifest: Manifest) -> str:
     The digests of the tables are part of it, so this names the content; the
     digest of the file is not, as LMDB may lay out equal content differently.
     """
-    source = msgspec.structs.replace(manifest.source, path="", date="", url="")
-    content = msgspec.structs.replace(
-        manifest, build="", created="", kgkit_version="", source=source, files={}, sha256={}
+    content = msgspec.to_builtins(
+        msgspec.structs.replace(
+            manifest,
+            build="",
+            created="",
+            kgkit_version="",
+            source=_lasting(manifest.source),
+            files={},
+            sha256={},
+            added=tuple(map(_lasting, manifest.added)),
+        )
     )
+    if not manifest.added:
+        del content["added"]  # a field younger than the first builds
     return hashlib.blake2b(msgspec.json.encode(content, order="sorted"), digest_size=6).hexdigest()
+
+
+def _lasting(source: SourceInfo) -> SourceInfo:
+    return msgspec.structs.replace(source, path="", date="", url="")

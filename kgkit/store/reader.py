@@ -211,6 +211,11 @@ class StoreReader:
         row = self._local.get(bounded_key(folded), None, self._forms)
         return [] if row is None else codec.decode_forms(row)
 
+    def row(self, table: str, key: bytes) -> bytes | None:
+        """Return the raw value of *key* in *table*; None if there is none."""
+        found: bytes | None = self._local.get(key, None, self._live().tables[table])
+        return found
+
     # -- all rows -----------------------------------------------------------
 
     def iter_entities(self) -> Iterator[Entity]:
@@ -224,7 +229,7 @@ class StoreReader:
 
     def iter_surfaces(self) -> Iterator[str]:
         """Yield every folded surface, in order; those too long for a key are left out."""
-        return (key.decode() for key, _ in self.items("aliases") if not key.startswith(b"\xff"))
+        return (key.decode() for key, _ in self.items("aliases") if not key.startswith(codec.DIGEST))
 
     def items(self, table: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the raw items of *table* in key order."""

@@ -1,10 +1,10 @@
-"""Writing one build: tables are appended in key order, each to its own digest."""
+"""Writing one build, from nothing or from the build before it; each table has its own digest."""
 
 import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
@@ -76,9 +76,9 @@ class StoreWriter:
             WriteFailed: if the disk has no room for them.
             StoreError: if a key is not greater than the one before it.
         """
-        rest = iter(items)
-        while batch := list(islice(rest, _BATCH)):
-            self._write(table, batch)
+        for batch in _batches(items):
+            if (added := self._write(table, batch, append=True)) != len(batch):
+                raise StoreError(f"keys of table {table!r} do not ascend at {batch[added][0]!r}")
             self._digests[table].update(batch)
 
     def finish(self) -> dict[str, str]:
@@ -90,21 +90,20 @@ class StoreWriter:
         self._env.close()
         return {table: digest.hexdigest() for table, digest in self._digests.items()}
 
-    def _write(self, table: str, batch: list[Item]) -> None:
+    def _write(self, table: str, batch: list[Item], *, append: bool) -> int:
+        """Write *batch*, return how many rows that were; appending ends at a key that does not ascend."""
         while True:
             try:
                 with self._env.begin(write=True) as transaction:
                     cursor = transaction.cursor(self._tables[table])
-                    _, added = cursor.putmulti(batch, append=True)
+                    added: int = cursor.putmulti(batch, append=append)[1]
             except lmdb.MapFullError:
                 # The transaction is undone: nothing of the batch is in the table.
                 self._grow()
                 continue
             except (lmdb.Error, OSError) as error:
                 raise self._failed(error) from error
-            if added != len(batch):
-                raise StoreError(f"keys of table {table!r} do not ascend at {batch[added][0]!r}")
-            return
+            return added
 
     def _grow(self) -> None:
         try:
@@ -123,3 +122,55 @@ class StoreWriter:
             short = os.strerror(errno.ENOSPC) if free < _FIRST_MAP else "or a limit on the size of files"
             reason = f"{reason} ({short})"
         return WriteFailed(reason, written=written, free=free, where=self.folder)
+
+
+class StoreEditor(StoreWriter):
+    """A build that begins as a copy of another one: rows are added to it and replaced.
+
+    Args:
+        folder: where the new build is written.
+        base: the folder of the build that it begins as.
+        tables: the digests that the base's manifest has.
+    """
+
+    def __init__(self, folder: Path, base: Path, tables: Mapping[str, str]) -> None:
+        self.folder, self._kept = folder, dict(tables)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(base / DATA, folder / DATA)
+        except OSError as error:
+            raise self._failed(error) from error
+        super().__init__(folder)
+
+    def put(self, table: str, items: Iterable[Item]) -> None:
+        """Write *items* to *table*, over the rows that their keys have; a row that says the same stays.
+
+        Raises:
+            WriteFailed: if the disk has no room for them.
+        """
+        for batch in _batches(items):
+            with self._env.begin() as transaction:
+                there = self._tables[table]
+                new = [(key, value) for key, value in batch if transaction.get(key, db=there) != value]
+            if new:
+                self._write(table, new, append=False)
+                self._kept.pop(table, None)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything has been written over the copy."""
+        return len(self._kept) < len(TABLES)
+
+    def finish(self) -> dict[str, str]:
+        for table in TABLES:
+            if table not in self._kept:
+                with self._env.begin() as transaction:
+                    for batch in _batches(transaction.cursor(self._tables[table])):
+                        self._digests[table].update(batch)
+        return {**super().finish(), **self._kept}
+
+
+def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    rest = iter(items)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch

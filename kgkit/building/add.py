@@ -1,0 +1,94 @@
+"""From a published knowledge base and new records to its next build."""
+
+import os
+
+import msgspec
+
+from kgkit.building.addition import Addition
+from kgkit.building.build import Built, Progress, no_garbage, silent, stamped
+from kgkit.building.contract import Builder, SourceInfo, find_builder
+from kgkit.building.registering import register
+from kgkit.building.sources import KB_SOURCE, batches, blamed, opened
+from kgkit.errors import UsageError
+from kgkit.home import Home
+from kgkit.kb import open_kb
+from kgkit.store import Staging, StoreEditor, find_build
+from kgkit.store.reader import read_manifest
+
+__all__ = ["add_to_kb"]
+
+
+def add_to_kb(
+    name: str,
+    source: str | os.PathLike[str],
+    *,
+    builder: str | Builder | None = None,
+    home: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Built:
+    """Add the records of a source to a published KB, as a new build of it.
+
+    Entities keep their ids, new ones are numbered from where they end: a matrix
+    of vectors made for the old build fits the first rows of the new one. Counts
+    of an alias that is there are added up. What has been added before, or says
+    nothing new, leaves the KB as it is. The base's file is copied and only the
+    rows that change are read: adding a little to much is quick.
+
+    Args:
+        name: of the KB.
+        source: what *builder* reads: a path, or `kb:NAME` for another KB.
+        builder: the name of an installed builder, or a builder; unless given, `jsonl` reads a file, and
+            another KB is added as it is.
+        home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
+        progress: told how far it is.
+
+    Raises:
+        NotThere: no such KB, or nothing at *source*.
+        SourceError: the source is not as the builder expects, or contradicts the KB.
+        KBBusy: another process is building this KB.
+        WriteFailed: no room on the disk.
+    """
+    tell = progress or silent
+    if builder is None and not os.fspath(source).startswith(KB_SOURCE):
+        builder = "jsonl"
+    reader = find_builder(builder) if isinstance(builder, str) else builder
+    where = Home.find(home)
+    if "@" in name:
+        raise UsageError(
+            f"{name!r} names one build; records are added to the published one: name the KB alone"
+        )
+    find_build(where, name)
+    with Staging(where.kb(name)) as staging, no_garbage(), open_kb(name, where.path) as base:
+        with opened(reader, source, where) as material:
+            addition, read = Addition(base, material.traits.inverses), 0
+            for batch in batches(material):
+                with blamed(material.path):
+                    addition.take(batch)
+                read += len(batch)
+                tell("reading", read)
+            tell("writing", 0)
+            info = material.info()
+        old = base.manifest
+        if any(_same(info, earlier) for earlier in (old.source, *old.added)):
+            return Built(name, base.build, base.store.folder, old)
+        with StoreEditor(staging.folder, base.store.folder, old.tables) as store:
+            with blamed(material.path):
+                manifest = addition.write(store)
+            if not store.changed:
+                return Built(name, base.build, base.store.folder, old)
+            tables = store.finish()
+        manifest = msgspec.structs.replace(
+            manifest, tables=tables, base=base.build, added=(*old.added, info), build=""
+        )
+        published = staging.publish(stamped(manifest, staging.folder))
+        # While nobody else can sweep it.
+        built = Built(published.name, published.build, published.folder, read_manifest(published.folder))
+    register(where, built.name, built.build)
+    return built
+
+
+def _same(one: SourceInfo, other: SourceInfo) -> bool:
+    """Say whether two sources are the same files, or the same build of a KB."""
+    if one.sha256 or other.sha256:
+        return one.sha256 == other.sha256
+    return (one.name, one.version, one.path) == (other.name, other.version, other.path)

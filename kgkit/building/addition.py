@@ -1,0 +1,329 @@
+"""New records for a knowledge base that is there: which of its rows they add or change.
+
+Ids stay: what is new is numbered from where the base ends. A row that a new
+record touches is read, joined with it and written again; all other rows are
+those of the base.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from kgkit.building import aliases, facts
+from kgkit.building.grouping import MAX_CLASSES, checked_counts
+from kgkit.building.numbers import NONE, numbering
+from kgkit.errors import SourceError
+from kgkit.kb import KnowledgeBase
+from kgkit.store import Counts, Manifest, StoreEditor, codec
+from kgkit.store.layout import U32
+from kgkit.store.writer import Item
+from kgkit.text import fold
+from kgkit.types import NO_SENSE, Alias, Entity, Form, Ids, Record, Redirect, Triple
+
+__all__ = ["Addition"]
+
+_SAID: Final = ("label", "description", "kind", "pos", "types", "attributes")
+
+_Row = dict[int, list[tuple[int, int]]]  # an entity -> (other end, code) of each of its facts
+
+
+class Addition:
+    """Takes records in, then writes what they change.
+
+    An entity that the base has may come again if it says nothing else: so a
+    file gives further aliases to it.
+
+    Args:
+        base: what the records are added to.
+        inverses: as in `Builder`, for relations that the base does not have.
+    """
+
+    def __init__(self, base: KnowledgeBase, inverses: Mapping[str, str]) -> None:
+        self.base, self._store = base, base.store
+        known = {name for pair in self._store.relations for name in pair if name}
+        self._inverses = {one: other for one, other in inverses.items() if not known & {one, other}}
+        self._entities: dict[str, Entity] = {}
+        self._aliases: list[Alias] = []
+        self._triples: list[Triple] = []
+        self._redirects: list[Redirect] = []
+        self._forms: list[Form] = []
+        self._targets: dict[str, str] = {}  # of new redirects
+        self._sought: list[str] = []  # new aliases and irregular forms
+        self._dropped: Counter[str] = Counter()
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Take in *records*.
+
+        Raises:
+            SourceError: if an entity's key has come before, or the base has it and says otherwise.
+        """
+        for record in records:
+            match record:
+                case Entity():
+                    self._take_entity(record)
+                case Alias():
+                    self._aliases.append(record)
+                case Triple():
+                    self._triples.append(record)
+                case Redirect():
+                    self._redirects.append(record)
+                case Form():
+                    self._forms.append(record)
+                case _:
+                    raise TypeError(f"a builder yielded {type(record).__name__}, which is no record")
+
+    def _take_entity(self, entity: Entity) -> None:
+        key = entity.key
+        if key in self._entities:
+            raise SourceError(f"two entities have the key {key!r}: keys must be unique")
+        there = self.base.get(key)
+        if there is None or there.key != key:  # unknown, or so far another key of an entity
+            new = len(self.base) + len(self._entities)
+            self._entities[key] = msgspec.structs.replace(entity, id=new)
+            return
+        unsaid = Entity(key), Entity(key, key), there
+        other = [
+            name for name in _SAID if getattr(entity, name) not in [getattr(one, name) for one in unsaid]
+        ]
+        if other:
+            raise SourceError(
+                f"knowledge base {self.base.name!r} has {key!r} already, with another {' and '.join(other)}: "
+                "leave out what it has already, or build the knowledge base anew to change it"
+            )
+
+    def write(self, store: StoreEditor) -> Manifest:
+        """Write the rows that the records change; return the base's manifest with the new counts."""
+        manifest, counts = self.base.manifest, self.base.manifest.counts
+        new = [*self._entities.values()]
+        redirects = self._write_keys(store)
+        stored = self._write_facts(store)
+        names, rows = self._write_aliases(store)
+        forms = self._write_forms(store)
+        self._write_starts(store)
+        store.put("entities", [(codec.pack_id(entity.id), codec.encode(entity)) for entity in new])
+        if new:
+            store.put("meta", self._classes())
+        return msgspec.structs.replace(
+            manifest,
+            entities=manifest.entities + len(new),
+            triples=manifest.triples + sum(stored.values()),
+            aliases=manifest.aliases + names,
+            alias_rows=manifest.alias_rows + rows,
+            counts=Counts(
+                entities=_sum(counts.entities, Counter(entity.kind for entity in new)),
+                relations=_sum(counts.relations, stored),
+                redirects=counts.redirects + redirects,
+                forms=counts.forms + forms,
+                dropped=dict(sorted(_sum(counts.dropped, self._dropped).items())),
+            ),
+        )
+
+    # -- keys ---------------------------------------------------------------
+
+    def _write_keys(self, store: StoreEditor) -> int:
+        """Write `keys`; return how many more redirects there are."""
+        keys = {key: entity.id for key, entity in self._entities.items()}
+        shadowed = sum(self._store.id_of(key) is not None for key in keys)
+        self._drop("redirect of an entity's own key", shadowed)
+        for redirect in self._redirects:
+            there = self.base.get(redirect.source)
+            if redirect.source in keys or (there is not None and there.key == redirect.source):
+                self._drop("redirect of an entity's own key")
+            elif there is not None:  # another key of an entity, and stays it
+                self._drop("second redirect of a key", self._id(redirect.target) != there.id)
+            elif self._targets.setdefault(redirect.source, redirect.target) != redirect.target:
+                self._drop("second redirect of a key")
+        resolved = {source: self._id(source) for source in self._targets}
+        for source, target in resolved.items():
+            if target is None:
+                self._drop("redirect in a loop" if self._loops(source) else "redirect to no entity")
+            else:
+                keys[source] = target
+        store.put(
+            "keys", sorted((codec.bounded_key(key), codec.pack_id(number)) for key, number in keys.items())
+        )
+        return len(keys) - len(self._entities) - shadowed
+
+    def _id(self, key: str) -> int | None:
+        """Return the id of *key*, new or of the base, through redirects of either; None if it has none."""
+        seen: set[str] = set()
+        while key not in seen:
+            seen.add(key)
+            if key in self._entities:
+                return self._entities[key].id
+            if (found := self._store.id_of(key)) is not None:
+                return found
+            key = self._targets.get(key, key)
+        return None
+
+    def _loops(self, source: str) -> bool:
+        seen: set[str] = set()
+        while source in self._targets and source not in seen:
+            seen.add(source)
+            source = self._targets[source]
+        return source in seen
+
+    # -- facts --------------------------------------------------------------
+
+    def _write_facts(self, store: StoreEditor) -> dict[str, int]:
+        """Write `facts`, `incoming` and new relations; return the new triples by stored relation."""
+        base = self._store.relations
+        codes = {
+            name: 2 * place + (name != pair[0]) for place, pair in enumerate(base) for name in pair if name
+        }
+        known: list[tuple[int, int, int]] = []
+        fresh: list[tuple[int, int, int]] = []
+        names = numbering()
+        for triple in self._triples:
+            ends = self._id(triple.subject), self._id(triple.object)
+            if ends[0] is None or ends[1] is None:
+                self._drop("triple with an unknown end")
+            elif triple.relation in codes:
+                known.append((ends[0], codes[triple.relation], ends[1]))
+            else:
+                fresh.append((ends[0], names[triple.relation], ends[1]))
+        outward, incoming, stored = self._of_known(known)
+        columns = np.array(fresh, np.int64).reshape(-1, 3).T
+        found = facts.arranged(facts.Columns(*columns), [*names], self._inverses)
+        self._drop("triple written twice", found.repeated)
+        for rows, added in ((outward, found.outward), (incoming, found.incoming)):
+            for entity, code, other in zip(*(column.tolist() for column in added), strict=True):
+                rows[entity].append((other, code + 2 * len(base)))
+        store.put("facts", self._joined(outward, self._store.facts))
+        store.put("incoming", self._joined(incoming, self._store.incoming))
+        if found.relations:
+            store.put("meta", [(b"relations", codec.encode([*base, *found.relations]))])
+        return {**stored, **found.stored}
+
+    def _of_known(self, triples: Iterable[tuple[int, int, int]]) -> tuple[_Row, _Row, dict[str, int]]:
+        """Return what triples of the base's relations add to `facts`, to `incoming`, and to its counts."""
+        outward: _Row = defaultdict(list)
+        incoming: _Row = defaultdict(list)
+        stored: Counter[str] = Counter()
+        seen: set[tuple[int, int, int]] = set()
+        for subject, code, other in triples:
+            relation, inverse = self._store.relations[code // 2]
+            if code % 2 or (relation == inverse and other < subject):
+                subject, code, other = other, code - code % 2, subject
+            if (subject, code, other) in seen or self._has(subject, code, other):
+                self._drop("triple written twice")
+                continue
+            seen.add((subject, code, other))
+            stored[relation] += 1
+            outward[subject].append((other, code))
+            if inverse is None:
+                incoming[other].append((subject, code))
+            elif inverse != relation:
+                outward[other].append((subject, code + 1))
+            elif subject != other:
+                outward[other].append((subject, code))
+        return outward, incoming, dict(stored)
+
+    def _has(self, subject: int, code: int, other: int) -> bool:
+        row = self._store.facts(subject)
+        return row is not None and bool(((row[0] == other) & (row[1] == code)).any())
+
+    @staticmethod
+    def _joined(added: _Row, stored: Callable[[int], tuple[Ids, Ids] | None]) -> Iterator[Item]:
+        """Yield the rows of the entities in *added*: what is stored of them, then what is added."""
+        for entity, pairs in sorted(added.items()):
+            others, codes = stored(entity) or (np.empty(0, U32), np.empty(0, U32))
+            new = np.array(pairs, U32)
+            yield (
+                codec.pack_id(entity),
+                np.concatenate([others, new[:, 0]]).tobytes() + np.concatenate([codes, new[:, 1]]).tobytes(),
+            )
+
+    # -- aliases ------------------------------------------------------------
+
+    def _write_aliases(self, store: StoreEditor) -> tuple[int, int]:
+        """Write `aliases`; return how many more aliases there are, and rows."""
+        found: dict[str, list[tuple[str, int, int, float]]] = {}
+        for alias in self._aliases:
+            if (row := self._resolved(alias)) is not None:
+                found.setdefault(fold(alias.surface), []).append(row)
+        names, rows = len(found), 0
+        everything: list[tuple[str, int, int, float]] = []
+        for folded, new in found.items():
+            if (stored := self._store.alias_row(folded)) is not None:
+                key = codec.bounded_key(folded)
+                everything.extend(codec.counted(key, stored, self.base.manifest.smoothing))
+                names, rows = names - 1, rows - len(codec.decode_alias(stored))
+            everything.extend(new)
+        if everything:
+            joined, items = self._regrouped(everything)
+            rows += joined
+            store.put("aliases", items)
+            self._sought.extend(surface for new in found.values() for surface, *_ in new)
+        return names, rows
+
+    def _resolved(self, alias: Alias) -> tuple[str, int, int, float] | None:
+        """Return surface, entity, sense and count of an alias that means something."""
+        entity = self._id(alias.key)
+        sense = None if alias.sense is None else self._id(alias.sense)
+        if alias.sense is not None and sense is None:
+            self._drop("sense of an alias that is no entity")
+        if entity is None:
+            self._drop("alias of no entity")
+        elif not fold(alias.surface):
+            self._drop("alias without a character")
+        else:
+            return alias.surface, entity, NO_SENSE if sense is None else sense, alias.count
+        return None
+
+    def _regrouped(self, pairs: list[tuple[str, int, int, float]]) -> tuple[int, list[Item]]:
+        """Return how many rows *pairs* make, and the items of `aliases`."""
+        numbers = numbering()
+        surface = np.array([numbers[pair[0]] for pair in pairs], np.int64)
+        entity = np.array([pair[1] for pair in pairs], np.int64)
+        sense = np.array([NONE if pair[2] == NO_SENSE else pair[2] for pair in pairs], np.int64)
+        counts = checked_counts(np.array([pair[3] for pair in pairs]), lambda place: pairs[place][0])
+        names = aliases.Names([*numbers])
+        rows, spellings = aliases.added_up(
+            aliases.Columns(surface, entity, sense, counts), names, self.base.manifest.smoothing
+        )
+        class_of = np.frombuffer(dict(self._classes())[b"class_of_entity"], np.uint8)
+        return len(rows.name), list(aliases.alias_rows(rows, spellings, names, class_of))
+
+    def _write_starts(self, store: StoreEditor) -> None:
+        starts = aliases.starts(self._sought)
+        for first, after in starts.items():
+            for second, lengths in (self._store.starts(first) or {}).items():
+                after[second] = after.get(second, 0) | lengths
+        store.put("starts", aliases.start_rows(starts))
+
+    def _write_forms(self, store: StoreEditor) -> int:
+        """Write `forms`; return how many more there are."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for form in self._forms:
+            surface, lemma = fold(form.surface), (fold(form.lemma), form.pos)
+            if lemma not in self._store.lemmas(surface) and lemma not in found.get(surface, ()):
+                found.setdefault(surface, []).append(lemma)
+        lemmas = {surface: [*self._store.lemmas(surface), *new] for surface, new in found.items()}
+        store.put(
+            "forms", sorted((codec.bounded_key(form), codec.encode(lemma)) for form, lemma in lemmas.items())
+        )
+        self._sought.extend(found)
+        return sum(not self._store.lemmas(surface) for surface in found)
+
+    def _classes(self) -> list[Item]:
+        """Return the parts of speech, old and new, as the table `meta` has them."""
+        names = dict.fromkeys(["", *self._store.classes, *(entity.pos for entity in self._entities.values())])
+        numbers = {name: number if number <= MAX_CLASSES else 0 for number, name in enumerate(names)}
+        added = bytes(numbers[entity.pos] for entity in self._entities.values())
+        return [
+            (b"class_of_entity", self._store.class_of_entity().tobytes() + added),
+            (b"classes", codec.encode([*names][1 : MAX_CLASSES + 1])),
+        ]
+
+    def _drop(self, reason: str, count: int = 1) -> None:
+        if count:
+            self._dropped[reason] += count
+
+
+def _sum(stored: Mapping[str, int], added: Mapping[str, int]) -> dict[str, int]:
+    """Return both added up, names in the order of *stored*, then of *added*."""
+    return {name: stored.get(name, 0) + added.get(name, 0) for name in {**stored, **added}}

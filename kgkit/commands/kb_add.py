@@ -1,0 +1,73 @@
+"""`kgkit kb add`: new entities, aliases and triples for a knowledge base that is there."""
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import write_json, write_line
+
+if TYPE_CHECKING:
+    from kgkit.store import Manifest
+
+
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The knowledge base to add to.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="What to add; kb:NAME adds another knowledge base.")
+    ],
+    builder: Annotated[
+        str | None,
+        typer.Option("--builder", metavar="BUILDER", help="Which builder reads it; jsonl, if it is a file."),
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Add entities, aliases and triples to a knowledge base.
+
+    They are in its next build, linkable at once. The ids of the entities it has
+    stay, so vectors and models made for the old build still fit.
+    """
+    from kgkit.building.add import add_to_kb
+    from kgkit.commands.kb_info import described
+    from kgkit.home import Home
+    from kgkit.store import find_build
+    from kgkit.store.reader import read_manifest
+
+    messages = Messages(quiet=quiet, bars=not as_json)
+    began = time.monotonic()
+    where = Home.find(home)
+    before = read_manifest(find_build(where, name).folder)
+    with messages.progress(f"adding to {name}") as tell:
+        built = add_to_kb(
+            name,
+            source,
+            builder=builder,
+            home=where.path,
+            progress=lambda stage, read: tell(f"{stage} {read:,} records" if read else stage),
+        )
+    if built.build == before.build:
+        messages.say(f"{name} has all of {source} already: nothing was changed")
+    else:
+        messages.say(f"added to {built.name} in {time.monotonic() - began:.1f} s: {built.path}")
+        messages.say_dropped(_newly_dropped(before, built.manifest))
+    if as_json:
+        write_json(described(built.name, built.path, built.manifest))
+    else:
+        new = built.manifest
+        figures = ", ".join(
+            f"{getattr(new, what):,} {what} (+{getattr(new, what) - getattr(before, what):,})"
+            for what in ("entities", "triples", "aliases")
+        )
+        write_line(f"{built.name}@{built.build}: {figures}")
+
+
+def _newly_dropped(before: "Manifest", now: "Manifest") -> dict[str, int]:
+    """Return what of the new records could not be kept, by reason."""
+    more = {
+        reason: count - before.counts.dropped.get(reason, 0) for reason, count in now.counts.dropped.items()
+    }
+    return {reason: count for reason, count in more.items() if count > 0}

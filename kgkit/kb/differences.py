@@ -1,0 +1,210 @@
+"""What sets two knowledge bases apart, or two builds of one.
+
+Both are read side by side in the order of their keys, so this takes no more
+memory than a number for each entity, whatever the size. Ids, and the order of
+facts, do not count: only what is said.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.kb.handle import KnowledgeBase
+from kgkit.store import codec
+from kgkit.types import NO_SENSE, Alias, Entity, Form, Record, Redirect, Triple
+
+Numbers = NDArray[np.int64]
+
+_TOLERANCE = 2e-5  # of counts: they are kept as parts of 32-bit priors
+_NONE = -1
+
+
+class Difference(NamedTuple):
+    """A record that only one of two KBs has, or that they have differently; entities without their ids."""
+
+    old: Record | None
+    new: Record | None
+
+    @property
+    def change(self) -> Literal["added", "removed", "changed"]:
+        """What happened on the way from the old to the new."""
+        return "added" if self.old is None else "removed" if self.new is None else "changed"
+
+    @property
+    def what(self) -> Literal["entity", "alias", "triple", "redirect", "form"]:
+        """What kind of record it is."""
+        return _KINDS[type(self.new or self.old)]
+
+
+_KINDS: dict[type, Literal["entity", "alias", "triple", "redirect", "form"]] = {
+    Entity: "entity",
+    Alias: "alias",
+    Triple: "triple",
+    Redirect: "redirect",
+    Form: "form",
+}
+
+
+def differences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
+    """Yield what *new* has that *old* has not, the other way round, and what they have differently.
+
+    Entities, aliases and redirects are told apart by their keys and surfaces.
+    Counts that agree to 5 digits are equal. Facts count as they can be asked
+    for: a relation that one KB stores in both directions and the other in one
+    is the same.
+    """
+    digests = new.manifest.tables
+    same = {table for table, digest in old.manifest.tables.items() if digests.get(table) == digest}
+    if {"entities", "keys"} <= same:
+        there = np.arange(len(old), dtype=np.int64)
+    else:
+        there = np.full(len(old), _NONE, np.int64)
+        yield from _keys(old, new, there)
+    # Where the ids of the old are those of the new, equal rows say the same.
+    kept = bool((there == np.arange(len(old))).all())
+    smoothed_alike = old.manifest.smoothing == new.manifest.smoothing
+    if not ("aliases" in same and kept and smoothed_alike):
+        yield from _aliases(old, new, kept and smoothed_alike)
+    shorter = min(len(old.store.relations), len(new.store.relations))
+    coded_alike = old.store.relations[:shorter] == new.store.relations[:shorter]
+    if not ({"facts", "meta"} <= same and kept):
+        yield from _facts(old, new, there, kept and coded_alike)
+    if "forms" not in same:
+        yield from _forms(old, new)
+
+
+def _beside(
+    old: Iterator[tuple[bytes, bytes]], new: Iterator[tuple[bytes, bytes]]
+) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
+    """Yield `(key, old value, new value)` of two tables in key order, None for what one does not have."""
+    mine, other = next(old, None), next(new, None)
+    while mine is not None or other is not None:
+        if other is None or (mine is not None and mine[0] < other[0]):
+            assert mine is not None
+            yield mine[0], mine[1], None
+            mine = next(old, None)
+        elif mine is None or other[0] < mine[0]:
+            yield other[0], None, other[1]
+            other = next(new, None)
+        else:
+            yield mine[0], mine[1], other[1]
+            mine, other = next(old, None), next(new, None)
+
+
+def _keys(old: KnowledgeBase, new: KnowledgeBase, there: Numbers) -> Iterator[Difference]:
+    """Yield the differences of entities and redirects; note in *there* (N,) the new ids of old entities."""
+    for key, mine, other in _beside(old.store.items("keys"), new.store.items("keys")):
+        if mine is not None and mine == other:
+            row = old.store.row("entities", mine)
+            if row == new.store.row("entities", mine):
+                there[int.from_bytes(mine, "little")] = int.from_bytes(mine, "little")
+                continue
+        before, after = _named(old, key, mine), _named(new, key, other)
+        if isinstance(before, Entity) and isinstance(after, Entity):
+            assert mine is not None and other is not None
+            there[int.from_bytes(mine, "little")] = int.from_bytes(other, "little")
+        if type(before) is not type(after) and before is not None and after is not None:
+            yield Difference(before, None)
+            yield Difference(None, after)
+        elif before != after:
+            yield Difference(before, after)
+
+
+def _named(kb: KnowledgeBase, key: bytes, number: bytes | None) -> Entity | Redirect | None:
+    """Return what a row of `keys` stands for: an entity, without its id, or another key of one."""
+    if number is None:
+        return None
+    entity = kb[int.from_bytes(number, "little")]
+    if codec.bounded_key(entity.key) == key:
+        return msgspec.structs.replace(entity, id=-1)
+    name = key.hex() if key.startswith(codec.DIGEST) else key.decode()
+    return Redirect(name, entity.key)
+
+
+def _aliases(old: KnowledgeBase, new: KnowledgeBase, alike: bool) -> Iterator[Difference]:
+    """Yield the differences of aliases; *alike* says that equal rows mean the same."""
+    for key, mine, other in _beside(old.store.items("aliases"), new.store.items("aliases")):
+        if alike and mine == other:
+            continue
+        before, after = _pairs(old, key, mine), _pairs(new, key, other)
+        for pair in {**before, **after}:
+            was, now = before.get(pair), after.get(pair)
+            if was is None or now is None or was.sense != now.sense or not _equal(was.count, now.count):
+                yield Difference(was, now)
+
+
+def _pairs(kb: KnowledgeBase, folded: bytes, row: bytes | None) -> dict[tuple[str, str], Alias]:
+    """Return the aliases of one row, by surface and entity."""
+    if row is None:
+        return {}
+    found = {}
+    for surface, entity, sense, count in codec.counted(folded, row, kb.manifest.smoothing):
+        key = kb.key(entity)
+        found[surface, key] = Alias(surface, key, count, None if sense == NO_SENSE else kb.key(sense))
+    return found
+
+
+def _equal(one: float, other: float) -> bool:
+    return abs(one - other) <= _TOLERANCE * max(one, other, 1.0)
+
+
+def _facts(old: KnowledgeBase, new: KnowledgeBase, there: Numbers, alike: bool) -> Iterator[Difference]:
+    """Yield the triples that only one can tell, in the direction in which it stores them."""
+    back = np.full(len(new), _NONE, np.int64)
+    known = np.flatnonzero(there != _NONE)
+    back[there[known]] = known
+    for triple in _untold(old, new, there, alike):
+        yield Difference(triple, None)
+    for triple in _untold(new, old, back, alike):
+        yield Difference(None, triple)
+
+
+def _untold(kb: KnowledgeBase, other: KnowledgeBase, there: Numbers, alike: bool) -> Iterator[Triple]:
+    """Yield the stored triples of *kb* that *other* does not tell; *there* (N,) has ids in *other*."""
+    names = _code_names(kb)
+    places = {name: code for code, name in enumerate(_code_names(other)) if name}
+    codes = np.array([places.get(name, _NONE) for name in names], np.int64)
+    symmetric = {2 * place for place, (name, inverse) in enumerate(kb.store.relations) if name == inverse}
+    for key, row in kb.store.items("facts"):
+        if alike and row == other.store.row("facts", key):
+            continue
+        subject = int.from_bytes(key, "little")
+        others, relations = codec.decode_facts(row)
+        told: set[tuple[int, int]] = set()
+        found = other.store.facts(int(there[subject])) if there[subject] != _NONE else None
+        if found is not None:
+            told = set(zip(found[0].tolist(), found[1].tolist(), strict=True))
+        mapped = zip(there[others].tolist(), codes[relations].tolist(), strict=True)
+        for (end, code), number, relation in zip(mapped, others.tolist(), relations.tolist(), strict=True):
+            if relation % 2 or (relation in symmetric and number < subject):
+                continue  # told from its other end
+            if (end, code) not in told:
+                yield Triple(kb.key(subject), names[relation], kb.key(number))
+
+
+def _code_names(kb: KnowledgeBase) -> list[str]:
+    """Return the relation that each code of *kb* says, empty where there is none."""
+    return [
+        name
+        for relation, inverse in kb.store.relations
+        for name in (relation, inverse if inverse is not None and inverse != relation else "")
+    ]
+
+
+def _forms(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
+    for key, mine, other in _beside(old.store.items("forms"), new.store.items("forms")):
+        before = [] if mine is None else codec.decode_forms(mine)
+        after = [] if other is None else codec.decode_forms(other)
+        surface = key.hex() if key.startswith(codec.DIGEST) else key.decode()
+        for lemma, pos in before:
+            if (lemma, pos) not in after:
+                yield Difference(Form(surface, lemma, pos), None)
+        for lemma, pos in after:
+            if (lemma, pos) not in before:
+                yield Difference(None, Form(surface, lemma, pos))
+
+
+__all__ = ["Difference", "differences"]

@@ -1,0 +1,374 @@
+"""Adding to a published KB: what it comes to, that ids stay, and that nothing is lost when it fails."""
+
+import pickle
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import kgkit
+from kgkit.building import Alias, Entity, Form, Redirect, Triple
+from kgkit.building.add import add_to_kb
+from kgkit.errors import KBBusy, NotThere, SourceError, UsageError
+from kgkit.home import Home
+from kgkit.kb import differences
+from kgkit.store import Staging, verify
+from kgkit.text import fold
+from tests.small_kb import Given, build
+from tests.toys import listing
+
+BASE = (
+    Entity("apple", "apple", "A fruit.", "thing", "n"),
+    Entity("acme", "Acme", kind="company"),
+    Entity("fruit", "fruit", kind="thing", pos="n"),
+    Alias("apple", "apple", 6),
+    Alias("Apple", "acme", 2),
+    Alias("Acme", "acme", 3),
+    Alias("fruit", "fruit"),
+    Alias("big red fruit", "apple", 1),
+    Triple("apple", "is_a", "fruit"),
+    Triple("apple", "near", "acme"),
+    Triple("acme", "near", "apple"),
+    Triple("acme", "sells", "apple"),
+    Redirect("apples", "apple"),
+    Form("geese", "goose", "n"),
+)
+INVERSES = {"is_a": "has_instance", "near": "near"}
+MORE = (
+    Entity("pear", "pear", "Another fruit.", "thing", "n"),
+    Entity("run", "run", kind="deed", pos="v"),
+    Alias("pear", "pear", 4),
+    Alias("apple", "pear", 1),
+    Alias("APPLE", "acme", 5),
+    Alias("big green pear tree", "pear"),
+    Triple("pear", "is_a", "fruit"),
+    Triple("fruit", "has_instance", "pear"),  # the same, from the other end
+    Triple("acme", "near", "pear"),
+    Triple("acme", "sells", "pears"),
+    Triple("pear", "grows_on", "apple"),
+    Redirect("pears", "pear"),
+    Form("pearen", "pear", "n"),
+)
+
+
+def source(tmp_path, name="more.txt"):
+    path = tmp_path / name
+    path.write_text(name)
+    return path
+
+
+class Read(Given):
+    """Yields the records it is given, and says it has read its source."""
+
+    def look(self, source):
+        return super().look(source)._replace(read=[source])
+
+
+def base(tmp_path, records=BASE, *, inverses=INVERSES, smoothing=0.0):
+    build(tmp_path, records, name="base", inverses=inverses, smoothing=smoothing).close()
+
+
+def add(tmp_path, records, *, name="more.txt", inverses=None):
+    return add_to_kb(
+        "base", source(tmp_path, name), builder=Read(records, inverses or {}, 0.0, "alias"), home=tmp_path
+    )
+
+
+def opened(tmp_path, name="base"):
+    return kgkit.open_kb(name, home=tmp_path)
+
+
+# -- what it comes to -----------------------------------------------------------------
+
+
+def test_what_was_added_is_there_and_what_was_there_is_as_it_was(tmp_path):
+    base(tmp_path)
+    add(tmp_path, MORE)
+    with opened(tmp_path) as kb:
+        assert [entity.key for entity in kb] == ["apple", "acme", "fruit", "pear", "run"]
+        assert kb["pears"].id == kb["pear"].id == 3
+        candidates = [(kb.key(entity), round(prior * 14)) for entity, _, prior in kb.candidates("aPPle")]
+        assert candidates == [("acme", 7), ("apple", 6), ("pear", 1)]
+        assert {entity.key for entity in kb.neighbors("fruit", "has_instance")} == {"apple", "pear"}
+        assert {entity.key for entity in kb.neighbors("pear", "near")} == {"acme"}
+        assert [triple.subject for triple in kb.match(relation="grows_on")] == ["pear"]
+        assert [entity.key for entity in kb.neighbors("apple", "grows_on", "in")] == ["pear"]
+        assert {entity.key for entity in kb.neighbors("acme", "sells")} == {"apple", "pear"}
+        assert kb.store.lemmas("pearen") == [("pear", "n")]
+        assert kb.store.classes == ["n", "v"]
+        assert kb.has_pos(np.array([0, 1, 3, 4]), "n").tolist() == [True, False, True, False]
+
+
+def test_the_build_is_sound_and_says_what_it_extends(tmp_path):
+    base(tmp_path)
+    with opened(tmp_path) as kb:
+        first = kb.build
+    built = add(tmp_path, MORE)
+    assert verify(built.path) == []
+    assert built.manifest.base == first
+    assert [info.name for info in built.manifest.added] == ["Small"]
+    assert built.manifest.added[0].sha256
+    assert built.manifest.source.name == "Small"
+    assert (built.manifest.entities, built.manifest.triples) == (5, 7)
+    assert built.manifest.counts.entities == {"thing": 3, "company": 1, "deed": 1}
+    assert built.manifest.counts.relations == {"is_a": 2, "near": 2, "sells": 2, "grows_on": 1}
+    assert built.manifest.counts.redirects == 2
+    assert built.manifest.counts.forms == 2
+
+
+def test_texts_are_linked_to_what_was_added_at_once(tmp_path):
+    base(tmp_path)
+    add(tmp_path, MORE)
+    found = kgkit.link("A Big Green Pear Tree by the Acme.", kb="base", home=tmp_path)
+    assert [(link.text, link.entity) for link in found.links] == [
+        ("Big Green Pear Tree", "pear"), ("Acme", "acme"),
+    ]  # fmt: skip
+
+
+def test_adding_twice_the_same_source_changes_nothing(tmp_path):
+    base(tmp_path)
+    first = add(tmp_path, MORE)
+    before = listing(first.path)
+    assert add(tmp_path, MORE).build == first.build
+    assert listing(first.path) == before
+
+
+def test_a_source_that_says_nothing_new_changes_nothing(tmp_path):
+    base(tmp_path)
+    with opened(tmp_path) as kb:
+        first = kb.build
+    known = [Entity("apple"), Triple("apple", "is_a", "fruit"), Triple("fruit", "has_instance", "apple"),
+             Alias("fruit", "fruit"), Redirect("apples", "apple"), Form("geese", "goose", "n")]  # fmt: skip
+    assert add(tmp_path, known).build == first
+
+
+def test_two_additions_follow_each_other_and_the_order_of_ids_is_that_of_arrival(tmp_path):
+    base(tmp_path)
+    add(tmp_path, MORE)
+    built = add(
+        tmp_path,
+        [Entity("plum"), Alias("plum", "plum"), Triple("plum", "grows_on", "pear")],
+        name="third.txt",
+    )
+    assert verify(built.path) == []
+    assert len(built.manifest.added) == 2
+    with opened(tmp_path) as kb:
+        assert kb["plum"].id == 5
+        assert [triple.subject for triple in kb.match(relation="grows_on")] == ["pear", "plum"]
+
+
+def test_an_entity_that_is_there_may_be_named_again_to_give_it_aliases(tmp_path):
+    base(tmp_path)
+    add(tmp_path, [Entity("acme"), Entity("apple", "apple", "A fruit."), Alias("The Acme Company", "acme")])
+    with opened(tmp_path) as kb:
+        assert len(kb) == 3
+        assert kb.candidates("the acme company").ids.tolist() == [1]
+        assert kb["apple"].pos == "n"
+
+
+def test_an_entity_takes_over_a_key_that_was_a_redirect(tmp_path):
+    base(tmp_path)
+    built = add(tmp_path, [Entity("apples", "apples"), Redirect("apfel", "apples")])
+    assert verify(built.path) == []
+    with opened(tmp_path) as kb:
+        assert kb["apples"].id == 3
+        assert kb["apfel"].id == 3
+    assert built.manifest.counts.redirects == 1
+
+
+def test_what_cannot_be_kept_is_counted(tmp_path):
+    base(tmp_path)
+    built = add(
+        tmp_path,
+        [
+            Alias("ghost", "nobody"),
+            Alias("", "apple"),
+            Alias("odd", "apple", 1, sense="nobody"),
+            Triple("apple", "is_a", "nobody"),
+            Redirect("acme", "apple"),
+            Redirect("apples", "fruit"),
+            Redirect("lost", "nobody"),
+            Redirect("ring", "rong"),
+            Redirect("rong", "ring"),
+        ],
+    )
+    assert built.manifest.counts.dropped == {
+        "alias of no entity": 1,
+        "alias without a character": 1,
+        "redirect in a loop": 2,
+        "redirect of an entity's own key": 1,
+        "redirect to no entity": 1,
+        "second redirect of a key": 1,
+        "sense of an alias that is no entity": 1,
+        "triple with an unknown end": 1,
+    }
+
+
+def test_names_that_are_too_long_for_a_key_are_added_to_as_well(tmp_path):
+    long = "llanfair" * 100
+    base(tmp_path, [*BASE, Entity(long, "long"), Alias(long, long, 2)])
+    built = add(
+        tmp_path,
+        [
+            Alias(long, "apple", 1),
+            Triple(long, "is_a", "fruit"),
+            Entity(f"{long}2"),
+            Redirect(f"{long}3", long),
+        ],
+    )
+    assert verify(built.path) == []
+    with opened(tmp_path) as kb:
+        assert [round(float(prior), 3) for _, _, prior in kb.candidates(long)] == [0.667, 0.333]
+        assert kb[f"{long}3"].key == long
+
+
+# -- ids and readers ------------------------------------------------------------------
+
+
+def test_ids_stay_so_that_old_vectors_are_the_first_rows_of_the_new(tmp_path):
+    base(tmp_path)
+    with opened(tmp_path) as kb:
+        keys = [entity.key for entity in kb]
+        vectors = np.arange(len(kb) * 2.0).reshape(-1, 2)
+    add(tmp_path, MORE)
+    with opened(tmp_path) as kb:
+        assert [kb.key(number) for number in range(len(keys))] == keys
+        assert vectors[kb["acme"].id].tolist() == [2.0, 3.0]
+        assert kb["pear"].id == len(vectors)
+
+
+def test_a_reader_keeps_its_build_until_it_opens_the_kb_again(tmp_path):
+    base(tmp_path)
+    with opened(tmp_path) as before:
+        copy = pickle.loads(pickle.dumps(before))
+        add(tmp_path, MORE)
+        assert "pear" not in before and "pear" not in copy
+        assert len(list(before)) == 3
+        with opened(tmp_path) as after:
+            assert "pear" in after
+        copy.close()
+
+
+# -- the slow twin --------------------------------------------------------------------
+
+KEYS = [f"e{number}" for number in range(12)]
+SURFACES = ["dog", "Dog", "DOG", "big dog", "Big Dog", "x", "straße", "STRASSE", "苹果", "big dog house"]
+
+
+def records(keys, known=()):
+    """Strategies of records that may speak of *keys*, and of *known* besides."""
+    ends = st.sampled_from([*keys, *known, "nobody"])
+    senses = st.one_of(st.none(), ends)
+    counts = st.one_of(st.integers(0, 1000).map(float), st.just(0.5))
+    return st.lists(
+        st.one_of(
+            st.builds(Alias, st.sampled_from(SURFACES), ends, counts, senses),
+            st.builds(Triple, ends, st.sampled_from(["is_a", "near", "sells", "meets"]), ends),
+            st.builds(
+                Form,
+                st.sampled_from(["geese", "mice", "big mice"]),
+                st.sampled_from(["x", "y"]),
+                st.just("n"),
+            ),
+        ),
+        max_size=25,
+    )
+
+
+@st.composite
+def kbs(draw):
+    there = draw(st.integers(1, len(KEYS) - 1))
+    kinds = st.sampled_from(["", "page", "word"])
+    entities = [
+        Entity(key, key.upper(), kind=draw(kinds), pos=draw(st.sampled_from(["", "n", "v"]))) for key in KEYS
+    ]
+    redirect = st.builds(Redirect, st.sampled_from(["r1", "r2", "r3"]), st.sampled_from([*KEYS[:there]]))
+    old = [*entities[:there], *draw(records(KEYS[:there])), *draw(st.lists(redirect, max_size=3))]
+    new = [*entities[there:], *draw(records(KEYS, ["r1", "r2"]))]
+    return old, new, draw(st.sampled_from([0.0, 1.0]))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(kbs())
+def test_adding_comes_to_the_same_as_building_all_at_once(tmp_path_factory, found):
+    old, new, smoothing = found
+    folder = tmp_path_factory.mktemp("twins")
+    inverses = {"is_a": "has_instance"}
+    base(folder, old, inverses=inverses, smoothing=smoothing)
+    built = add(folder, new)
+    assert verify(built.path) == []
+    whole = build(folder, [*old, *new], name="whole", inverses=inverses, smoothing=smoothing)
+    with whole, opened(folder) as kb:
+        assert [entity.key for entity in kb] == [entity.key for entity in whole]
+        assert list(differences(kb, whole)) == []
+        assert kb.manifest.aliases == whole.manifest.aliases
+        assert kb.manifest.alias_rows == whole.manifest.alias_rows
+        for surface in SURFACES:
+            first = fold(surface.split()[0])
+            assert_alike(kb, whole, surface)
+            assert kb.store.starts(first) == whole.store.starts(first)
+
+
+def assert_alike(kb, whole, surface):
+    one, other = kb.candidates(surface), whole.candidates(surface)
+    assert dict(zip(one.ids.tolist(), one.senses.tolist(), strict=True)) == dict(
+        zip(other.ids.tolist(), other.senses.tolist(), strict=True)
+    )
+    np.testing.assert_allclose(sorted(one.priors), sorted(other.priors), rtol=1e-4, atol=1e-5)
+
+
+# -- failures -------------------------------------------------------------------------
+
+
+def refused(tmp_path, records, error, match):
+    base(tmp_path)
+    with opened(tmp_path) as kb:
+        first = kb.build
+    with pytest.raises(error, match=match):
+        add(tmp_path, records)
+    kb_home = Home.find(tmp_path).kb("base")
+    assert kb_home.published() == first
+    assert kb_home.build_names() == [first]
+    assert [path.name for path in kb_home.builds.iterdir()] == [first]
+
+
+def test_an_entity_that_contradicts_the_kb_is_refused(tmp_path):
+    refused(
+        tmp_path, [Entity("apple", "Apfel", "A fruit.")], SourceError, "'apple' already, with another label"
+    )
+
+
+def test_an_entity_that_comes_twice_is_refused(tmp_path):
+    refused(tmp_path, [Entity("new"), Entity("new")], SourceError, "two entities have the key 'new'")
+
+
+def test_a_negative_count_is_refused(tmp_path):
+    refused(tmp_path, [Alias("apple", "apple", -1)], SourceError, "count -1.0")
+
+
+def test_what_is_no_record_is_a_mistake_of_the_builder(tmp_path):
+    refused(tmp_path, [msgspec.Raw()], TypeError, "yielded Raw")
+
+
+def test_text_that_is_not_unicode_is_refused(tmp_path):
+    refused(tmp_path, [Entity("new", "\ud800")], SourceError, "not Unicode")
+
+
+def test_a_kb_that_is_not_there_is_said_to_be_missing(tmp_path):
+    with pytest.raises(NotThere, match="no knowledge base 'base'"):
+        add(tmp_path, MORE)
+    assert not (tmp_path / "kbs").exists()
+
+
+def test_one_build_cannot_be_added_to(tmp_path):
+    base(tmp_path)
+    with pytest.raises(UsageError, match="names one build"):
+        add_to_kb("base@abc", source(tmp_path), builder=Read(MORE, {}, 0.0, "alias"), home=tmp_path)
+
+
+def test_a_kb_that_is_being_built_is_busy(tmp_path):
+    base(tmp_path)
+    with Staging(Home.find(tmp_path).kb("base")), pytest.raises(KBBusy):
+        add(tmp_path, MORE)
