@@ -1,0 +1,72 @@
+"""Triples in K-BERT's format: subject, predicate and object, separated by tabs, one triple a line.
+
+HowNet and the medical graph of Liu et al. (2020), "K-BERT: Enabling Language Representation with
+Knowledge Graph", come in such files, as CN-DBpedia does there. A subject or an object is an entity whose
+key is its string, of the kind `subject` if it is the subject of any line, else `object`. Subjects
+come first, then objects, each in the order in which the file first names them; triples
+keep the order of the file.
+
+A subject is its own one alias. Objects have none: K-BERT looks for subjects in a text and injects
+what is said of them. White space around a field is not part of it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Final, NamedTuple
+
+from kgkit.building import Alias, Builder, Entity, Files, Record, SourceInfo, Triple, text_lines
+from kgkit.errors import SourceError
+
+SUBJECT: Final = "subject"
+OBJECT: Final = "object"
+
+_FIELDS: Final = ("subject", "predicate", "object")
+_ENDINGS: Final = (".gz", ".bz2", ".xz", ".spo")
+
+
+class _Line(NamedTuple):
+    subject: str
+    predicate: str
+    object: str
+
+
+class SpoBuilder(Builder):
+    """A file of triples; what they are about is linkable."""
+
+    version: ClassVar[str] = "1"
+
+    def look(self, source: Path) -> Files:
+        next(text_lines(source))  # there, a file, and text
+        name = source.name
+        for ending in _ENDINGS:
+            name = name.removesuffix(ending)
+        return Files(SourceInfo(name=name), [source])
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        # Read twice: that a string is an object only is not known before the end, and a line kept
+        # would cost more than a line read again.
+        known: set[str] = set()
+        for line in _lines(source):
+            if line.subject not in known:
+                known.add(line.subject)
+                yield Entity(line.subject, line.subject, kind=SUBJECT)
+                yield Alias(line.subject, line.subject)
+        for line in _lines(source):
+            if line.object not in known:
+                known.add(line.object)
+                yield Entity(line.object, line.object, kind=OBJECT)
+            yield Triple(*line)
+
+
+def _lines(source: Path) -> Iterator[_Line]:
+    """Yield the triples of *source*; a line that is none ends the reading."""
+    for number, text in text_lines(source):
+        fields = [field.strip() for field in text.split("\t")]
+        if len(fields) != len(_FIELDS):
+            raise SourceError(
+                f"expected 3 tab-separated fields, found {len(fields)}", path=source, line=number, text=text
+            )
+        if not all(fields):
+            empty = _FIELDS[fields.index("")]
+            raise SourceError(f"the {empty} is empty", path=source, line=number, text=text)
+        yield _Line(*fields)
