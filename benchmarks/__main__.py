@@ -11,10 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import build, harness, lemma_candidates, lookups, report, startup
+from benchmarks import addition, aida, build, harness, lemma_candidates, lookups, report, startup
 from benchmarks.inputs import Inputs
 
-BENCHES = {"a": build, "b": lookups, "c": startup, "d": lemma_candidates}
+BENCHES = {"a": build, "b": lookups, "c": startup, "d": lemma_candidates, "e": aida, "f": addition}
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
@@ -28,10 +28,12 @@ def arguments() -> argparse.Namespace:
         "--data",
         type=Path,
         default=harness.REPOSITORY.parent / "shared" / "data",
-        help="folder with wikitext2/valid.txt.xz and test.txt.xz",
+        help="folder with aida/ and wikitext2/",
     )
     parser.add_argument(
-        "--only", default="a,b,c,d", help="which benches: a build, b look-ups, c start, d text"
+        "--only",
+        default=",".join(BENCHES),
+        help="which: a build, b look-ups, c start, d text, e AIDA, f adding",
     )
     parser.add_argument("--repeat", type=int, default=5, help="how many times each thing is measured")
     parser.add_argument(

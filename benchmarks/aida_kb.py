@@ -1,0 +1,240 @@
+"""AIDA's Wikipedia slice as JSON lines, for the builder `jsonl`.
+
+    python -m benchmarks.aida_kb OUT_DIR [--without testb]
+    kgkit build-kb jsonl --source OUT_DIR --name aida
+
+It is read from the folder `aida` of the shared data, which must not be passed on: nor may what is
+written here. `docs/aida.md` says what is in the KB and how it does. What each source gives:
+
+    candidates/entities.jsonl.xz    the entities, keyed by Wikipedia title: page id, links in and out,
+                                    popularity (that of `freebase_popularity.jsonl.xz`, which holds nothing
+                                    more on them), a type where one is known; the links, as `links_to`
+    candidates/aliases.jsonl.xz     the surfaces of mentions, each with all pages it was ever a candidate of
+    the titles                      surfaces too: whole, without what is in brackets at their end, and
+                                    before their first comma, as news says Athens of Athens, Georgia
+    redirects.json.xz               other titles of a page: other keys of its entity, and surfaces, shortened
+                                    like titles. A title that has moved since is one; see `other_titles`
+    aida_*.jsonl.xz, candidates/mention_candidates.jsonl.xz
+                                    for `--without testb` alone: which surfaces, with which candidates, the
+                                    documents of train and testa have. The field `entity` is never read
+
+**Counts.** The count of a surface with an entity is the number of links to the entity, whatever says that
+the surface can mean it: the sources tell who is a candidate, not how often. So a prior is an entity's share
+of the links to all that the surface can mean, and a pair that several sources give counts once.
+
+`--without testb` leaves out every pair of a surface and an entity that the mentions of testb alone give;
+titles and redirects may still give it. `--without redirects` leaves out both uses of the redirects: nearly
+all lead to pages that are the answer somewhere in AIDA (`docs/aida.md`).
+"""
+
+import argparse
+import json
+import lzma
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.harness import REPOSITORY
+
+SPLITS: Final = ("train", "testa", "testb")
+OPTIONAL: Final = ("testb", "redirects")
+NO_TYPE: Final = ("UNK", "UKN")  # both are there
+HEAD: Final = {
+    "name": "AIDA's Wikipedia slice",
+    "licence": "research only, not to be passed on: facts of Wikipedia (CC BY-SA 3.0) by way of PPRforNED",
+    "url": "https://github.com/masha-p/PPRforNED",
+    "language": "en",
+    "generator": "alias",
+    "smoothing": 1.0,  # pages without a link to them are not impossible
+    "label_aliases": False,  # titles are written out, with their counts
+}
+
+Pairs = dict[tuple[str, str], float]
+"""(surface, key of an entity) -> count."""
+
+
+def records(folder: Path, name: str) -> Iterator[Any]:
+    """Yield what the lines of a compressed file hold."""
+    with lzma.open(folder / f"{name}.jsonl.xz", "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def redirects(folder: Path) -> dict[str, str]:
+    """Return title -> title of the same page in 2023, as titles are written elsewhere."""
+    with lzma.open(folder / "redirects.json.xz", "rt", encoding="utf-8") as file:
+        return {
+            source.replace("_", " "): target.replace("_", " ") for source, target in json.load(file).items()
+        }
+
+
+def names(title: str) -> list[str]:
+    """Return what a page of this title may be called in a text.
+
+    Example:
+        >>> names("Athens, Georgia (city)")
+        ['Athens, Georgia (city)', 'Athens, Georgia', 'Athens']
+    """
+    plain = re.sub(r"\s*\([^()]*\)$", "", title)
+    found = dict.fromkeys([title, plain, plain.partition(", ")[0]])
+    return [name for name in found if name]
+
+
+def other_titles(links_to: Mapping[str, int], moved: Mapping[str, str]) -> dict[str, str]:
+    """Return title -> entity, for all titles of a page but that of its entity.
+
+    Titles that redirect to one title, and that title, are one page. Its entity is the page of that title
+    if there is one, else the one that most links lead to: the entities have the titles of an older
+    dump, so an entity's own title may be a redirect by now. Where a page has several entities, the
+    others are told here too, although they stay entities.
+
+    Args:
+        links_to: entity -> number of links to it.
+        moved: title -> title in 2023.
+    """
+    pages: dict[str, list[str]] = {}
+    for title in dict.fromkeys([*links_to, *moved, *moved.values()]):
+        pages.setdefault(moved.get(title, title), []).append(title)
+    found: dict[str, str] = {}
+    for now, titles in pages.items():
+        entities = [title for title in titles if title in links_to]
+        if entities:
+            chosen = now if now in links_to else max(entities, key=lambda title: (links_to[title], title))
+            found.update((title, chosen) for title in titles if title != chosen)
+    return found
+
+
+def squeezed(surface: str) -> str:
+    """Return *surface* without blanks: some have the apostrophe as it stands, some as a token."""
+    return surface.replace(" ", "")
+
+
+def pairs_of_mentions(folder: Path, splits: Collection[str]) -> set[tuple[str, int]]:
+    """Return the pairs of a surface, squeezed, and the page id of a candidate that *splits* give."""
+    texts = {
+        document["doc_id"]: [squeezed(mention["text"]) for mention in document["mentions"]]
+        for split in splits
+        for document in records(folder, f"aida_{split}")
+    }
+    return {
+        (texts[row["doc_id"]][row["mention"]], candidate)
+        for row in records(folder / "candidates", "mention_candidates")
+        if row["doc_id"] in texts
+        for candidate in row["candidates"]
+    }
+
+
+def surfaces(
+    folder: Path, links_to: Mapping[str, int], others: Mapping[str, str], without: Collection[str]
+) -> Pairs:
+    """Return all aliases: those of mentions, of titles, and of *others*, the titles by redirects."""
+    given = pairs_of_mentions(folder, ("train", "testa")) if "testb" in without else None
+    found: Pairs = {}
+    for row in records(folder / "candidates", "aliases"):
+        for candidate in row["candidates"]:
+            if given is None or (squeezed(row["surface"]), candidate["id"]) in given:
+                found[row["surface"], candidate["title"]] = links_to[candidate["title"]]
+    for title, key in [*((title, title) for title in links_to), *others.items()]:
+        for name in names(title):
+            found[name, key] = links_to[key]
+    return found
+
+
+def entity_line(entity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line of an entity."""
+    attributes = {
+        "wikipedia_id": entity["id"],
+        "in_count": entity["in_count"],
+        "out_count": entity["out_count"],
+        "popularity": entity["freebase_popularity"],
+    }
+    return {
+        "key": entity["title"],
+        "kind": "page",
+        "types": [] if entity["type"] in NO_TYPE else [entity["type"]],
+        "attributes": {name: value for name, value in attributes.items() if value is not None},
+    }
+
+
+def write(folder: Path, out: Path, without: Collection[str] = ()) -> dict[str, int]:
+    """Write the KB's files into *out*, and return how many lines each has.
+
+    Args:
+        folder: `aida` of the shared data.
+        out: a folder; made if it is not there.
+        without: of `OPTIONAL`, what to leave out.
+    """
+    entities = [*records(folder / "candidates", "entities")]
+    title_of = {entity["id"]: entity["title"] for entity in entities}
+    links_to = {entity["title"]: entity["in_count"] for entity in entities}
+    others = {} if "redirects" in without else other_titles(links_to, redirects(folder))
+    pairs = surfaces(folder, links_to, others, without)
+    version = f"without {' and '.join(sorted(without))}" if without else "whole"
+    out.mkdir(parents=True, exist_ok=True)
+    return {
+        "entities": _write(
+            out / "entities.jsonl",
+            [{"kgkit": {**HEAD, "version": version}}, *map(entity_line, entities)],
+        ),
+        "aliases": _write(
+            out / "aliases.jsonl",
+            ({"alias": name, "key": key, "count": count} for (name, key), count in sorted(pairs.items())),
+        ),
+        "triples": _write(
+            out / "triples.jsonl",
+            (
+                {"subject": entity["title"], "relation": "links_to", "object": title_of[other]}
+                for entity in entities
+                for other in entity["links"]
+            ),
+        ),
+        "redirects": _write(
+            out / "redirects.jsonl",
+            (
+                {"redirect": title, "to": key}
+                for title, key in sorted(others.items())
+                if title not in links_to  # those are entities
+            ),
+        ),
+    }
+
+
+def _write(path: Path, lines: Iterable[Mapping[str, Any]]) -> int:
+    """Write *lines*; without any, leave no file, as its reader would not take an empty one."""
+    written = [json.dumps(line, ensure_ascii=False) + "\n" for line in lines]
+    if written:
+        path.write_text("".join(written), encoding="utf-8", newline="\n")
+    else:
+        path.unlink(missing_ok=True)
+    return len(written)
+
+
+def main() -> None:
+    """Write what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.aida_kb", description="AIDA's Wikipedia slice, for `build-kb jsonl`."
+    )
+    parser.add_argument("out", type=Path, metavar="OUT_DIR", help="folder for the files")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=OPTIONAL,
+        help="leave out what only the mentions of testb give, or the redirects; may be repeated",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=REPOSITORY.parent / "shared" / "data",
+        help="folder with aida/ (default: shared/data beside the checkout)",
+    )
+    chosen = parser.parse_args()
+    if not (chosen.data / "aida").is_dir():
+        parser.error(f"no folder {chosen.data / 'aida'}: --data names the one that holds aida/")
+    lines = write(chosen.data / "aida", chosen.out, chosen.without)
+    print(", ".join(f"{count:,} {name}" for name, count in lines.items()), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
