@@ -67,7 +67,7 @@ class Session:
             "LINES": "50",
             "NO_COLOR": "1",
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+            "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")]),
             "PYTHONUTF8": "1",
             "TERM": "xterm",
         }
