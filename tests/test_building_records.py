@@ -407,7 +407,7 @@ def test_of_more_parts_of_speech_than_fit_a_byte_the_later_ones_cannot_be_asked_
 
 @pytest.mark.parametrize("count", [-1.0, float("nan"), float("inf")])
 def test_a_count_that_is_no_count_is_refused(tmp_path, count):
-    with pytest.raises(SourceError, match="counts lie between 0 and .*\n    'pear'"):
+    with pytest.raises(SourceError, match=r"counts lie between 0 and .*\n    'pear'"):
         build_toy(tmp_path, all=[Entity("a"), Alias("apple", "a", 1), Alias("pear", "a", count)])
 
 

@@ -18,6 +18,10 @@ from kgkit.commands import (
     build_kb,
     candidates,
     evaluate_wsd,
+    kb_add,
+    kb_diff,
+    kb_export,
+    kb_import,
     kb_info,
     kb_list,
     kb_prune,
@@ -129,6 +133,10 @@ app.add_typer(evaluate, name="evaluate")
 
 kb.command("list")(kb_list.list_kbs)
 kb.command("info")(kb_info.info)
+kb.command("add")(kb_add.add)
+kb.command("diff")(kb_diff.diff)
+kb.command("export")(kb_export.export)
+kb.command("import")(kb_import.import_kb)
 kb.command("verify")(kb_verify.verify)
 kb.command("rm")(kb_rm.rm)
 kb.command("prune")(kb_prune.prune)

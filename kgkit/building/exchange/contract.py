@@ -1,0 +1,125 @@
+"""What a format of exchange is: how it is called, what it cannot carry, how it is written.
+
+What reads a format is a builder like any other, under the name that
+`Format.builder` gives; `kgkit kb import` is `kgkit build-kb` with it.
+"""
+
+import bz2
+import gzip
+import lzma
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Final, cast
+
+from kgkit.building.contract import Files, KBRecords, SourceInfo, Traits
+from kgkit.errors import NotThere, SourceError
+
+__all__ = ["Format", "checked_file", "chunks", "files_of", "head_of", "opened"]
+
+_CHUNK: Final = 1 << 18
+
+
+class Format(ABC):
+    """A way to write a knowledge base into a file or a folder.
+
+    Attributes:
+        name: what `--format` takes.
+        title: what people call it.
+        suffixes: of its files, the first one preferred; empty where the name of a folder says nothing.
+        builder: the builder that reads it.
+        losses: what does not come back when an export is imported again, a phrase each.
+        folder: it is a folder of files.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+    builder: ClassVar[str]
+    losses: ClassVar[tuple[str, ...]] = ()
+    folder: ClassVar[bool] = False
+
+    @abstractmethod
+    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return the content of each file by its name; of a format of one file, under the name "".
+
+        The files are to be read one after the other, each once.
+
+        Raises:
+            MissingExtra: if the package that the format needs is not installed.
+        """
+
+
+def chunks(lines: Iterable[str]) -> Iterator[bytes]:
+    """Yield *lines* as UTF-8, a good many at a time."""
+    batch: list[str] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line)
+        if size > _CHUNK:
+            yield "".join(batch).encode()
+            batch, size = [], 0
+    if batch:
+        yield "".join(batch).encode()
+
+
+def head_of(records: KBRecords) -> dict[str, Any]:
+    """Return what a knowledge base is beyond its records, as JSON lines have it in their first line."""
+    info, traits = records.info, records.traits
+    return {
+        "name": info.name,
+        "version": info.version,
+        "licence": info.licence,
+        "url": info.url,
+        "date": info.date,
+        "language": traits.language,
+        "generator": traits.generator,
+        "smoothing": traits.smoothing,
+        "inverses": dict(traits.inverses),
+    }
+
+
+def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] | None = None) -> Files:
+    """Return what a source is, by its *head* if it has one."""
+    read = list(files) if files is not None else [path]
+    if head is None:
+        return Files(SourceInfo(name=path.name.split(".")[0]), read)
+    info = SourceInfo(
+        **{name: str(head.get(name, "")) for name in ("name", "version", "licence", "url", "date")}
+    )
+    traits = Traits(
+        dict(head.get("inverses", {})),
+        float(head.get("smoothing", 0.0)),
+        str(head.get("generator", "alias")),
+        str(head.get("language", "")),
+    )
+    return Files(info, read, traits)
+
+
+def checked_file(path: Path) -> Path:
+    """Return *path*, which has to be a file.
+
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: if it is a folder, or holds nothing.
+    """
+    if path.is_dir():
+        raise SourceError("is a folder; name a file in it", path=path)
+    if not path.exists():
+        raise NotThere(f"no file {path}")
+    if path.is_file() and not path.stat().st_size:
+        raise SourceError("is empty: there is nothing to read", path=path, line=1)
+    return path
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a file to read its bytes, through the compression if it ends in `.gz`, `.bz2` or `.xz`."""
+    match path.suffix:
+        case ".gz":
+            return cast(BinaryIO, gzip.open(path))
+        case ".bz2":
+            return cast(BinaryIO, bz2.open(path))
+        case ".xz":
+            return cast(BinaryIO, lzma.open(path))
+    return path.open("rb")

@@ -1,0 +1,259 @@
+r"""GraphML: entities as nodes, triples as edges, the rest as data of the graph.
+
+    <data key="record">{"kgkit": …}</data>         what the whole is, first of all
+    <node id="Apple"><data key="label">apple</data> …</node>
+    <edge source="Apple" target="Fruit"><data key="relation">in_category</data></edge>
+    <data key="record">{"alias": "apple", …}</data>    a line of the `jsonl` format each
+
+Gephi and networkx open it as a directed graph of entities. `types` and
+`attributes` are JSON. What XML cannot hold (control characters) is written
+`\u0001`, and a backslash before what would read so is `\u005c`.
+
+Of a stranger's file, the data of nodes called `label` or `name` is the label,
+`description`, `kind`, `pos` and `types` are themselves, everything else is an attribute;
+an edge's relation is its data called `relation`, `label`, `type`, `predicate` or
+`interaction`, else `linked_to`.
+"""
+
+import lzma
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
+
+import msgspec
+
+from kgkit.building.contract import Builder, Files, KBRecords
+from kgkit.building.exchange.contract import Format, checked_file, chunks, files_of, head_of, opened
+from kgkit.building.exchange.json_lines import rest_lines
+from kgkit.building.exchange.xml_text import held, meant
+from kgkit.errors import SourceError
+from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
+
+__all__ = ["GraphML", "GraphMLBuilder"]
+
+_SPACE: Final = "http://graphml.graphdrawing.org/xmlns"
+_FIELDS: Final = ("label", "description", "kind", "pos", "types", "attributes")
+_RELATIONS: Final = ("relation", "label", "type", "predicate", "interaction")
+_NO_RELATION: Final = "linked_to"
+_CARRIAGE: Final = {"\r": "&#13;"}
+
+
+class GraphML(Format):
+    """One XML file for programs that draw and measure graphs."""
+
+    name = "graphml"
+    title = "GraphML"
+    suffixes = (".graphml",)
+    builder = "graphml"
+
+    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        return {"": chunks(f"{line}\n" for line in _lines(records))}
+
+
+def _lines(records: KBRecords) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield f'<graphml xmlns="{_SPACE}">'
+    yield '<key id="record" for="graph" attr.name="record" attr.type="string"/>'
+    for name in _FIELDS:
+        yield f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
+    yield '<key id="relation" for="edge" attr.name="relation" attr.type="string"/>'
+    yield f'<graph id={quoteattr(records.name)} edgedefault="directed">'
+    yield _data("record", held(_json({"kgkit": head_of(records)})))
+    for entity in records.entities():
+        yield f"<node id={_attribute(entity.key)}>{''.join(_node(entity))}</node>"
+    for triple in records.triples():
+        yield (
+            f"<edge source={_attribute(triple.subject)} target={_attribute(triple.object)}>"
+            f"{_data('relation', held(triple.relation))}</edge>"
+        )
+    for line in rest_lines(records):
+        yield _data("record", held(line))
+    yield "</graph>"
+    yield "</graphml>"
+
+
+def _node(entity: Entity) -> Iterator[str]:
+    for name in _FIELDS:
+        value = getattr(entity, name)
+        if value:
+            yield _data(name, held(value if isinstance(value, str) else _json(value)))
+
+
+def _data(key: str, text: str) -> str:
+    return f'<data key="{key}">{escape(text, _CARRIAGE)}</data>'
+
+
+def _attribute(text: str) -> str:
+    # A line end or a tab in an attribute would be read as a space.
+    return quoteattr(held(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+class GraphMLBuilder(Builder):
+    """Nodes as entities, edges as triples."""
+
+    name = "graphml"
+    smoothing = 1.0
+
+    def look(self, source: Path) -> Files:
+        return files_of(source, _head(checked_file(source)))
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        ours = _head(source) is not None
+        names: dict[str, tuple[str, str]] = {}
+        for element in _elements(source):
+            match _tag(element):
+                case "key":
+                    name = element.get("attr.name", element.get("id", ""))
+                    names[element.get("id", "")] = name, element.get("attr.type", "string")
+                case "node":
+                    yield from _entity(element, _told(element, names, source), ours, source)
+                case "edge":
+                    yield _triple(element, _told(element, names, source), source, ours)
+                case "data" if ours and element.get("key") == "record":
+                    yield from _record(_text(element, ours), source)
+
+
+def _elements(source: Path) -> Iterator[ET.Element]:
+    """Yield the keys, nodes, edges and data of graphs, each when it is complete; none is kept."""
+    depth: list[ET.Element] = []
+    try:
+        with opened(source) as file:
+            for event, element in ET.iterparse(file, events=("start", "end")):
+                if event == "start":
+                    if not depth and _tag(element) != "graphml":
+                        raise SourceError(f"no GraphML: its root is <{_tag(element)}>", path=source, line=1)
+                    depth.append(element)
+                    continue
+                depth.pop()
+                if not depth:
+                    return
+                tag, within = _tag(element), _tag(depth[-1])
+                if tag in ("key", "node", "edge") or (tag == "data" and within == "graph"):
+                    yield element
+                if within in ("graph", "graphml"):
+                    depth[-1].remove(element)
+    except ET.ParseError as error:
+        line = error.position[0]
+        message = re.sub(r": line \d+, column \d+$", "", str(error))
+        raise SourceError(f"not well-formed XML: {message}", path=source, line=line) from None
+    except (EOFError, lzma.LZMAError) as error:
+        raise SourceError(f"cannot be read on: {error}", path=source) from None
+
+
+def _head(source: Path) -> dict[str, Any] | None:
+    """Return what kgkit wrote of the whole before the first node; None in a stranger's file."""
+    for element in _elements(source):
+        match _tag(element):
+            case "data" if element.get("key") == "record":
+                found = _decoded(meant(element.text or ""), source).get("kgkit")
+                return found if isinstance(found, dict) else None
+            case "node" | "edge":
+                return None
+    return None
+
+
+def _told(
+    element: ET.Element, names: Mapping[str, tuple[str, str]], source: Path
+) -> Iterator[tuple[str, str, str]]:
+    """Yield `(name, type, text)` of the data of a node or an edge."""
+    for data in element:
+        if _tag(data) == "data":
+            key = data.get("key", "")
+            if key not in names:
+                raise SourceError(f"data of a key that is not declared: {key!r}", path=source)
+            yield *names[key], data.text or ""
+
+
+def _entity(
+    element: ET.Element, told: Iterator[tuple[str, str, str]], ours: bool, source: Path
+) -> Iterator[Record]:
+    if (key := element.get("id")) is None:
+        raise SourceError("a node without an id", path=source)
+    plain: dict[str, str] = {}
+    types: tuple[str, ...] = ()
+    attributes: dict[str, Any] = {}
+    for name, kind, text in told:
+        if ours:
+            text = meant(text)
+        if name == "types" and text.startswith("["):
+            types = tuple(map(str, _decoded(text, source, list)))
+        elif name == "attributes" and text.startswith("{"):
+            attributes |= _decoded(text, source)
+        elif name in ("label", "name", "description", "kind", "pos"):
+            plain["label" if name == "name" else name] = text
+        else:
+            attributes[name] = _value(text, kind)
+    key = meant(key) if ours else key
+    label = plain.get("label", "")
+    if not ours:
+        label = label or key
+        yield Alias(label, key)
+    yield Entity(
+        key,
+        label,
+        plain.get("description", ""),
+        plain.get("kind", ""),
+        plain.get("pos", ""),
+        types,
+        attributes,
+    )
+
+
+def _triple(element: ET.Element, told: Iterator[tuple[str, str, str]], source: Path, ours: bool) -> Triple:
+    ends = element.get("source"), element.get("target")
+    if ends[0] is None or ends[1] is None:
+        raise SourceError("an edge without a source or a target", path=source)
+    data = {name: text for name, _, text in told}
+    relation = next((data[name] for name in _RELATIONS if data.get(name)), "" if ours else _NO_RELATION)
+    if ours:
+        return Triple(meant(ends[0]), meant(relation), meant(ends[1]))
+    return Triple(ends[0], relation, ends[1])
+
+
+def _record(text: str, source: Path) -> Iterator[Record]:
+    """Yield what a line of the `jsonl` format says that stands as data of the graph."""
+    found = _decoded(text, source)
+    match found:
+        case {"alias": str(surface), "key": str(key)}:
+            yield Alias(surface, key, float(found.get("count", 0)), found.get("sense"))
+        case {"redirect": str(name), "to": str(target)}:
+            yield Redirect(name, target)
+        case {"form": str(surface), "lemma": str(lemma), "pos": str(pos)}:
+            yield Form(surface, lemma, pos)
+        case {"kgkit": _}:
+            pass
+        case _:
+            raise SourceError("a record that is no alias, redirect or form", path=source, text=text)
+
+
+def _text(element: ET.Element, ours: bool) -> str:
+    return meant(element.text or "") if ours else element.text or ""
+
+
+def _value(text: str, kind: str) -> Any:
+    try:
+        if kind in ("int", "long"):
+            return int(text)
+        if kind in ("float", "double"):
+            return float(text)
+    except ValueError:
+        return text
+    return text.lower() in ("true", "1") if kind == "boolean" else text
+
+
+def _decoded(text: str, source: Path, kind: Any = dict[str, Any]) -> Any:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise SourceError(f"no JSON: {error}", path=source, text=text) from None
+
+
+def _tag(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]
