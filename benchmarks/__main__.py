@@ -11,10 +11,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import addition, aida, build, harness, lemma_candidates, lookups, report, startup
+from benchmarks import addition, aida, build, exchange, harness, lemma_candidates, lookups, report, startup
 from benchmarks.inputs import Inputs
 
-BENCHES = {"a": build, "b": lookups, "c": startup, "d": lemma_candidates, "e": aida, "f": addition}
+BENCHES = {
+    "a": build,
+    "b": lookups,
+    "c": startup,
+    "d": lemma_candidates,
+    "e": aida,
+    "f": addition,
+    "g": exchange,
+}
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
@@ -33,7 +41,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         default=",".join(BENCHES),
-        help="which: a build, b look-ups, c start, d text, e AIDA, f adding",
+        help="which: a build, b look-ups, c start, d text, e AIDA, f adding, g exchange",
     )
     parser.add_argument("--repeat", type=int, default=5, help="how many times each thing is measured")
     parser.add_argument(

@@ -1,41 +1,37 @@
-"""`python -m benchmarks.exchange`: out and in again, in every format.
+"""Out and in again: WordNet and HowNet in every format of exchange."""
 
-For each knowledge base and format: the size of what is written, seconds out and in, the peak memory of each,
-and whether what came back is equal; where it is not, how many records of each kind differ. Each step is a
-process of its own, writing and reading on a warm disk.
-
-    python -m benchmarks.exchange --kb wordnet --kb hownet --only turtle,wn-lmf
-
-The knowledge bases are those of `KGKIT_HOME`; `--hownet FILE` builds HowNet from its `.spo` file first.
-"""
-
-import argparse
 import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import harness
+from benchmarks.harness import call, run
+from benchmarks.inputs import Inputs
+from benchmarks.report import Table
 
 FORMATS = ("jsonl", "csv", "graphml", "kgtk", "ntriples", "turtle", "tsv", "wn-lmf")
-HEADINGS = ("KB", "format", "MB", "out, s", "in, s", "out, peak MB", "in, peak MB", "what came back")
+NOTES = """
+`kb export`, then `kb import` of what was written: one run each, whole processes, CPU seconds. `came back`:
+what `differences` finds between the two knowledge bases, and whether the entities are in another order;
+`docs/exchange.md` lists what tsv and wn-lmf do not carry.
+"""
 
 
 # -- in the measured processes ----------------------------------------------
 
 
-def built_hownet(file: str, home: str) -> str:
+def built_hownet(file: str, out: str) -> None:
+    """Build HowNet into the home *out*."""
     from kgkit.building.build import build_kb
 
-    return build_kb("spo", file, name="hownet", home=home).name
+    build_kb("spo", file, name="hownet", home=out)
 
 
 def exported(kb: str, home: str, format: str, target: str) -> None:
     from kgkit.commands.kb_export import export
 
-    export(kb, Path(target), format=format, home=Path(home) if home else None, quiet=True)
+    export(kb, Path(target), format=format, home=Path(home), quiet=True)
 
 
 def imported(format: str, source: str, home: str) -> None:
@@ -49,7 +45,7 @@ def compared(kb: str, home: str, again: str) -> dict[str, int]:
     import kgkit
     from kgkit.kb import differences
 
-    with kgkit.open_kb(kb, home=home or None) as one, kgkit.open_kb("again", home=again) as other:
+    with kgkit.open_kb(kb, home=home) as one, kgkit.open_kb("again", home=again) as other:
         found = Counter(f"{change.what} {change.change}" for change in differences(one, other))
         if [entity.key for entity in one] != [entity.key for entity in other]:
             found["order of entities"] = 1
@@ -59,61 +55,41 @@ def compared(kb: str, home: str, again: str) -> dict[str, int]:
 # -- the table --------------------------------------------------------------
 
 
-def rows(kb: str, home: str, formats: list[str], work: Path) -> Iterator[tuple[str, ...]]:
-    for format in formats:
-        print(f"{kb} {format}", file=sys.stderr)
-        place = work / f"{kb}-{format}"
-        place.mkdir()
-        target, again = place / "kb.out", place / "home"
+def bench(inputs: Inputs) -> list[Table]:
+    """Export and import both knowledge bases in every format."""
+    hownet = inputs.work / "hownet"
+    if not hownet.exists():
+        file = inputs.data / "hownet" / "HowNet.spo"
+        run(call("HowNet", "benchmarks.exchange:built_hownet", {"file": file, "out": hownet}))
+    places = (("wordnet", inputs.home()), ("hownet", hownet))
+    return [
+        Table(
+            title="(g) Exchange: round trips",
+            notes=NOTES,
+            columns=("", "MB", "out, s", "in, s", "out, peak MB", "in, peak MB", "came back"),
+            rows=[row for kb, home in places for row in rows(kb, home, inputs.work / "exchange")],
+        )
+    ]
+
+
+def rows(kb: str, home: Path, work: Path) -> Iterator[list[str]]:
+    """Yield the row of each format."""
+    for format in FORMATS:
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        target, again = work / "kb.out", work / "home"
         where = {"kb": kb, "home": home}
-        out = harness.run(
-            harness.call("out", "benchmarks.exchange:exported", {**where, "format": format, "target": target})
+        out = run(call("out", "benchmarks.exchange:exported", {**where, "format": format, "target": target}))
+        back = run(
+            call("in", "benchmarks.exchange:imported", {"format": format, "source": target, "home": again})
         )
-        back = harness.run(
-            harness.call(
-                "in", "benchmarks.exchange:imported", {"format": format, "source": target, "home": again}
-            )
-        )
-        found = harness.run(
-            harness.call("compare", "benchmarks.exchange:compared", {**where, "again": again})
-        ).result
+        found = run(call("compare", "benchmarks.exchange:compared", {**where, "again": again})).result
         files = [target] if target.is_file() else list(target.iterdir())
         told = ", ".join(f"{what}: {count:,}" for what, count in found.items()) or "equal"
         size = sum(file.stat().st_size for file in files)
-        yield (
-            kb, format, f"{size / 1e6:.1f}", f"{out.wall:.1f}", f"{back.wall:.1f}",
+        print(f"  {kb} {format}: {told}", file=sys.stderr)
+        yield [
+            f"{kb}, {format}", f"{size / 1e6:.1f}", f"{out.cpu:.1f}", f"{back.cpu:.1f}",
             f"{out.peak / 1e6:.0f}", f"{back.peak / 1e6:.0f}", told,
-        )  # fmt: skip
-        shutil.rmtree(place)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.exchange", description="Round trips.")
-    parser.add_argument(
-        "--kb", action="append", help="a knowledge base; repeat it for more (default: wordnet)"
-    )
-    parser.add_argument("--home", default="", help="where they lie (default: KGKIT_HOME)")
-    parser.add_argument("--hownet", type=Path, help="HowNet.spo: build the knowledge base hownet of it first")
-    parser.add_argument("--only", default=",".join(FORMATS), help="which formats")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        work = Path(temporary)
-        places = [(kb, chosen.home) for kb in chosen.kb or ["wordnet"]]
-        if chosen.hownet:
-            home = work / "home"
-            harness.run(
-                harness.call(
-                    "hownet",
-                    "benchmarks.exchange:built_hownet",
-                    {"file": chosen.hownet.resolve(), "home": home},
-                )
-            )
-            places.append(("hownet", str(home)))
-        print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
-        for kb, home in places:
-            for row in rows(kb, home, chosen.only.split(","), work):
-                print(f"| {' | '.join(row)} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        ]  # fmt: skip
+    shutil.rmtree(work)

@@ -107,7 +107,9 @@ class JSONLBuilder(Builder):
     def look(self, source: Path) -> Files:
         files = _files(source)
         head = _head(files[0])
-        name = head.name or files[0].name.split(".")[0] if source.is_file() else head.name or source.name
+        folder = source.is_dir()
+        # `.` has no name of its own.
+        name = head.name or (source.name or source.resolve().name if folder else source.name.split(".")[0])
         info = SourceInfo(name=name, version=head.version, licence=head.licence, url=head.url, date=head.date)
         return Files(info, files, Traits(head.inverses, head.smoothing, head.generator, head.language))
 

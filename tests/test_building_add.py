@@ -2,6 +2,7 @@
 
 import pickle
 
+import lmdb
 import msgspec
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ from hypothesis import strategies as st
 import kgkit
 from kgkit.building import Alias, Entity, Form, Redirect, Triple
 from kgkit.building.add import add_to_kb
-from kgkit.errors import KBBusy, NotThere, SourceError, UsageError
+from kgkit.errors import DamagedKB, KBBusy, NotThere, SourceError, UsageError
 from kgkit.home import Home
-from kgkit.kb import differences
-from kgkit.store import Staging, verify
+from kgkit.kb import KnowledgeBase, differences
+from kgkit.store import Staging, StoreEditor, StoreReader, verify
 from kgkit.text import fold
 from tests.small_kb import Given, build
 from tests.toys import listing
@@ -144,6 +145,46 @@ def test_a_source_that_says_nothing_new_changes_nothing(tmp_path):
     assert add(tmp_path, known).build == first
 
 
+@pytest.mark.parametrize("which", ["the KB", "its build", "its base"])
+def test_a_kb_has_all_of_itself_and_of_its_base_already(tmp_path, which):
+    base(tmp_path)
+    with opened(tmp_path) as kb:
+        first = kb.build
+    built = add(tmp_path, MORE)
+    itself = {"the KB": "kb:base", "its build": f"kb:base@{built.build}", "its base": f"kb:base@{first}"}[
+        which
+    ]
+    assert add_to_kb("base", itself, home=tmp_path).build == built.build
+
+
+def test_sources_of_which_no_file_is_read_are_told_apart_by_their_paths(tmp_path):
+    first, other = (source(tmp_path, name) for name in ("first.txt", "other.txt"))
+    pears, plums = (Given((Entity(key), Alias(key, key)), {}, 0.0, "alias") for key in ("pear", "plum"))
+    kgkit.build_kb(pears, first, name="base", home=tmp_path)
+    assert add_to_kb("base", other, builder=plums, home=tmp_path).manifest.entities == 2
+    assert len(add_to_kb("base", other, builder=plums, home=tmp_path).manifest.added) == 1
+
+
+def test_a_kb_brings_its_facts_in_both_directions_to_one_that_has_one_of_them_alone(tmp_path):
+    base(tmp_path, [*BASE, Triple("acme", "made_by", "fruit")])
+    other = [Entity("smith"), Entity("anvil"), Triple("smith", "makes", "anvil")]
+    build(tmp_path, other, name="other", inverses={"makes": "made_by"}).close()
+    built = add_to_kb("base", "kb:other", home=tmp_path)
+    assert verify(built.path) == []
+    with opened(tmp_path) as kb:
+        assert [triple.subject for triple in kb.match(relation="made_by")] == ["acme", "anvil"]
+        assert [triple.subject for triple in kb.match(relation="makes")] == ["smith"]
+
+
+def test_a_fact_that_is_told_from_both_ends_is_not_one_that_is_written_twice(tmp_path):
+    base(tmp_path)
+    both = [Triple("acme", "is_a", "fruit"), Triple("fruit", "has_instance", "acme"),
+            Triple("fruit", "near", "acme"), Triple("acme", "near", "fruit")]  # fmt: skip
+    built = add(tmp_path, both)
+    assert (dict(built.dropped), built.manifest.counts.relations) == ({}, {"is_a": 2, "near": 2, "sells": 1})
+    assert add(tmp_path, both[:1], name="again.txt").dropped == {"triple written twice": 1}
+
+
 def test_two_additions_follow_each_other_and_the_order_of_ids_is_that_of_arrival(tmp_path):
     base(tmp_path)
     add(tmp_path, MORE)
@@ -204,6 +245,13 @@ def test_what_cannot_be_kept_is_counted(tmp_path):
         "sense of an alias that is no entity": 1,
         "triple with an unknown end": 1,
     }
+
+
+def test_a_sense_that_is_told_later_is_taken(tmp_path):
+    base(tmp_path)
+    add(tmp_path, [Alias("fruit", "fruit", sense="apple")])
+    with opened(tmp_path) as kb:
+        assert kb.candidates("fruit").senses.tolist() == [kb.id("apple")]
 
 
 def test_names_that_are_too_long_for_a_key_are_added_to_as_well(tmp_path):
@@ -372,3 +420,19 @@ def test_a_kb_that_is_being_built_is_busy(tmp_path):
     base(tmp_path)
     with Staging(Home.find(tmp_path).kb("base")), pytest.raises(KBBusy):
         add(tmp_path, MORE)
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [(StoreReader, "id_of"), (KnowledgeBase, "get"), (StoreEditor, "finish")]
+)
+def test_a_base_whose_rows_cannot_be_read_is_said_to_be_damaged(tmp_path, monkeypatch, place, name):
+    def corrupted(*args, **options):
+        raise lmdb.CorruptedError("Located page was wrong type")
+
+    base(tmp_path)
+    monkeypatch.setattr(place, name, corrupted)
+    kb = Home.find(tmp_path).kb("base")
+    before = kb.published()
+    with pytest.raises(DamagedKB, match=f"{kb.builds / before} is damaged: Located page was wrong type"):
+        add(tmp_path, MORE)
+    assert kb.published() == before

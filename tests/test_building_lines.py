@@ -113,6 +113,12 @@ def test_a_folder_is_no_file(tmp_path):
     assert "is a folder" in str(complaint(tmp_path))
 
 
+def test_a_pipe_is_refused_before_anything_is_taken_out_of_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a pipe or a device" in str(complaint(tmp_path / "pipe"))
+    assert "write it to a file first" in str(complaint(Path(os.devnull)))
+
+
 @pytest.mark.parametrize(("content", "line"), [(b"", 1), (b"\n", 1), (b"\n\r\n\n", 3)])
 @pytest.mark.parametrize("suffix", COMPRESSED)
 def test_a_file_without_a_line_is_an_error(tmp_path, content, line, suffix):

@@ -73,9 +73,9 @@ class Twin:
             if fold(alias.surface) == folded:
                 entity = self.id_of(alias)
                 weight[entity] = weight.get(entity, self.smoothing) + alias.count
-                if entity not in sense:
-                    found = None if alias.sense is None else self.id(alias.sense)
-                    sense[entity] = NO_SENSE if found is None else found
+                found = None if alias.sense is None else self.id(alias.sense)
+                if sense.setdefault(entity, NO_SENSE) == NO_SENSE and found is not None:
+                    sense[entity] = found
         order = sorted(weight, key=lambda entity: -weight[entity])
         total = sum(weight.values())
         return [

@@ -1,5 +1,6 @@
 """The records of a built KB are what it was built of, and make the same KB again."""
 
+import pickle
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -183,6 +184,11 @@ def test_forms_and_traits_are_told(toy_again):
     assert (found.smoothing, found.generator, found.language) == (0.5, "alias", "de")
     # `before` and `after` are not told by each other: the source has them differently.
     assert found.inverses == {"in_category": "has_member", "part_of": "has_part", "near": "near"}
+
+
+def test_what_is_known_of_a_source_can_go_to_another_process():
+    files = Files(SourceInfo(name="toy"), [], Traits(language="en"))
+    assert pickle.loads(pickle.dumps(files)) == files
 
 
 def test_it_says_what_it_is_the_records_of(toy_again):

@@ -99,6 +99,19 @@ def test_what_was_dropped_before_is_not_told_again():
     assert done.err.splitlines()[1:] == ["dropped: 1 × alias of no entity"]
 
 
+def test_lines_of_which_nothing_can_be_kept_are_not_said_to_be_there_already():
+    build()
+    done = run("kb", "add", "town", write("typo.jsonl", '{"alias": "Mainhattan", "key": "frankfort"}\n'))
+    assert (done.code, done.out) == (
+        0,
+        f"town@{published()}: 2 entities (+0), 1 triples (+0), 2 aliases (+0)\n",
+    )
+    assert done.err.splitlines() == [
+        "town has of typo.jsonl what it can keep: nothing was changed",
+        "dropped: 1 × alias of no entity",
+    ]
+
+
 def test_as_json_it_is_the_manifest_of_the_new_build():
     first = build()
     told = json.loads(run("kb", "add", "town", write("more.jsonl", MORE), "--json").out)

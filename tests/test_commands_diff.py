@@ -104,6 +104,11 @@ def test_json_lines_have_both_records(home):
     assert found["added", "form"]["new"] == {"surface": "mice", "lemma": "mouse", "pos": "n"}
 
 
+def test_a_summary_is_no_json_lines(home):
+    done = diff(home, "old", "new", "--summary", "--jsonl")
+    assert (done.code, done.out, done.err) == (2, "", "error: --summary or --jsonl: one of them, not both\n")
+
+
 def test_kbs_that_hold_the_same_are_told_so(home):
     done = diff(home, "old", "same")
     assert (done.code, done.out) == (0, "")
@@ -164,3 +169,14 @@ def test_what_would_move_the_cursor_is_not_written_as_it_is(tmp_path):
 def test_a_terminal_shows_the_same_lines(home):
     shown = on_terminal("kb", "diff", "old", "new", "--home", home, columns=100).out
     assert sorted(shown.splitlines()) == sorted(LINES.splitlines())
+
+
+def test_an_inverse_that_only_one_of_them_answers_is_told_of_a_relation_that_both_have(tmp_path):
+    build(tmp_path, OLD, name="one", inverses={"sells": "sold_by"}).close()
+    build(tmp_path, OLD, name="other").close()
+    done = diff(tmp_path, "one", "other", "--exit-code")
+    assert (done.code, done.out) == (1, "~ inverse of sells: sold_by → (none)\n")
+    [line] = diff(tmp_path, "one", "other", "--jsonl").out.splitlines()
+    assert json.loads(line) == {
+        "change": "changed", "what": "trait", "name": "inverse of sells", "old": "sold_by", "new": None,
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""All of WordNet and of HowNet out and in again; `python -m benchmarks.exchange` has the figures."""
+"""All of WordNet and of HowNet out and in again; `python -m benchmarks --only g` has the figures."""
 
 import pytest
 

@@ -236,6 +236,12 @@ def test_a_folder_without_a_head_has_its_own_name(tmp_path):
     assert JSONLBuilder().look(tmp_path / "cartoons").info.name == "cartoons"
 
 
+def test_the_folder_one_is_in_has_a_name_too(tmp_path, monkeypatch):
+    put(tmp_path / "cartoons" / "entities.jsonl", [ACME])
+    monkeypatch.chdir(tmp_path / "cartoons")
+    assert JSONLBuilder().look(Path()).info.name == "cartoons"
+
+
 def test_smoothing_and_inverses_of_the_head_are_those_of_the_kb(tmp_path):
     lines = [
         {"kgkit": {"smoothing": 0, "inverses": {"makes": "made_by"}}},

@@ -13,7 +13,7 @@ from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.store import Staging, StoreEditor, find_build
-from kgkit.store.reader import read_manifest
+from kgkit.store.reader import damage_told, read_manifest
 
 __all__ = ["add_to_kb"]
 
@@ -30,9 +30,10 @@ def add_to_kb(
 
     Entities keep their ids, new ones are numbered from where they end: a matrix
     of vectors made for the old build fits the first rows of the new one. Counts
-    of an alias that is there are added up. What has been added before, or says
-    nothing new, leaves the KB as it is. The base's file is copied and only the
-    rows that change are read: adding a little to much is quick.
+    of an alias that is there are added up. What has been added before, says
+    nothing new, or is the KB itself, leaves it as it is. The base's file is
+    copied and only the rows that change are read: adding a little to much is
+    quick.
 
     Args:
         name: of the KB.
@@ -46,6 +47,7 @@ def add_to_kb(
         NotThere: no such KB, or nothing at *source*.
         SourceError: the source is not as the builder expects, or contradicts the KB.
         KBBusy: another process is building this KB.
+        DamagedKB: the KB's own rows cannot be read.
         WriteFailed: no room on the disk.
     """
     tell = progress or silent
@@ -62,27 +64,31 @@ def add_to_kb(
         with opened(reader, source, where) as material:
             addition, read = Addition(base, material.traits.inverses), 0
             for batch in batches(material):
-                with blamed(material.path):
+                with blamed(material.path), damage_told(base.store.folder):
                     addition.take(batch)
                 read += len(batch)
                 tell("reading", read)
             tell("writing", 0)
             info = material.info()
         old = base.manifest
-        if any(_same(info, earlier) for earlier in (old.source, *old.added)):
-            return Built(name, base.build, base.store.folder, old)
-        with StoreEditor(staging.folder, base.store.folder, old.tables) as store:
-            with blamed(material.path):
-                manifest = addition.write(store)
+        itself = {f"{KB_SOURCE}{name}@{build}" for build in (base.build, old.base)}
+        if info.path in itself or any(_same(info, earlier) for earlier in (old.source, *old.added)):
+            return Built(name, base.build, base.store.folder, old, {})
+        with (
+            StoreEditor(staging.folder, base.store.folder, old.tables) as store,
+            blamed(material.path),
+            damage_told(base.store.folder),
+        ):
+            manifest = addition.write(store)
             if not store.changed:
-                return Built(name, base.build, base.store.folder, old)
+                return Built(name, base.build, base.store.folder, old, addition.dropped)
             tables = store.finish()
         manifest = msgspec.structs.replace(
             manifest, tables=tables, base=base.build, added=(*old.added, info), build=""
         )
         published = staging.publish(stamped(manifest, staging.folder))
         # While nobody else can sweep it.
-        built = Built(published.name, published.build, published.folder, read_manifest(published.folder))
+        built = Built(*published, read_manifest(published.folder), addition.dropped)
     register(where, built.name, built.build)
     return built
 

@@ -7,10 +7,12 @@ those of the base.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.building import aliases, facts
 from kgkit.building.grouping import MAX_CLASSES, checked_counts
@@ -53,6 +55,11 @@ class Addition:
         self._targets: dict[str, str] = {}  # of new redirects
         self._sought: list[str] = []  # new aliases and irregular forms
         self._dropped: Counter[str] = Counter()
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """What could not be kept, by reason; complete once all is written."""
+        return dict(sorted(self._dropped.items()))
 
     def take(self, records: Iterable[Record]) -> None:
         """Take in *records*.
@@ -203,14 +210,18 @@ class Addition:
         outward: _Row = defaultdict(list)
         incoming: _Row = defaultdict(list)
         stored: Counter[str] = Counter()
+        given: set[tuple[int, int, int]] = set()
         seen: set[tuple[int, int, int]] = set()
         for subject, code, other in triples:
+            if (subject, code, other) in given or self._has(subject, code, other):
+                self._drop("triple written twice")
+                continue
+            given.add((subject, code, other))
             relation, inverse = self._store.relations[code // 2]
             if code % 2 or (relation == inverse and other < subject):
                 subject, code, other = other, code - code % 2, subject
-            if (subject, code, other) in seen or self._has(subject, code, other):
-                self._drop("triple written twice")
-                continue
+            if (subject, code, other) in seen:
+                continue  # told from its other end before
             seen.add((subject, code, other))
             stored[relation] += 1
             outward[subject].append((other, code))
@@ -223,8 +234,15 @@ class Addition:
         return outward, incoming, dict(stored)
 
     def _has(self, subject: int, code: int, other: int) -> bool:
-        row = self._store.facts(subject)
-        return row is not None and bool(((row[0] == other) & (row[1] == code)).any())
+        told = self._told(subject)
+        place = int(np.searchsorted(told, code << 32 | other))
+        return place < len(told) and int(told[place]) == code << 32 | other
+
+    @lru_cache(maxsize=256)  # noqa: B019 - lives as long as the addition; a hub is asked for again and again
+    def _told(self, subject: int) -> NDArray[np.uint64]:
+        """Return what the base says of an entity: (F,) code and other end in one number each, ascending."""
+        others, codes = self._store.facts(subject) or (np.empty(0, U32), np.empty(0, U32))
+        return np.sort(codes.astype(np.uint64) << np.uint64(32) | others.astype(np.uint64))
 
     @staticmethod
     def _joined(added: _Row, stored: Callable[[int], tuple[Ids, Ids] | None]) -> Iterator[Item]:

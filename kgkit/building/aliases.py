@@ -67,16 +67,19 @@ class Names:
 
 
 def added_up(columns: Columns, names: Names, smoothing: float) -> tuple[Rows, Spellings]:
-    """Add up equal pairs; the sense is that of the pair seen first, ties stay in the order of the source."""
+    """Add up equal pairs; their sense is the first that is given, ties stay in the order of the source."""
     surface, entity, sense, counted = columns
     name = names.of_surface[surface]
     order = np.lexsort((surface, entity, name))  # stable: equal ones stay in the order of the source
     new_row = changes(name[order], entity[order])
     begins = np.flatnonzero(new_row)
     first = np.minimum.reduceat(order, begins)
+    # A pair may be told without a sense first.
+    told = np.minimum.reduceat(np.where(sense[order] == NONE, len(order), order), begins)
+    sense = np.append(sense, NONE)[told]
     weight = np.add.reduceat(counted[order], begins) + smoothing
     best = np.lexsort((first, -weight, name[first]))
-    rows = Rows(name[first][best], entity[first][best], sense[first][best], weight[best])
+    rows = Rows(name[first][best], entity[first][best], sense[best], weight[best])
 
     begins = np.flatnonzero(new_row | changes(surface[order]))
     share = np.add.reduceat(counted[order], begins) + smoothing

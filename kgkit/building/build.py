@@ -4,7 +4,7 @@ import datetime
 import gc
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,12 +27,21 @@ Progress = Callable[[str, int], None]
 
 
 class Built(NamedTuple):
-    """A published build: the KB's name, the BUILD, its folder and its manifest."""
+    """A published build.
+
+    Attributes:
+        name: of the KB.
+        build: the BUILD.
+        path: its folder.
+        manifest: what it says of itself.
+        dropped: what could not be kept of the records that were just read, by reason.
+    """
 
     name: str
     build: str
     path: Path
     manifest: Manifest
+    dropped: Mapping[str, int]
 
 
 def build_kb(
@@ -89,7 +98,7 @@ def build_kb(
             raise SourceError("holds no entity: nothing to build", path=material.path)
         published = staging.publish(_manifest(found, builder_name, material, grouped, tables, staging.folder))
         # While nobody else can sweep it.
-        built = Built(published.name, published.build, published.folder, read_manifest(published.folder))
+        built = Built(*published, read_manifest(published.folder), grouped.counts.dropped)
     register(where, built.name, built.build)
     return built
 

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple, Protocol
 
 from kgkit.errors import UnknownName, UsageError
@@ -31,7 +30,7 @@ _GROUP = "kgkit.builders"
 class Traits(NamedTuple):
     """What a build has to know beyond the records; `Builder` says what each of them does."""
 
-    inverses: Mapping[str, str] = MappingProxyType({})
+    inverses: Mapping[str, str] = {}
     smoothing: float = 0.0
     generator: str = "alias"
     language: str = ""

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final, cast
 
 from kgkit.errors import NotThere, SourceError
 
-__all__ = ["text_lines"]
+__all__ = ["open_bytes", "text_lines"]
 
 MAX_LINE: Final = 16 << 20
 """Bytes of a line: what is longer is no text file, and is not read to its end."""
@@ -25,15 +25,20 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
     Raises:
         NotThere: if there is no such file.
-        SourceError: for a folder, a file without a line, bytes that are no UTF-8, a NUL, a line of
-            more than `MAX_LINE` bytes, a compressed file that is cut short; with the line's number.
+        SourceError: for a folder, a pipe, a file without a line, bytes that are no UTF-8, a NUL, a line
+            of more than `MAX_LINE` bytes, a compressed file that is cut short; with the line's number.
     """
     if path.is_dir():
         raise SourceError("is a folder; name a file in it", path=path)
     if not path.exists():
         raise NotThere(f"no file {path}")
+    if not path.is_file():
+        # What one reading takes out of a pipe, the next one misses.
+        raise SourceError(
+            "is a pipe or a device, and a source is read more than once: write it to a file first", path=path
+        )
     number = found = 0
-    with _opened(path) as file:
+    with open_bytes(path) as file:
         while raw := _next(file, path, number + 1):
             number += 1
             if number == 1:
@@ -55,7 +60,8 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise SourceError("is empty: there is nothing to read", path=path, line=max(number, 1))
 
 
-def _opened(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file to read its bytes, through the compression if it ends in `.gz`, `.bz2` or `.xz`."""
     match path.suffix:
         case ".gz":
             return cast(BinaryIO, gzip.open(path))

@@ -60,8 +60,13 @@ class StoredRecords:
                 yield Triple(triple.object, triple.relation, triple.subject)
 
     def everything(self) -> Iterator[Record]:
-        """Yield all records: entities, redirects, aliases, triples, forms."""
-        return chain(self.entities(), self.redirects(), self.aliases(), self.triples(), self.forms())
+        """Yield all records: entities, redirects, aliases, triples, forms; triples in both directions.
+
+        What they are added to may have either relation of a pair without the other.
+        """
+        inverses = [inverse for name, inverse in self.kb.store.relations if inverse not in (None, name)]
+        turned = chain.from_iterable(self.kb.match(relation=inverse) for inverse in inverses)
+        return chain(self.entities(), self.redirects(), self.aliases(), self.triples(), turned, self.forms())
 
     def redirects(self) -> Iterator[Redirect]:
         key_of, bounded = self.kb.key, codec.bounded_key

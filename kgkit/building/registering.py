@@ -42,7 +42,7 @@ def register(home: Home, name: str, build: str) -> None:
     try:
         with Catalog.open(home) as catalog:
             catalog.reconcile(lambda: [_found(kb)], kb=name)
-    except KgkitError as error:
+    except (KgkitError, OSError) as error:
         log.warning("%s@%s is published but not in the catalog; %s: %s", name, build, CATCHES_UP, error)
 
 

@@ -80,7 +80,9 @@ def opened(builder: Builder | None, source: str | os.PathLike[str] | None, home:
             for file in sorted(files.read):
                 with file.open("rb") as content:
                     digest.update(hashlib.file_digest(content, "sha256").digest())
-        return msgspec.structs.replace(files.info, path=str(path.absolute()), sha256=digest.hexdigest())
+        # Sources of no files are not all the same: there is no checksum to tell them apart by.
+        checksum = digest.hexdigest() if files.read else ""
+        return msgspec.structs.replace(files.info, path=str(path.absolute()), sha256=checksum)
 
     yield Material(path, files.traits or builder.traits, records_of_parts, described)
 

@@ -11,7 +11,6 @@ copied and be read where nothing can be written, and what is written to it is a 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -24,6 +23,7 @@ from kgkit.home import CATALOG_URL, Home
 
 _PATIENCE: Final = 30  # seconds until another writer has to be done
 _REACH: Final = 5  # seconds until a server has to answer
+_NO_DATABASE: Final = ("file is not a database", "database disk image is malformed")  # SQLite's words
 _LOCK: Final = 0x6B676B69_74636174  # "kgkitcat"; advisory locks are numbers
 
 
@@ -38,7 +38,7 @@ def catalog_url(home: Home) -> URL:
         return URL.create("sqlite", database=str(home.catalog))
     try:
         url = sa.make_url(given)
-    except SQLAlchemyError:
+    except (SQLAlchemyError, ValueError):  # a port that is no number is the latter
         raise CatalogError(
             f"{CATALOG_URL} is no database URL; one looks like postgresql://user@host/database"
         ) from None
@@ -110,10 +110,10 @@ def transaction(engine: Engine, *, writing: bool = False, rebuilding: bool = Fal
 
 def home_in(url: URL, home: Home) -> str:
     """Return what the rows of *home* say in their column `home`."""
-    inside = (
-        url.get_backend_name() == "sqlite" and Path(str(url.database)).resolve() == home.catalog.resolve()
-    )
-    return "." if inside else str(home.path.resolve())
+    # Not `Path.resolve`: that raises for links in a circle, before the database can say what is wrong.
+    real = os.path.realpath
+    inside = url.get_backend_name() == "sqlite" and real(str(url.database)) == real(home.catalog)
+    return "." if inside else real(home.path)
 
 
 def _as_we_say(connection: Any, record: Any) -> None:
@@ -127,6 +127,9 @@ def _begin(connection: Connection) -> None:
 
 
 def _reason(error: SQLAlchemyError) -> str:
-    """Return the first line of what the database itself said."""
+    """Return the first line of what the database itself said, and what helps where that is plain."""
     said = str(getattr(error, "orig", None) or error).strip()
-    return said.splitlines()[0] if said else type(error).__name__
+    reason = said.splitlines()[0] if said else type(error).__name__
+    if reason in _NO_DATABASE:
+        reason += ". Move the file away, and `kgkit kb list` makes a new one"
+    return reason

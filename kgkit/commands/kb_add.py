@@ -1,16 +1,13 @@
 """`kgkit kb add`: new entities, aliases and triples for a knowledge base that is there."""
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import write_json, write_line
-
-if TYPE_CHECKING:
-    from kgkit.store import Manifest
 
 
 def add(
@@ -49,11 +46,13 @@ def add(
             home=where.path,
             progress=lambda stage, read: tell(f"{stage} {read:,} records" if read else stage),
         )
-    if built.build == before.build:
-        messages.say(f"{name} has all of {source} already: nothing was changed")
-    else:
+    if built.build != before.build:
         messages.say(f"added to {built.name} in {time.monotonic() - began:.1f} s: {built.path}")
-        messages.say_dropped(_newly_dropped(before, built.manifest))
+    elif built.dropped:
+        messages.say(f"{name} has of {source} what it can keep: nothing was changed")
+    else:
+        messages.say(f"{name} has all of {source} already: nothing was changed")
+    messages.say_dropped(built.dropped)
     if as_json:
         write_json(described(built.name, built.path, built.manifest))
     else:
@@ -63,11 +62,3 @@ def add(
             for what in ("entities", "triples", "aliases")
         )
         write_line(f"{built.name}@{built.build}: {figures}")
-
-
-def _newly_dropped(before: "Manifest", now: "Manifest") -> dict[str, int]:
-    """Return what of the new records could not be kept, by reason."""
-    more = {
-        reason: count - before.counts.dropped.get(reason, 0) for reason, count in now.counts.dropped.items()
-    }
-    return {reason: count for reason, count in more.items() if count > 0}

@@ -8,6 +8,7 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, QuietOption, opened
 from kgkit.commands.output import plain, write_bytes, write_line
+from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.kb import Difference, KnowledgeBase
@@ -38,6 +39,8 @@ def diff(
 
     from kgkit.kb import differences
 
+    if summary and as_jsonl:
+        raise UsageError("--summary or --jsonl: one of them, not both")
     with opened(old, home) as before, opened(new, home) as after:
         counts: Counter[tuple[str, str]] = Counter()
         for found in differences(before, after):
@@ -47,9 +50,12 @@ def diff(
             elif not summary:
                 write_line(f"{_SIGN[found.change]} {found.what} {plain(_told(found))}")
         traits = _traits(before, after)
-        if not as_jsonl:
-            for line in traits:
-                write_line(f"~ {line}")
+        for name, (was, now) in traits.items():
+            if as_jsonl:
+                told = {"change": "changed", "what": "trait", "name": name, "old": was, "new": now}
+                write_bytes(msgspec.json.encode(told) + b"\n")
+            else:
+                write_line(f"~ {name}: {_or_none(was)} → {_or_none(now)}")
         if summary:
             for (what, change), count in sorted(counts.items()):
                 write_line(f"{_SIGN[change]} {count:,} × {what}")
@@ -103,11 +109,16 @@ def _counted(alias: Any) -> str:
     return f"{alias.count:g}" + (f", {alias.sense}" if alias.sense else "")
 
 
-def _traits(old: "KnowledgeBase", new: "KnowledgeBase") -> list[str]:
-    """Return what differs beside the records."""
-    lines = []
-    for name in ("smoothing", "generator", "language"):
-        was, now = getattr(old.manifest, name), getattr(new.manifest, name)
-        if was != now:
-            lines.append(f"{name}: {'(none)' if was == '' else was} → {'(none)' if now == '' else now}")
-    return lines
+def _traits(old: "KnowledgeBase", new: "KnowledgeBase") -> dict[str, tuple[Any, Any]]:
+    """Return what differs beside the records: what the builds were told, and inverses of common relations."""
+    names = ("smoothing", "generator", "language")
+    both = {name: (getattr(old.manifest, name), getattr(new.manifest, name)) for name in names}
+    before, after = dict(old.store.relations), dict(new.store.relations)
+    both |= {
+        f"inverse of {name}": (inverse, after[name]) for name, inverse in before.items() if name in after
+    }
+    return {name: (was, now) for name, (was, now) in both.items() if was != now}
+
+
+def _or_none(value: Any) -> str:
+    return "(none)" if value in ("", None) else str(value)

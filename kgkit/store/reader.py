@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 from weakref import finalize
@@ -263,6 +264,23 @@ class _Closed:
 
     def get(self, *_: object) -> NoReturn:
         raise ClosedKB(f"this handle on {self.folder} has been closed; open the knowledge base again")
+
+
+@contextmanager
+def damage_told(folder: Path) -> Iterator[None]:
+    """Say of rows that cannot be read in the block that the build in *folder* is damaged.
+
+    For those who read many rows at once: on single rows the check would cost more than reading them.
+
+    Raises:
+        DamagedKB: for what LMDB and msgspec raise.
+    """
+    try:
+        yield
+    except (lmdb.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedKB(
+            f"{folder} is damaged: {error}; `kgkit kb verify` says how, and building it again mends it"
+        ) from error
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -4,18 +4,15 @@ What reads a format is a builder like any other, under the name that
 `Format.builder` gives; `kgkit kb import` is `kgkit build-kb` with it.
 """
 
-import bz2
-import gzip
-import lzma
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 from kgkit.building.contract import Files, KBRecords, SourceInfo, Traits
 from kgkit.errors import NotThere, SourceError
 
-__all__ = ["Format", "checked_file", "chunks", "files_of", "head_of", "opened"]
+__all__ = ["Format", "checked_file", "chunks", "files_of", "head_of"]
 
 _CHUNK: Final = 1 << 18
 
@@ -111,15 +108,3 @@ def checked_file(path: Path) -> Path:
     if path.is_file() and not path.stat().st_size:
         raise SourceError("is empty: there is nothing to read", path=path, line=1)
     return path
-
-
-def opened(path: Path) -> BinaryIO:
-    """Open a file to read its bytes, through the compression if it ends in `.gz`, `.bz2` or `.xz`."""
-    match path.suffix:
-        case ".gz":
-            return cast(BinaryIO, gzip.open(path))
-        case ".bz2":
-            return cast(BinaryIO, bz2.open(path))
-        case ".xz":
-            return cast(BinaryIO, lzma.open(path))
-    return path.open("rb")

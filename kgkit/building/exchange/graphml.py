@@ -26,9 +26,10 @@ from xml.sax.saxutils import escape, quoteattr
 import msgspec
 
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.exchange.contract import Format, checked_file, chunks, files_of, head_of, opened
+from kgkit.building.exchange.contract import Format, checked_file, chunks, files_of, head_of
 from kgkit.building.exchange.json_lines import rest_lines
 from kgkit.building.exchange.xml_text import held, meant
+from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
 
@@ -124,7 +125,7 @@ def _elements(source: Path) -> Iterator[ET.Element]:
     """Yield the keys, nodes, edges and data of graphs, each when it is complete; none is kept."""
     depth: list[ET.Element] = []
     try:
-        with opened(source) as file:
+        with open_bytes(source) as file:
             for event, element in ET.iterparse(file, events=("start", "end")):
                 if event == "start":
                     if not depth and _tag(element) != "graphml":

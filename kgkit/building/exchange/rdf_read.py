@@ -20,9 +20,10 @@ import msgspec
 
 from kgkit.building.contract import Builder, Files
 from kgkit.building.exchange import rdf_terms as terms
-from kgkit.building.exchange.contract import checked_file, files_of, opened
+from kgkit.building.exchange.contract import checked_file, files_of
 from kgkit.building.exchange.gathering import Part, Said, gathered
 from kgkit.building.exchange.rdf_write import oxigraph
+from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
@@ -62,7 +63,7 @@ class _RDFBuilder(Builder):
     def _quads(self, source: Path) -> Iterator[Any]:
         """Yield the triples of *source*; what is wrong with it is told with its line."""
         ox = oxigraph()
-        with opened(source) as file:
+        with open_bytes(source) as file:
             try:
                 # What stands in no entity's place is told apart below, so labels need not be made unique.
                 yield from ox.parse(file, format=getattr(ox.RdfFormat, self.syntax), rename_blank_nodes=False)

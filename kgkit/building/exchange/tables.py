@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kgkit.building.exchange.contract import checked_file, chunks, opened
+from kgkit.building.exchange.contract import checked_file, chunks
+from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 
 __all__ = ["csv_chunks", "csv_rows"]
@@ -39,7 +40,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     checked_file(path)
     tabs = ".tsv" in path.suffixes
     csv.field_size_limit(_MAX_FIELD)
-    with opened(path) as file:
+    with open_bytes(path) as file:
         # KGX writes its tables without any quoting.
         reader = csv.reader(
             _text(file, path),

@@ -20,8 +20,9 @@ from typing import Any, Final
 
 from kgkit.building.contract import Builder, Files, SourceInfo, Traits
 from kgkit.building.exchange import wn_lmf_names as names
-from kgkit.building.exchange.contract import checked_file, opened
+from kgkit.building.exchange.contract import checked_file
 from kgkit.building.exchange.xml_text import meant
+from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 from kgkit.types import Alias, Entity, Form, Record, Triple
 
@@ -74,7 +75,7 @@ def _plain(source: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / source.stem
         try:
-            with opened(source) as packed, path.open("wb") as file:
+            with open_bytes(source) as packed, path.open("wb") as file:
                 shutil.copyfileobj(packed, file)
         except EOFError as error:
             raise SourceError(f"cannot be read on: {error}", path=source) from None
