@@ -13,7 +13,9 @@ All in one file, or in a folder `entities.jsonl` and, as far as they are there,
 `aliases.jsonl`, `triples.jsonl`, `redirects.jsonl` and `forms.jsonl`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -97,6 +99,8 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _decode: Final = msgspec.json.Decoder(_Line).decode
 _encode: Final = msgspec.msgpack.Encoder().encode
+_FIELDS: Final = sorted({name for line in (_Line, Head, Surface) for name in line.__struct_fields__})
+_UNKNOWN: Final = re.compile("unknown field `([^`]*)`")
 
 
 class JSONLBuilder(Builder):
@@ -265,12 +269,27 @@ def _count(count: float) -> float:
 def _sentence(error: Exception) -> str:
     """Return what is wrong in a line, as a user would say it."""
     text = str(error)
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
-    if isinstance(error, OverflowError):
-        return f"a number is too large: {text[:1].lower()}{text[1:]}"
-    if isinstance(error, msgspec.ValidationError) and "unknown field" in text:
-        return f"{text[:1].lower()}{text[1:]}: what kgkit has no field for belongs under `attributes`"
-    if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
-        return f"not JSON: {text}"
-    return f"{text[:1].lower()}{text[1:]}".replace(" | null", "")  # any field may be left out
+    text = f"{text[:1].lower()}{text[1:]}"
+    match error:
+        case RecursionError():
+            return "nested too deeply"
+        case OverflowError():
+            return f"a number is too large: {text}"
+        case msgspec.ValidationError():
+            if unknown := _UNKNOWN.search(text):
+                return f"there is no field {unknown[1]!r}" + _hint(unknown[1])
+            if "enum value" in text:
+                return f"{text}; there are: alias, lemma"
+            return text.replace(" | null", "").replace("expected `object`", "expected `object`, as {…}")
+        case msgspec.DecodeError():
+            reason = str(error).removeprefix("JSON is malformed: ")
+            return f"not JSON: {reason[:1].lower()}{reason[1:]}. Each line holds one object, as {{…}}"
+    return text
+
+
+def _hint(unknown: str) -> str:
+    """Return which field may have been meant."""
+    near = get_close_matches(unknown, _FIELDS, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return "; what kgkit has no field for belongs under the `attributes` of an entity"

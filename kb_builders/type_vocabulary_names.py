@@ -6,7 +6,8 @@
     MISC    whatever else has a name, and nationalities, languages and religions
 
 They come from what a KB says of its entities, never from labelled text: a lexical database says it by
-its hypernyms (`INSTANCES` and `CLASSES` name the branches of WordNet), any other by `Entity.types`.
+its hypernyms (`INSTANCES` and `CLASSES` name the branches of WordNet), any other by `Entity.types`; a
+WordNet that was added to says it by both.
 
 WordNet files few organizations, and no nationality, as an instance of anything: `Central Intelligence
 Agency` and `Frenchman` are classes there. A class is therefore taken too where its branch has names in it.
@@ -103,7 +104,7 @@ def types_of(kb: KBRecords) -> dict[str, tuple[str, ...]]:
     Raises:
         UsageError: if the KB does not say who is a person, a place or an organization.
     """
-    found = _by_hypernyms(kb) or _by_types(kb)
+    found = _by_types(kb) | _by_hypernyms(kb)
     if not found:
         raise UsageError(
             f"knowledge base {kb.name!r} does not tell persons, locations and organizations: its entities "

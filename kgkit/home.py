@@ -87,9 +87,7 @@ class Home:
                 f"no knowledge base in {self.path}: build one, for example with `kgkit build-kb wordnet`"
             )
         if len(names) > 1:
-            raise UsageError(
-                f"which knowledge base? In {self.path} there are {', '.join(names)}: name one (--kb)"
-            )
+            raise UsageError(f"which knowledge base? In {self.path} there are {', '.join(names)}: name one")
         return names[0]
 
 

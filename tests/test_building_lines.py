@@ -149,7 +149,7 @@ def test_a_nul_is_told_with_its_line(tmp_path):
 
 def test_a_file_of_16_bit_characters_is_no_text(tmp_path):
     error = complaint(file(tmp_path, "ab\ncd\n".encode("utf-16")))
-    assert (error.line, "a NUL byte" in str(error)) == (1, True)
+    assert (error.line, "this is UTF-16: save the file as UTF-8" in str(error)) == (1, True)
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)

@@ -57,7 +57,7 @@ def test_the_commands_are_those_that_were_promised():
     assert set(VERBS) == {
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit evaluate wsd",
         "kgkit kb list", "kgkit kb info", "kgkit kb add", "kgkit kb diff", "kgkit kb export",
-        "kgkit kb import", "kgkit kb verify", "kgkit kb rm", "kgkit kb prune",
+        "kgkit kb import", "kgkit kb verify", "kgkit kb rm", "kgkit kb prune", "kgkit kb publish",
     }  # fmt: skip
 
 

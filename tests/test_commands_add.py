@@ -35,7 +35,7 @@ MORE = """\
 {"alias": "Oder", "key": "oder"}
 """
 BAD = {
-    '{"key": "pier", "colour": "red"}': "unknown field `colour`",
+    '{"key": "pier", "colour": "red"}': "there is no field 'colour'",
     '{"key": "pier" "label": "Pier"}': "not JSON",
     '{"subject": "pier", "relation": "near"}': "'object' is missing",
     '{"key": "pier", "label": 7}': "expected `str`, got `int`",
@@ -87,7 +87,11 @@ def test_what_was_added_is_told_with_how_much_more_there_is():
     said = done.err.splitlines()
     assert said[0].startswith("added to town in ")
     assert said[0].endswith(f"town/builds/{published()}")
-    assert said[1:] == ["dropped: 2 × alias of no entity", "dropped: 1 × triple with an unknown end"]
+    assert [line.partition(": ")[2].partition(":")[0] for line in said[1:]] == [
+        "2 × alias of no entity",
+        "1 × triple with an unknown end",
+    ]
+    assert said[1].endswith(": 'Elbe' → elbe; 'Oder' → oder")
 
 
 def test_what_was_dropped_before_is_not_told_again():
@@ -96,7 +100,7 @@ def test_what_was_dropped_before_is_not_told_again():
     done = run(
         "kb", "add", "town", write("third.jsonl", '{"alias": "Weser", "key": "weser"}\n{"key": "x"}\n')
     )
-    assert done.err.splitlines()[1:] == ["dropped: 1 × alias of no entity"]
+    assert done.err.splitlines()[1:] == ["dropped: 1 × alias of no entity: 'Weser' → weser"]
 
 
 def test_lines_of_which_nothing_can_be_kept_are_not_said_to_be_there_already():
@@ -108,7 +112,7 @@ def test_lines_of_which_nothing_can_be_kept_are_not_said_to_be_there_already():
     )
     assert done.err.splitlines() == [
         "town has of typo.jsonl what it can keep: nothing was changed",
-        "dropped: 1 × alias of no entity",
+        "dropped: 1 × alias of no entity: 'Mainhattan' → frankfort",
     ]
 
 
@@ -318,7 +322,7 @@ def test_a_builder_that_reads_files_says_so_of_a_kb():
     build()
     done = run("build-kb", "jsonl", "--source", "kb:town", "--name", "other")
     assert (done.code, done.out) == (2, "")
-    assert "reads files, not a knowledge base" in done.err
+    assert "the builder jsonl reads files, no knowledge base" in done.err
     assert [kb.name for kb in Home.find(None).kbs() if kb.published()] == ["town"]
 
 

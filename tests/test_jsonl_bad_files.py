@@ -35,11 +35,11 @@ NOT_JSON = [
     ('{"key": "a"', "truncated"),
     ('{"key": "a"},', "trailing"),
     ('{"key": "a"} {"key": "b"}', "trailing"),
-    ("{'key': 'a'}", "malformed"),
-    ('{"key": a}', "malformed"),
+    ("{'key': 'a'}", "not JSON"),
+    ('{"key": a}', "not JSON"),
     ('{"key": "\\ud800"}', "JSON"),  # half of a pair
-    ('{"key": "a", "attributes": {"n": NaN}}', "malformed"),
-    ("key\tlabel", "malformed"),
+    ('{"key": "a", "attributes": {"n": NaN}}', "not JSON"),
+    ("key\tlabel", "not JSON"),
 ]
 NO_OBJECT = ["[]", "[1, 2]", '"text"', "3", "null", "true"]
 WRONG_TYPE = [
@@ -80,9 +80,12 @@ INCOMPLETE = [
     ('{"form": "a"}', "'lemma' is missing"),
 ]
 OUT_OF_PLACE = [
-    ('{"key": "a", "lable": "b"}', "unknown field `lable`"),
-    ('{"key": "a", "aliases": [{"text": "b", "weight": 1}]}', "unknown field `weight`"),
-    ('{"key": "a", "Key": "b"}', "unknown field `Key`"),
+    ('{"key": "a", "lable": "b"}', "there is no field 'lable'; did you mean 'label'?"),
+    (
+        '{"key": "a", "aliases": [{"text": "b", "weight": 1}]}',
+        "there is no field 'weight'; what kgkit has no field for belongs under",
+    ),
+    ('{"key": "a", "Key": "b"}', "there is no field 'Key'; did you mean 'key'?"),
     ('{"key": "a", "count": 3}', "'count' does not belong"),
     ('{"key": "a", "relation": "r"}', "'relation' does not belong"),
     ('{"alias": "b", "key": "a", "label": "c"}', "'label' does not belong"),
@@ -93,7 +96,7 @@ OUT_OF_PLACE = [
     ('{"alias": "b", "redirect": "a", "to": "c"}', "'alias' and 'redirect'"),
     ('{"kgkit": {}, "key": "a"}', "'key' and 'kgkit'"),
     ('{"kgkit": {}}', "first line only"),
-    ('{"kgkit": {"licnece": "x"}}', "unknown field `licnece`"),
+    ('{"kgkit": {"licnece": "x"}}', "there is no field 'licnece'; did you mean 'licence'?"),
 ]
 COUNTS = [
     ('{"alias": "b", "key": "a", "count": -1}', "the count is -1"),

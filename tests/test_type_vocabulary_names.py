@@ -114,6 +114,13 @@ def test_a_class_is_an_organization_where_it_has_a_name():
     assert set(found) == {"CIA", "Central Intelligence Agency", "Central", "Intelligence", "Agency"}
 
 
+def test_types_count_beside_a_hierarchy_as_in_a_wordnet_that_was_added_to():
+    mine = Entity("ada", types=("person",)), Alias("Ada Quill", "ada", 2)
+    found = vocabulary(*HIERARCHY, *mine)
+    assert found["PER"]["Quill"] == 2.0
+    assert found["PER"]["Einstein"] == 3.0
+
+
 def test_surfaces_that_are_no_names_are_counted_with_the_type():
     told = {
         one.key: one.attributes

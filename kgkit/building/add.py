@@ -73,7 +73,7 @@ def add_to_kb(
         old = base.manifest
         itself = {f"{KB_SOURCE}{name}@{build}" for build in (base.build, old.base)}
         if info.path in itself or any(_same(info, earlier) for earlier in (old.source, *old.added)):
-            return Built(name, base.build, base.store.folder, old, {})
+            return Built(name, base.build, base.store.folder, old, {}, {})
         with (
             StoreEditor(staging.folder, base.store.folder, old.tables) as store,
             blamed(material.path),
@@ -81,14 +81,16 @@ def add_to_kb(
         ):
             manifest = addition.write(store)
             if not store.changed:
-                return Built(name, base.build, base.store.folder, old, addition.dropped)
+                kept = name, base.build, base.store.folder, old
+                return Built(*kept, addition.dropped, addition.examples)
             tables = store.finish()
         manifest = msgspec.structs.replace(
             manifest, tables=tables, base=base.build, added=(*old.added, info), build=""
         )
         published = staging.publish(stamped(manifest, staging.folder))
         # While nobody else can sweep it.
-        built = Built(*published, read_manifest(published.folder), addition.dropped)
+        manifest = read_manifest(published.folder)
+        built = Built(*published, manifest, addition.dropped, addition.examples)
     register(where, built.name, built.build)
     return built
 

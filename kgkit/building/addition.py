@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.building import aliases, facts
-from kgkit.building.grouping import MAX_CLASSES, checked_counts
+from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, checked_counts
 from kgkit.building.numbers import NONE, numbering
 from kgkit.errors import SourceError
 from kgkit.kb import KnowledgeBase
@@ -53,6 +53,7 @@ class Addition:
         self._redirects: list[Redirect] = []
         self._forms: list[Form] = []
         self._targets: dict[str, str] = {}  # of new redirects
+        self.examples: dict[str, list[str]] = {}
         self._sought: list[str] = []  # new aliases and irregular forms
         self._dropped: Counter[str] = Counter()
 
@@ -146,7 +147,8 @@ class Addition:
         resolved = {source: self._id(source) for source in self._targets}
         for source, target in resolved.items():
             if target is None:
-                self._drop("redirect in a loop" if self._loops(source) else "redirect to no entity")
+                reason = "redirect in a loop" if self._loops(source) else "redirect to no entity"
+                self._drop(reason, 1, f"{source} → {self._targets[source]}")
             else:
                 keys[source] = target
         store.put(
@@ -187,7 +189,8 @@ class Addition:
         for triple in self._triples:
             ends = self._id(triple.subject), self._id(triple.object)
             if ends[0] is None or ends[1] is None:
-                self._drop("triple with an unknown end")
+                told = f"{triple.subject} {triple.relation} {triple.object}"
+                self._drop("triple with an unknown end", 1, told)
             elif triple.relation in codes:
                 known.append((ends[0], codes[triple.relation], ends[1]))
             else:
@@ -285,7 +288,7 @@ class Addition:
         if alias.sense is not None and sense is None:
             self._drop("sense of an alias that is no entity")
         if entity is None:
-            self._drop("alias of no entity")
+            self._drop("alias of no entity", 1, f"{alias.surface!r} → {alias.key}")
         elif not fold(alias.surface):
             self._drop("alias without a character")
         else:
@@ -337,7 +340,9 @@ class Addition:
             (b"classes", codec.encode([*names][1 : MAX_CLASSES + 1])),
         ]
 
-    def _drop(self, reason: str, count: int = 1) -> None:
+    def _drop(self, reason: str, count: int = 1, shown: str = "") -> None:
+        if shown and len(examples := self.examples.setdefault(reason, [])) < EXAMPLES:
+            examples.append(shown)
         if count:
             self._dropped[reason] += count
 

@@ -4,7 +4,7 @@ import datetime
 import gc
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,6 +35,7 @@ class Built(NamedTuple):
         path: its folder.
         manifest: what it says of itself.
         dropped: what could not be kept of the records that were just read, by reason.
+        examples: some of it, by reason.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Built(NamedTuple):
     path: Path
     manifest: Manifest
     dropped: Mapping[str, int]
+    examples: Mapping[str, Sequence[str]]
 
 
 def build_kb(
@@ -98,7 +100,8 @@ def build_kb(
             raise SourceError("holds no entity: nothing to build", path=material.path)
         published = staging.publish(_manifest(found, builder_name, material, grouped, tables, staging.folder))
         # While nobody else can sweep it.
-        built = Built(*published, read_manifest(published.folder), grouped.counts.dropped)
+        manifest = read_manifest(published.folder)
+        built = Built(*published, manifest, grouped.counts.dropped, grouped.examples)
     register(where, built.name, built.build)
     return built
 

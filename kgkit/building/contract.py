@@ -130,7 +130,7 @@ class Builder(ABC):
         Raises:
             UsageError: if this builder has to be told where its source is.
         """
-        raise UsageError(f"{type(self).__name__} needs to know its source: --source PATH")
+        raise UsageError(f"the builder {self.name} needs to know its source: --source PATH")
 
     @abstractmethod
     def look(self, source: Path) -> Files:
@@ -164,7 +164,7 @@ class Builder(ABC):
             UsageError: if this builder reads files.
         """
         raise UsageError(
-            f"{type(self).__name__} reads files, not a knowledge base: --source PATH instead of kb:{kb.name}"
+            f"the builder {self.name} reads files, no knowledge base: --source PATH instead of kb:{kb.name}"
         )
 
 

@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, compress
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -28,14 +28,19 @@ MAX_CLASSES = 255
 """The store has a byte for an entity's part of speech: of more, the later ones cannot be asked for."""
 
 
+EXAMPLES: Final = 3
+"""So many of the records that could not be kept are shown for each reason."""
+
+
 class Grouped(NamedTuple):
-    """How much came of the records."""
+    """How much came of the records; `examples` are some that could not be kept, by reason."""
 
     entities: int
     triples: int
     aliases: int
     alias_rows: int
     counts: Counts
+    examples: Mapping[str, Sequence[str]]
 
 
 class Grouper:
@@ -67,6 +72,7 @@ class Grouper:
         self._aliases = array("q"), array("q"), array("q")  # surface, entity, sense
         self._weights = array("d")
         self._dropped: Counter[str] = Counter()
+        self._examples: dict[str, list[str]] = {}
         self._redirects: dict[str, str] = {}
         self._forms: dict[str, list[tuple[str, str]]] = {}
 
@@ -148,7 +154,7 @@ class Grouper:
             forms=len(self._forms),
             dropped={reason: count for reason, count in sorted(self._dropped.items()) if count},
         )
-        return Grouped(len(self._class_of), triples, aliases, alias_rows, counts)
+        return Grouped(len(self._class_of), triples, aliases, alias_rows, counts, self._examples)
 
     def _write_keys(self) -> tuple[Numbers, int]:
         """Write `keys`; return the id of every provisional number, and how many redirects lead to one."""
@@ -180,14 +186,24 @@ class Grouper:
                 ids[[*seen]] = ids[target]  # shortens every chain that comes through here
                 kept += len(seen)
             else:
-                self._dropped["redirect in a loop" if target in seen else "redirect to no entity"] += 1
+                reason = "redirect in a loop" if target in seen else "redirect to no entity"
+                self._dropped[reason] += 1
+                if len(shown := self._examples.setdefault(reason, [])) < EXAMPLES:
+                    names = [*number]
+                    shown.append(f"{names[source]} → {names[target_of[source]]}")
         return ids, kept
 
     def _write_facts(self, ids: Numbers) -> tuple[int, list[tuple[str, str | None]], dict[str, int]]:
         """Write `facts` and `incoming`; return triples stored, the relations, triples by relation."""
-        subject, relation, other = map(_column, self._triples)
+        told = subject, relation, other = tuple(map(_column, self._triples))
         subject, other = ids[subject], ids[other]
         real = (subject != NONE) & (other != NONE)
+        if not real.all():
+            keys, relations = [*self._numbers], [*self._relations]
+            lost = zip(*(column[~real][:EXAMPLES].tolist() for column in told), strict=True)
+            self._examples["triple with an unknown end"] = [
+                f"{keys[one]} {relations[name]} {keys[end]}" for one, name, end in lost
+            ]
         triples = facts.Columns(subject[real], relation[real], other[real])
         found = facts.arranged(triples, [*self._relations], self.inverses)
         self._dropped["triple with an unknown end"] = int((~real).sum())
@@ -206,6 +222,12 @@ class Grouper:
         empty = names.of_surface[surface] == names.empty
         real = (entity != NONE) & ~empty
         self._dropped["alias of no entity"] = int((entity == NONE).sum())
+        if self._dropped["alias of no entity"]:
+            keys, lost = [*self._numbers], np.flatnonzero(entity == NONE)[:EXAMPLES]
+            self._examples["alias of no entity"] = [
+                f"{names.surfaces[surface[place]]!r} → {keys[self._aliases[1][place]]}"
+                for place in lost.tolist()
+            ]
         self._dropped["alias without a character"] = int(empty.sum())
         counted = checked_counts(np.frombuffer(self._weights), lambda place: names.surfaces[surface[place]])
         columns = aliases.Columns(surface[real], entity[real], sense[real], counted[real])

@@ -16,6 +16,7 @@ MAX_LINE: Final = 16 << 20
 """Bytes of a line: what is longer is no text file, and is not read to its end."""
 
 _BOM: Final = "\ufeff".encode()
+_OTHER_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -43,6 +44,8 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             number += 1
             if number == 1:
                 raw = raw.removeprefix(_BOM)
+                if raw.startswith(_OTHER_MARKS):
+                    raise SourceError("this is UTF-16: save the file as UTF-8", path=path, line=1)
             line = raw.rstrip(b"\r\n")
             if not line:
                 continue
@@ -52,7 +55,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                 text = line.decode()
             except UnicodeDecodeError as error:
                 raise SourceError(
-                    f"not UTF-8: {error.reason} at byte {error.start + 1} of the line", path=path, line=number
+                    f"not UTF-8: {error.reason} at byte {error.start + 1} of the line: save it as UTF-8",
+                    path=path,
+                    line=number,
                 ) from None
             found += 1
             yield number, text

@@ -25,6 +25,7 @@ from kgkit.commands import (
     kb_info,
     kb_list,
     kb_prune,
+    kb_publish,
     kb_rm,
     kb_verify,
     link,
@@ -140,5 +141,6 @@ kb.command("import")(kb_import.import_kb)
 kb.command("verify")(kb_verify.verify)
 kb.command("rm")(kb_rm.rm)
 kb.command("prune")(kb_prune.prune)
+kb.command("publish")(kb_publish.publish)
 
 evaluate.command("wsd")(evaluate_wsd.wsd)

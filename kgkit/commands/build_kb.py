@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,11 +10,12 @@ from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import write_json, write_line
 
+if TYPE_CHECKING:
+    from kgkit.home import KBHome
+
 
 def build_kb(
-    builder: Annotated[
-        str, typer.Argument(metavar="BUILDER", help="Which builder: wordnet, or another that is installed.")
-    ],
+    builder: Annotated[str, typer.Argument(metavar="BUILDER", help="Which builder: wordnet, jsonl, spo, …")],
     source: Annotated[
         Path | None,
         typer.Option(
@@ -41,10 +42,10 @@ def build_kb(
 
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
-    before = None
     with messages.progress(f"building {name or builder}") as tell:
         where = Home.find(home)
         before = where.kb(name or builder).published()
+        additions = _additions(where.kb(name or builder), before)
         built = build(
             builder,
             source,
@@ -54,7 +55,12 @@ def build_kb(
         )
     same = " (as it was: same content)" if built.build == before else ""
     messages.say(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
-    messages.say_dropped(built.manifest.counts.dropped)
+    messages.say_dropped(built.dropped, built.examples)
+    if additions and built.build != before:
+        messages.say(
+            f"warning: what was added to {built.name}@{before} is not in this build: {', '.join(additions)}. "
+            f"Add it again, or go back with `kgkit kb publish {built.name}@{before}`"
+        )
     if as_json:
         write_json(described(built.name, built.path, built.manifest))
     else:
@@ -63,3 +69,14 @@ def build_kb(
             f"{built.name}@{built.build}: {manifest.entities:,} entities, {manifest.triples:,} triples, "
             f"{manifest.aliases:,} aliases"
         )
+
+
+def _additions(kb: "KBHome", build: str | None) -> list[str]:
+    """Return the names of what has been added to a build."""
+    from kgkit.errors import KgkitError
+    from kgkit.store.reader import read_manifest
+
+    try:
+        return [source.name for source in read_manifest(kb.builds / str(build)).added]
+    except KgkitError:
+        return []

@@ -17,7 +17,11 @@ def add(
     ],
     builder: Annotated[
         str | None,
-        typer.Option("--builder", metavar="BUILDER", help="Which builder reads it; jsonl, if it is a file."),
+        typer.Option(
+            "--builder",
+            metavar="BUILDER",
+            help="Which builder reads it; unless given, the name of the file says.",
+        ),
     ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -29,6 +33,7 @@ def add(
     stay, so vectors and models made for the old build still fit.
     """
     from kgkit.building.add import add_to_kb
+    from kgkit.building.exchange import builder_by_name
     from kgkit.commands.kb_info import described
     from kgkit.home import Home
     from kgkit.store import find_build
@@ -42,7 +47,7 @@ def add(
         built = add_to_kb(
             name,
             source,
-            builder=builder,
+            builder=builder or builder_by_name(source),
             home=where.path,
             progress=lambda stage, read: tell(f"{stage} {read:,} records" if read else stage),
         )
@@ -52,7 +57,7 @@ def add(
         messages.say(f"{name} has of {source} what it can keep: nothing was changed")
     else:
         messages.say(f"{name} has all of {source} already: nothing was changed")
-    messages.say_dropped(built.dropped)
+    messages.say_dropped(built.dropped, built.examples)
     if as_json:
         write_json(described(built.name, built.path, built.manifest))
     else:

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -69,7 +69,7 @@ def export(
                 write_bytes(content)
         else:
             with whole_file(output) as write:
-                for content in _told(files[""], tell):
+                for content in _packed(_told(files[""], tell), output.suffix):
                     write(content)
     if not to_stdout:
         messages.say(f"wrote {name} as {made.title} in {time.monotonic() - began:.1f} s: {output}")
@@ -103,6 +103,30 @@ def _write_folder(files: Mapping[str, Iterator[bytes]], path: Path, tell: Tell) 
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _packed(contents: Iterator[bytes], suffix: str) -> Iterator[bytes]:
+    """Yield *contents* compressed as the name of their file says."""
+    packer: Any
+    match suffix:
+        case ".gz":
+            import zlib
+
+            packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        case ".bz2":
+            import bz2
+
+            packer = bz2.BZ2Compressor()
+        case ".xz":
+            import lzma
+
+            packer = lzma.LZMACompressor()
+        case _:
+            yield from contents
+            return
+    for content in contents:
+        yield packer.compress(content)
+    yield packer.flush()
 
 
 def _told(contents: Iterator[bytes], tell: Tell) -> Iterator[bytes]:

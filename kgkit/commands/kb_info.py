@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 def info(name: KBArgument = None, home: HomeOption = None, as_json: JSONOption = False) -> None:
     """Show what a knowledge base holds and where it came from."""
+    from kgkit.home import Home
+
     with opened(name, home) as kb:
         if as_json:
             write_json(described(kb.name, kb.store.folder, kb.manifest))
         else:
-            _card(kb)
+            _card(kb, Home.find(home).kb(kb.name).build_names())
 
 
 def described(name: str, folder: Path, manifest: "Manifest") -> dict[str, Any]:
@@ -28,7 +30,7 @@ def described(name: str, folder: Path, manifest: "Manifest") -> dict[str, Any]:
     return {**facts, **msgspec.structs.asdict(manifest)}
 
 
-def _card(kb: "KnowledgeBase") -> None:
+def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
     manifest, source = kb.manifest, kb.manifest.source
     lines = {
         "source": " ".join(filter(None, (source.name, source.version, source.date))),
@@ -41,6 +43,7 @@ def _card(kb: "KnowledgeBase") -> None:
         "language": manifest.language,
         "candidates": manifest.generator,
         "path": str(kb.store.folder),
+        "other builds": ", ".join(build for build in builds if build != kb.build),
         "size": size(sum(manifest.files.values())),
         "entities": number(manifest.entities),
         "triples": number(manifest.triples),

@@ -28,17 +28,19 @@ def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietO
 
     where, messages = Home.find(home), Messages(quiet=quiet)
     found = [_summary(kb) for kb in where.kbs()]
-    if as_json:
-        write_json(found)
-    elif found:
-        write_table(_COLUMNS, [_row(kb) for kb in found])
-    if not found:
-        messages.say(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
     try:
-        if not agrees(where):
-            reconcile(where)
-    except KgkitError as error:
-        messages.say(f"warning: {error}")
+        if as_json:
+            write_json(found)
+        elif found:
+            write_table(_COLUMNS, [_row(kb) for kb in found])
+        if not found:
+            messages.say(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
+    finally:  # whether or not the reader has heard enough
+        try:
+            if not agrees(where):
+                reconcile(where)
+        except KgkitError as error:
+            messages.say(f"warning: {error}")
 
 
 def _summary(kb: "KBHome") -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -31,10 +31,11 @@ class Messages:
         if not self.quiet:
             write_line(text)
 
-    def say_dropped(self, dropped: Mapping[str, int]) -> None:
-        """Write a line for each reason why records could not be kept."""
+    def say_dropped(self, dropped: Mapping[str, int], examples: Mapping[str, Sequence[str]]) -> None:
+        """Write a line for each reason why records could not be kept, with some of these."""
         for reason, count in dropped.items():
-            self.say(f"dropped: {count:,} × {reason}")
+            shown = "; ".join(examples.get(reason, ()))
+            self.say(f"dropped: {count:,} × {reason}" + (f": {shown}" if shown else ""))
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Tell]:

@@ -15,7 +15,15 @@ Promises, each with a test that tries to break it:
 """
 
 from kgkit.store.layout import FORMAT, Counts, Manifest, SourceInfo
-from kgkit.store.publish import PublishedBuild, Staging, find_build, open_build, prune, remove
+from kgkit.store.publish import (
+    PublishedBuild,
+    Staging,
+    find_build,
+    open_build,
+    prune,
+    publish_build,
+    remove,
+)
 from kgkit.store.reader import StoreReader
 from kgkit.store.validate import verify
 from kgkit.store.writer import StoreEditor, StoreWriter
@@ -33,6 +41,7 @@ __all__ = [
     "find_build",
     "open_build",
     "prune",
+    "publish_build",
     "remove",
     "verify",
 ]

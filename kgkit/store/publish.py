@@ -20,7 +20,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from kgkit.errors import KBBusy, NotThere, WriteFailed
+from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed
 from kgkit.home import Home, KBHome
 from kgkit.store.layout import MANIFEST, Manifest
 from kgkit.store.reader import StoreReader
@@ -163,6 +163,26 @@ def open_build(home: Home, name: str) -> tuple[PublishedBuild, StoreReader]:
                 raise
 
 
+def publish_build(kb: KBHome, build: str) -> None:
+    """Make a build that is on the disk the published one; the one that was stays until `prune`.
+
+    Raises:
+        NotThere: if there is no such KB, or build.
+        DamagedKB: if the build is not as it was written.
+        KBBusy: if the KB is being built.
+    """
+    _must_exist(kb)
+    with Staging(kb):
+        if build not in kb.build_names():
+            raise NotThere(
+                f"knowledge base {kb.name!r} has no build {build!r}; there are: {', '.join(kb.build_names())}"
+            )
+        if problems := damages(kb.builds / build):
+            raise DamagedKB(f"{kb.name}@{build} cannot be published: {problems[0]}")
+        if kb.published() != build:
+            _link(kb, build)
+
+
 def prune(kb: KBHome) -> list[str]:
     """Remove every build but the published one; return the names of those removed.
 
@@ -187,7 +207,10 @@ def remove(kb: KBHome) -> None:
     """
     _must_exist(kb)
     with Staging(kb):
-        kb.current.unlink(missing_ok=True)  # first: from here on nobody finds it
+        # First: from here on nobody finds it. A folder is what a copy that follows links makes of it.
+        if kb.current.is_dir() and not kb.current.is_symlink():
+            shutil.rmtree(kb.current)
+        kb.current.unlink(missing_ok=True)
         _sweep(kb, set())
         # The lock goes last; who waits for it sees that it has lost its name.
         shutil.rmtree(kb.path, ignore_errors=True)

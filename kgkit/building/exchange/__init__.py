@@ -18,7 +18,7 @@ from kgkit.building.exchange.three_columns import ThreeColumns
 from kgkit.building.exchange.wn_lmf_write import WNLMF
 from kgkit.errors import UnknownName, UsageError
 
-__all__ = ["FORMATS", "Format", "find_format", "guess_format"]
+__all__ = ["FORMATS", "Format", "builder_by_name", "find_format", "guess_format"]
 
 FORMATS: Final[Mapping[str, Format]] = {
     made.name: made
@@ -47,6 +47,17 @@ def find_format(name: str) -> Format:
     if name not in FORMATS:
         raise UnknownName("format", name, list(FORMATS))
     return FORMATS[name]
+
+
+def builder_by_name(source: str) -> str | None:
+    """Return the builder of the format that the name of a source says, None if it says none."""
+    path = Path(source)
+    if path.is_dir() and not any(path.glob("nodes.*")):
+        return None
+    try:
+        return guess_format(path).builder
+    except UsageError:
+        return None
 
 
 def guess_format(path: Path) -> Format:

@@ -1,0 +1,33 @@
+"""`kgkit kb publish`: make an earlier build the one that the name stands for."""
+
+from typing import Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, QuietOption
+from kgkit.errors import UsageError
+
+
+def publish(
+    name: Annotated[str, typer.Argument(metavar="NAME@BUILD", help="The build that NAME is to stand for.")],
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Go back to an earlier build, or forward again: `kgkit kb info` lists the builds that are there.
+
+    The build that was published stays until `kgkit kb prune`.
+    """
+    from kgkit.building.registering import register
+    from kgkit.home import Home
+    from kgkit.store import find_build, publish_build
+
+    where, (kb, _, build) = Home.find(home), name.partition("@")
+    if not build:
+        raise UsageError(f"which build of {kb!r}? NAME@BUILD; `kgkit kb info {kb}` lists them")
+    find_build(where, kb)
+    messages = Messages(quiet=quiet)
+    with messages.progress(f"publishing {name}"):
+        publish_build(where.kb(kb), build)
+        register(where, kb, build)
+    messages.say(f"{kb} is {name} now")
