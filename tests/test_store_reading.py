@@ -71,7 +71,7 @@ def test_a_handle_reads_on_after_its_kb_was_removed_and_opens_by_name_no_more(tm
         remove(Home(tmp_path / "home").kb("toy"))
         assert len(keys(kb)) == 30
         assert list((tmp_path / "home/kbs").iterdir()) == []
-        with pytest.raises(NotThere, match="kgkit build-kb toy"):
+        with pytest.raises(NotThere, match="kgkit build-kb BUILDER --name toy"):
             kgkit.open_kb("toy", home=tmp_path / "home")
 
 
