@@ -135,7 +135,7 @@ def find_build(home: Home, name: str) -> PublishedBuild:
         others = ", ".join(other.name for other in home.kbs())
         raise NotThere(
             f"no knowledge base {name!r} in {home.path} (there {'are: ' + others if others else 'is none'}): "
-            f"`kgkit build-kb BUILDER --name {name}` builds it; for WordNet `kgkit build-kb wordnet` is enough"
+            f"`kgkit build-kb BUILDER --name {name}` builds it; for WordNet `kgkit build-kb wordnet` will do"
         )
     if build and build not in kb.build_names():
         raise NotThere(
