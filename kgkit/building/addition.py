@@ -237,9 +237,9 @@ class Addition:
         return outward, incoming, dict(stored)
 
     def _has(self, subject: int, code: int, other: int) -> bool:
-        told = self._told(subject)
-        place = int(np.searchsorted(told, code << 32 | other))
-        return place < len(told) and int(told[place]) == code << 32 | other
+        told, fact = self._told(subject), np.uint64(code << 32 | other)
+        place = int(np.searchsorted(told, fact))  # of another type, the whole column would be converted
+        return place < len(told) and bool(told[place] == fact)
 
     @lru_cache(maxsize=256)  # noqa: B019 - lives as long as the addition; a hub is asked for again and again
     def _told(self, subject: int) -> NDArray[np.uint64]:
