@@ -2,6 +2,7 @@
 
     KgkitError
       SourceError          a source file is not what its reader expects
+      BuildFailed          a build cannot go on as it is: memory, or a worker that was killed
       UsageError           the call itself is wrong
         UnknownName          no builder, model, relation … of that name
         MissingExtra         an optional dependency is not installed
@@ -52,6 +53,10 @@ class SourceError(KgkitError):
         self.text = text if text is None or len(text) <= 120 else text[:117] + "..."
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(where + message + ("" if text is None else f"\n    {self.text!r}"))
+
+
+class BuildFailed(KgkitError):
+    """A build cannot go on with the memory or the workers it has; what it has read is kept."""
 
 
 class UsageError(KgkitError):

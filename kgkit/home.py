@@ -5,7 +5,7 @@
       kbs/NAME/current            symbolic link to the published build
       kbs/NAME/lock               held by the process that is building NAME
       catalog.db                  an index over all this, see `kgkit.catalog`
-      cache/                      downloads; safe to delete
+      cache/                      downloads, and what stopped builds have read; safe to delete
 
 Nothing here writes to the disk.
 """
@@ -74,6 +74,12 @@ class Home:
             if _NAME.fullmatch(path.name) and (path / "current").is_dir()
         ]
 
+    def unfinished(self) -> list["KBHome"]:
+        """Return the KBs of which builds that were stopped have read something, by name."""
+        root = self.cache / "parts"
+        names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+        return [self.kb(name) for name in names if _NAME.fullmatch(name)]
+
     def only_kb(self) -> str:
         """Return the name of the only KB.
 
@@ -105,6 +111,11 @@ class KBHome:
     @property
     def current(self) -> Path:
         return self.path / "current"
+
+    @property
+    def unfinished(self) -> Path:
+        """What builds that were stopped have read."""
+        return self.path.parent.parent / "cache" / "parts" / self.name
 
     @property
     def lock(self) -> Path:

@@ -1,14 +1,15 @@
 """The records that flow through kgkit.
 
-Knowledge comes in as `Entity`, `Alias`, `Triple`, `Redirect` and `Form`; text
-flows as `Document`, `Mention`, `Candidates`; links leave as `LinkedDocument`.
+Knowledge comes in as `Entity`, `Attribute`, `Alias`, `Triple`, `Redirect` and `Form`,
+many at once as `Aliases` and `Triples`; text flows as `Document`, `Mention`,
+`Candidates`; links leave as `LinkedDocument`.
 
 Offsets are Unicode code points of the text as given, end exclusive. All are
 msgspec structs and compare by value; all but `Candidates`, which holds an
 array, encode themselves.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -96,7 +97,40 @@ class Form(msgspec.Struct, frozen=True, gc=False):
     pos: str
 
 
-Record = Entity | Alias | Triple | Redirect | Form
+class Attribute(msgspec.Struct, frozen=True, gc=False):
+    """Something more to say of an entity that is told elsewhere.
+
+    Attributes:
+        key: the entity (or a redirect to it).
+        name: of the attribute; told of one entity several times, its values make a list.
+        value: a text.
+        edge: whether a value that is the key of an entity makes a triple instead.
+    """
+
+    key: str
+    name: str
+    value: str
+    edge: bool = False
+
+
+class Aliases(msgspec.Struct, frozen=True):
+    """Many aliases at once: `(surface, key)` -> count."""
+
+    counts: Mapping[tuple[str, str], float]
+
+
+class Triples(msgspec.Struct, frozen=True):
+    """Many facts at once: those of one subject by one relation."""
+
+    subject: str
+    relation: str
+    objects: Sequence[str]
+
+
+Single = Entity | Alias | Triple | Redirect | Form
+"""What every engine, and an addition, takes in."""
+
+Record = Single | Attribute | Aliases | Triples
 
 
 class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):

@@ -19,7 +19,7 @@ from kgkit.building.registering import agrees, reconcile, register
 from kgkit.catalog import Build, Catalog, Changes, Run, Score
 from kgkit.commands.messages import Messages
 from kgkit.home import Home
-from kgkit.store import prune, remove
+from kgkit.store import FORMAT, prune, remove
 from kgkit.store.reader import read_manifest
 from tests.cli_helpers import process, run
 from tests.mini_wordnet import mini_wordnet
@@ -207,7 +207,7 @@ def test_a_build_that_cannot_be_read_keeps_what_was_known_of_it(home):
     register(home, "toy", "")
     for name in "toy", "other":
         manifest = home.kb(name).current / "manifest.json"
-        manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 99'))
+        manifest.write_text(manifest.read_text().replace(f'"format": {FORMAT}', '"format": 99'))
     assert reconcile(home) == ([], [], [])
     assert agrees(home) == (os.environ.get("KGKIT_CATALOG_URL") is None)
     assert states(home) == {f"toy@{home.kb('toy').published()}": "published"}

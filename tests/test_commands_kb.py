@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from kgkit.store import FORMAT
 from tests.cli_helpers import build_mini, install_builder, on_terminal, run
 from tests.mini_wordnet import SYNSETS, mini_wordnet
 from tests.toys import REPOSITORY, build_toy, entities
@@ -114,7 +115,7 @@ def test_a_kb_that_cannot_be_used_is_listed_with_the_reason(home, tmp_path):
     build_toy(tmp_path, name="toy", home=tmp_path / "home")
     folder = tmp_path / "home" / "kbs" / "mini" / "current"
     manifest = (folder / "manifest.json").read_text()
-    (folder / "manifest.json").write_text(manifest.replace('"format": 1', '"format": 99'))
+    (folder / "manifest.json").write_text(manifest.replace(f'"format": {FORMAT}', '"format": 99'))
     mini, toy = json.loads(run("kb", "list", "--home", tmp_path / "home", "--json").out)
     assert "error" in mini
     assert toy["entities"] > 0

@@ -174,7 +174,9 @@ def test_an_environment_with_nothing_in_it_is_refused(built, tmp_path):
 # -- another format ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", [{"format": 0}, {"format": 2}, {"fingerprint": "00000000"}])
+@pytest.mark.parametrize(
+    "change", [{"format": 0}, {"format": layout.FORMAT + 1}, {"fingerprint": "00000000"}]
+)
 def test_a_kb_of_another_format_is_refused_with_the_command_that_rebuilds_it(built, change):
     rewrite(built, **change)
     home, source = built.path.parents[3], built.manifest.source.path
@@ -364,7 +366,7 @@ def test_an_error_of_every_kind_survives_a_pickle(built):
         errors.MissingExtra("pandas", "pandas"),
         errors.UnknownEntity("dgo.n.01", "wordnet"),
         errors.WriteFailed("full", written=1, free=2, where=Path("/")),
-        errors.NoPath("none"), errors.ClosedKB("closed"), errors.KBBusy("busy"), errors.StaleKB("stale"),
+        errors.NoPath("none"), errors.BuildFailed("no memory"), errors.ClosedKB("closed"), errors.KBBusy("busy"), errors.StaleKB("stale"),
         errors.FormatMismatch("old"), errors.DamagedKB("damaged"), errors.CatalogError("away"),
     ]  # fmt: skip
     leaves = {

@@ -10,16 +10,19 @@ from kgkit.building.contract import (
     Files,
     KBRecords,
     SourceInfo,
+    Step,
     Traits,
     builder_names,
     find_builder,
 )
 from kgkit.building.lines import text_lines
-from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
+from kgkit.types import Alias, Aliases, Attribute, Entity, Form, Record, Redirect, Triple, Triples
 
 __all__ = [
     "MAX_COUNT",
     "Alias",
+    "Aliases",
+    "Attribute",
     "Builder",
     "Entity",
     "Files",
@@ -28,8 +31,10 @@ __all__ = [
     "Record",
     "Redirect",
     "SourceInfo",
+    "Step",
     "Traits",
     "Triple",
+    "Triples",
     "builder_names",
     "find_builder",
     "text_lines",

@@ -23,7 +23,7 @@ from kgkit.store import Counts, Manifest, StoreEditor, codec
 from kgkit.store.layout import U32
 from kgkit.store.writer import Item
 from kgkit.text import fold
-from kgkit.types import NO_SENSE, Alias, Entity, Form, Ids, Record, Redirect, Triple
+from kgkit.types import NO_SENSE, Alias, Entity, Form, Ids, Redirect, Single, Triple
 
 __all__ = ["Addition"]
 
@@ -62,7 +62,7 @@ class Addition:
         """What could not be kept, by reason; complete once all is written."""
         return dict(sorted(self._dropped.items()))
 
-    def take(self, records: Iterable[Record]) -> None:
+    def take(self, records: Iterable[Single]) -> None:
         """Take in *records*.
 
         Raises:
@@ -274,11 +274,12 @@ class Addition:
                 everything.extend(codec.counted(key, stored, self.base.manifest.smoothing))
                 names, rows = names - 1, rows - len(codec.decode_alias(stored))
             everything.extend(new)
+            if stored is None or self._store.surfaces is None:  # else the tries have it
+                self._sought.extend(surface for surface, *_ in new)
         if everything:
             joined, items = self._regrouped(everything)
             rows += joined
             store.put("aliases", items)
-            self._sought.extend(surface for new in found.values() for surface, *_ in new)
         return names, rows
 
     def _resolved(self, alias: Alias) -> tuple[str, int, int, float] | None:
@@ -310,7 +311,7 @@ class Addition:
         return len(rows.name), list(aliases.alias_rows(rows, spellings, names, class_of))
 
     def _write_starts(self, store: StoreEditor) -> None:
-        starts = aliases.starts(self._sought)
+        starts = aliases.starts(self._sought, {})
         for first, after in starts.items():
             for second, lengths in (self._store.starts(first) or {}).items():
                 after[second] = after.get(second, 0) | lengths

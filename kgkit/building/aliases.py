@@ -1,7 +1,7 @@
 """Aliases as columns: counts added up, priors, spellings, and the rows of `aliases` and `starts`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ class Names:
         empty: the place in `folded` of the surface without a character, or `NONE`.
     """
 
+    folded: Sequence[str]
+    keys: Sequence[bytes]
+
     def __init__(self, surfaces: Sequence[str]) -> None:
         self.surfaces = surfaces
         number = numbering()
@@ -64,6 +67,28 @@ class Names:
         place_of[order] = np.arange(len(order))
         self.of_surface = place_of[numbers]
         self.empty = int(place_of[number[""]]) if "" in number else NONE
+
+    @classmethod
+    def folded_already(
+        cls, surfaces: Sequence[str], folded: Sequence[str], keys: Sequence[bytes], of_surface: Numbers
+    ) -> Self:
+        """Return names of which all is known; none of them is empty."""
+        names = cls.__new__(cls)
+        names.surfaces, names.folded, names.keys, names.of_surface = surfaces, folded, keys, of_surface
+        names.empty = NONE
+        return names
+
+
+def often(columns: Columns, names: Names, min_count: float) -> Columns:
+    """Return the pairs of a folded surface and an entity that were counted so often, or not at all."""
+    name = names.of_surface[columns.surface]
+    order = np.lexsort((columns.entity, name))
+    begins = changes(name[order], columns.entity[order])
+    sums = np.add.reduceat(columns.counted[order], np.flatnonzero(begins)) if len(order) else np.empty(0)
+    kept = np.empty(len(order), bool)
+    kept[order] = ((sums >= min_count) | (sums == 0))[np.cumsum(begins) - 1]
+    surface, entity, sense, counted = columns
+    return Columns(surface[kept], entity[kept], sense[kept], counted[kept])
 
 
 def added_up(columns: Columns, names: Names, smoothing: float) -> tuple[Rows, Spellings]:
@@ -132,9 +157,8 @@ def alias_rows(rows: Rows, spellings: Spellings, names: Names, class_of: NDArray
         yield names.keys[name], head(end - begin | bit << 24, total) + rows_of_name + tail
 
 
-def starts(surfaces: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return how aliases of several tokens begin: first token -> what comes next -> bits of their lengths."""
-    found: dict[str, dict[str, int]] = {}
+def starts(surfaces: Iterable[str], found: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Add to *found* how *surfaces* begin: first token -> what comes next -> bits of their lengths."""
     for surface in surfaces:
         if surface.isalpha() and surface.isascii():
             continue  # one token
@@ -169,7 +193,7 @@ def _by_surface(
         rows, shares = found.setdefault(surface, ([], []))
         rows.append(row - begin)
         shares.append(share)
-    return [(surfaces[number], *found[number]) for number in sorted(found)]
+    return sorted((surfaces[number], *told) for number, told in found.items())
 
 
 def _class_bits(class_of: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -2,25 +2,29 @@
 
 import datetime
 import gc
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from kgkit.building.contract import Builder, find_builder
 from kgkit.building.grouping import Grouped, Grouper
+from kgkit.building.options import BuildOptions, bytes_of
 from kgkit.building.registering import register
-from kgkit.building.sources import Material, batches, blamed, opened
-from kgkit.errors import SourceError
-from kgkit.home import Home
+from kgkit.building.sources import Material, Source, batches, blamed, opened
+from kgkit.errors import MissingExtra, SourceError, UsageError
+from kgkit.home import Home, KBHome
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
-from kgkit.store.layout import DATA, build_name, fingerprint
+from kgkit.store.layout import build_name, fingerprint
 from kgkit.store.reader import read_manifest
+from kgkit.store.writer import checksums
+
+if TYPE_CHECKING:  # DuckDB and Arrow are an extra
+    from kgkit.building.engines.run import TableEngine
 
 Progress = Callable[[str, int], None]
 """Called now and then with what is being done and how many records have been read."""
@@ -48,11 +52,20 @@ class Built(NamedTuple):
 
 def build_kb(
     builder: str | Builder,
-    source: str | os.PathLike[str] | None = None,
+    source: Source | None = None,
     *,
     name: str | None = None,
     home: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    engine: str | None = None,
+    workers: int = 1,
+    memory: int | str = "4GB",
+    limit: int | None = None,
+    types: Sequence[str] = (),
+    min_count: float = 0,
+    resume: bool = True,
+    priors: Sequence[str | os.PathLike[str]] = (),
+    master: str | None = None,
 ) -> Built:
     """Build a knowledge base, publish it, and tell the catalog.
 
@@ -61,15 +74,29 @@ def build_kb(
 
     Args:
         builder: the name of an installed builder, or a builder.
-        source: what it reads: a path, or `kb:NAME` for another KB; None lets the builder obtain it.
+        source: what it reads: a path, several, or `kb:NAME` for another KB; None lets the builder obtain it.
         name: of the KB; the builder's name unless given.
         home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
         progress: told how far the build is.
+        engine: `memory` groups the records in memory; `local` on the disk, with DuckDB; `spark` on a
+            cluster. All make the same KB (`memory` a slower one to search texts with, of over a million
+            aliases). None leaves it to the builder.
+        workers: processes that read the parts of the source, and threads that group (not `memory`). More
+            than one needs the caller's script to be importable, as Python's `multiprocessing` does.
+        memory: what grouping may use, in bytes or as `4GB` (`local`).
+        limit: only so many pages, lines or records of the source: for trying out.
+        types: only entities of these kinds or types.
+        min_count: leave out pairs of a surface and an entity that were counted, but less often.
+        resume: go on from what a build that was stopped has read; else begin anew (not `memory`).
+        priors: files of further counts of aliases, see `docs/priors.md`.
+        master: where Spark's master is (`spark`).
 
     Raises:
-        UnknownName: no such builder.
+        UnknownName: no such builder, or engine.
+        UsageError: an option out of range, or not for this engine.
         NotThere: nothing at *source*.
         SourceError: the source is not as the builder expects; says where.
+        BuildFailed: memory does not suffice, or a worker was killed.
         KBBusy: another process is building this KB.
         WriteFailed: no room on the disk.
 
@@ -78,32 +105,74 @@ def build_kb(
         {'synset': 117659, 'lemma': 206949}
     """
     tell = progress or silent
+    options = BuildOptions(
+        engine, workers, bytes_of(memory), limit, types, min_count, resume, [*map(Path, priors)], master
+    ).checked()
     found = find_builder(builder) if isinstance(builder, str) else builder
     builder_name = builder if isinstance(builder, str) else found.name
     where = Home.find(home)
     kb = where.kb(name if name is not None else builder_name)
-    with Staging(kb) as staging, no_garbage(), opened(found, source, where) as material:
+    in_memory = (engine or found.engine) == "memory"
+    if in_memory and found.pieces:
+        raise UsageError(
+            f"the builder {builder_name} tells entities in pieces, which --engine local puts together"
+        )
+    with Staging(kb) as staging, no_garbage(), opened(found, source, where, options.priors) as material:
+        tables_of = None if in_memory else _engine(found, material, options, kb)
         with StoreWriter(staging.folder) as store:
-            traits = material.traits
-            grouper = Grouper(store, inverses=traits.inverses, smoothing=traits.smoothing)
-            read = 0
-            for batch in batches(material):
+            if tables_of is None:
+                grouped = _grouped(found, material, store, options, tell)
+            else:
                 with blamed(material.path):
-                    grouper.take(batch)
-                read += len(batch)
-                tell("reading", read)
-            tell("writing", 0)
-            with blamed(material.path):
-                grouped = grouper.write()
+                    grouped = tables_of.group(store, lambda stage: tell(stage, 0))
             tables = store.finish()
         if not grouped.entities:
             raise SourceError("holds no entity: nothing to build", path=material.path)
+        tell("checksums", 0)
         published = staging.publish(_manifest(found, builder_name, material, grouped, tables, staging.folder))
         # While nobody else can sweep it.
         manifest = read_manifest(published.folder)
         built = Built(*published, manifest, grouped.counts.dropped, grouped.examples)
+        if tables_of is not None:
+            tables_of.clean()
     register(where, built.name, built.build)
     return built
+
+
+def _grouped(
+    builder: Builder, material: Material, store: StoreWriter, options: BuildOptions, tell: Progress
+) -> Grouped:
+    """Read and group in memory; write all tables but the manifest."""
+    traits = material.traits
+    grouper = Grouper(
+        store, inverses=traits.inverses, smoothing=traits.smoothing, min_count=options.min_count
+    )
+    read = 0
+    steps = builder.unit != Builder.unit
+    for batch in batches(material, limit=options.limit, types=options.types, steps=steps):
+        with blamed(material.path):
+            grouper.take(batch)
+        read += len(batch)
+        tell("reading", read)
+    tell("writing", 0)
+    with blamed(material.path):
+        return grouper.write()
+
+
+def _engine(builder: Builder, material: Material, options: BuildOptions, kb: KBHome) -> "TableEngine":
+    of_spark = options.engine == "spark"
+    try:
+        from kgkit.building.engines.run import TableEngine
+
+        if of_spark:
+            from kgkit.building.engines.spark_start import checked_for_spark
+        else:
+            import kgkit.building.engines.local  # noqa: F401  # what it needs is missed here and now
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "duckdb", "spark" if of_spark else "scale") from error
+    if of_spark:
+        checked_for_spark(options)
+    return TableEngine(builder, material, options, kb)
 
 
 @contextmanager
@@ -158,15 +227,13 @@ def stamped(manifest: Manifest, folder: Path) -> Manifest:
         kgkit_version = version("kgkit")
     except PackageNotFoundError:
         kgkit_version = "unknown"
-    data = folder / DATA
-    with data.open("rb") as content:
-        checksum = hashlib.file_digest(content, "sha256").hexdigest()
+    files, checked = checksums(folder, manifest.sha256)
     manifest = msgspec.structs.replace(
         manifest,
         kgkit_version=kgkit_version,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        files={DATA: data.stat().st_size},
-        sha256={DATA: checksum},
+        files=files,
+        sha256=checked,
     )
     return msgspec.structs.replace(manifest, build=build_name(manifest))
 

@@ -16,6 +16,7 @@ __all__ = [
     "Files",
     "KBRecords",
     "SourceInfo",
+    "Step",
     "Traits",
     "builder_names",
     "find_builder",
@@ -48,6 +49,15 @@ class Files(NamedTuple):
     info: SourceInfo
     read: Sequence[Path]
     traits: Traits | None = None
+
+
+class Step(NamedTuple):
+    """Yielded between records: so many pages, or lines, of the source have been read since the last one.
+
+    The display counts them, and `--limit` does.
+    """
+
+    units: int = 1
 
 
 class KBRecords(Protocol):
@@ -105,6 +115,13 @@ class Builder(ABC):
         generator: which candidate generator suits the KB: `alias`, or `lemma`
             for a lexical database of English lemmas.
         language: BCP 47 tag of the surfaces; empty when mixed.
+        engine: which engine groups the records unless the user names one: `memory`,
+            or `local` for sources that may not fit into it.
+        pieces: whether entities are told in pieces: those of one key are then one
+            entity, of the first text that is given for each field and of all types
+            and attributes. Else a key that comes twice is an error. Wants another
+            engine than `memory`, as `Attribute` does.
+        unit: what a `Step` counts, in the plural: `pages`.
     """
 
     name: ClassVar[str]
@@ -113,6 +130,9 @@ class Builder(ABC):
     smoothing: ClassVar[float] = 0.0
     generator: ClassVar[str] = "alias"
     language: ClassVar[str] = ""
+    engine: ClassVar[str] = "memory"
+    pieces: ClassVar[bool] = False
+    unit: ClassVar[str] = "records"
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -146,8 +166,8 @@ class Builder(ABC):
         return ["all"]
 
     @abstractmethod
-    def observe(self, source: Path, part: str) -> Iterator[Record]:
-        """Yield the records of *part*.
+    def observe(self, source: Path, part: str) -> Iterator[Record | Step]:
+        """Yield the records of *part*, and a `Step` behind those of each page or so, if it has such.
 
         Entities are numbered in the order they come. Aliases and triples name
         entities by key and may come before them, or from another part; what
@@ -157,7 +177,7 @@ class Builder(ABC):
             SourceError: at the first thing that is not as it should be.
         """
 
-    def derive(self, kb: KBRecords) -> Iterator[Record]:
+    def derive(self, kb: KBRecords) -> Iterator[Record | Step]:
         """Yield the records of a KB that is made of another one (`--source kb:NAME`).
 
         Raises:

@@ -4,7 +4,7 @@ A column is (n,) int64 of ids or of a relation's number, in the order of the
 source. A pair of ids is one uint64, whatever the size of the KB.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +46,20 @@ class Facts(NamedTuple):
     incoming: Columns
 
 
+class Directions(NamedTuple):
+    """How the relations of a source are written, each a place in a list of their names.
+
+    Attributes:
+        codes: the code of each relation.
+        one_way: of which the other end has to be told in `incoming`.
+        untold: those whose inverse the source has not, each with the inverse's code.
+    """
+
+    codes: Numbers
+    one_way: NDArray[np.bool_]
+    untold: list[tuple[int, int]]
+
+
 def arranged(triples: Columns, names: Sequence[str], inverses: Mapping[str, str]) -> Facts:
     """Arrange *triples* by the directions in which they are asked for.
 
@@ -57,29 +71,16 @@ def arranged(triples: Columns, names: Sequence[str], inverses: Mapping[str, str]
     Raises:
         UsageError: if a relation is declared the inverse of several.
     """
-    for one, other_way in inverses.items():
-        if any(other_way in pair and one not in pair for pair in inverses.items()):
-            raise UsageError(
-                f"{other_way!r} is declared the inverse of {one!r} and of another relation too: "
-                "give each relation an inverse of its own, or leave it out of `inverses`"
-            )
     pairs, first = _distinct(triples, names)
     subject, relation, other = (column[first] for column in triples)
-    relations = _paired(pairs, inverses)
+    relations = paired(
+        names, inverses, lambda name, inverse: np.array_equal(pairs[name], np.sort(_turned(pairs[inverse])))
+    )
     stored = {
         name: len(pairs[name]) if name != inverse else int((pairs[name] <= _turned(pairs[name])).sum())
         for name, inverse in relations
     }
-    places = {name: place for place, name in enumerate(names)}
-    codes, one_way = np.zeros(len(names), np.int64), np.zeros(len(names), bool)
-    untold: list[tuple[int, int]] = []  # a relation whose inverse the source has not, and the inverse's code
-    for at, (name, inverse) in enumerate(relations):
-        codes[places[name]] = 2 * at
-        one_way[places[name]] = inverse is None
-        if inverse in places and inverse != name:
-            codes[places[inverse]] = 2 * at + 1
-        elif inverse is not None and inverse != name:
-            untold.append((places[name], 2 * at + 1))
+    codes, one_way, untold = directions(names, relations)
     code, back = codes[relation], one_way[relation]
     outward = [Columns(subject, code, other)]
     for place, inverse_code in untold:
@@ -92,6 +93,61 @@ def arranged(triples: Columns, names: Sequence[str], inverses: Mapping[str, str]
         Columns(*map(np.concatenate, zip(*outward, strict=True))),
         Columns(other[back], code[back], subject[back]),
     )
+
+
+def paired(
+    names: Sequence[str], inverses: Mapping[str, str], agree: Callable[[str, str], bool]
+) -> list[tuple[str, str | None]]:
+    """Return `(relation, its inverse or None)`; of two that agree, the one that is stored.
+
+    Args:
+        names: of the relations, in the order of the source.
+        inverses: as in `Builder`.
+        agree: says whether two of *names* tell the same facts, each from the other end.
+
+    Raises:
+        UsageError: if a relation is declared the inverse of several.
+    """
+    for one, other_way in inverses.items():
+        if any(other_way in pair and one not in pair for pair in inverses.items()):
+            raise UsageError(
+                f"{other_way!r} is declared the inverse of {one!r} and of another relation too: "
+                "give each relation an inverse of its own, or leave it out of `inverses`"
+            )
+    found: list[tuple[str, str | None]] = []
+    there, taken = set(names), set[str]()
+    for name in names:
+        if name in taken:
+            continue
+        inverse = inverses.get(name)
+        declared = [key for key, value in inverses.items() if value == name and key != name and key in there]
+        if inverse is None and declared:
+            continue  # its other direction is the stored one and decides
+        if inverse is not None:
+            if inverse not in there or agree(name, inverse):
+                taken.add(inverse)
+            else:
+                inverse = None
+        found.append((name, inverse))
+    named = {name for pair in found for name in pair}
+    # Declared pairs that do not agree: the second direction stands for itself.
+    found.extend((name, None) for name in names if name not in named)
+    return found
+
+
+def directions(names: Sequence[str], relations: Sequence[tuple[str, str | None]]) -> Directions:
+    """Return how *names* are written, given what `paired` made of them."""
+    places = {name: place for place, name in enumerate(names)}
+    codes, one_way = np.zeros(len(names), np.int64), np.zeros(len(names), bool)
+    untold: list[tuple[int, int]] = []
+    for at, (name, inverse) in enumerate(relations):
+        codes[places[name]] = 2 * at
+        one_way[places[name]] = inverse is None
+        if inverse in places and inverse != name:
+            codes[places[inverse]] = 2 * at + 1
+        elif inverse is not None and inverse != name:
+            untold.append((places[name], 2 * at + 1))
+    return Directions(codes, one_way, untold)
 
 
 def rows(entity: Numbers, code: Numbers, other: Numbers) -> Iterator[Item]:
@@ -121,26 +177,3 @@ def _distinct(triples: Columns, names: Sequence[str]) -> tuple[dict[str, Pairs],
 
 def _turned(pairs: Pairs) -> Pairs:
     return pairs << np.uint64(32) | pairs >> np.uint64(32)
-
-
-def _paired(pairs: Mapping[str, Pairs], inverses: Mapping[str, str]) -> list[tuple[str, str | None]]:
-    """Return `(relation, its inverse or None)`; of two that agree, the one that is stored."""
-    found: list[tuple[str, str | None]] = []
-    taken: set[str] = set()
-    for name in pairs:
-        if name in taken:
-            continue
-        inverse = inverses.get(name)
-        declared = [key for key, value in inverses.items() if value == name and key != name and key in pairs]
-        if inverse is None and declared:
-            continue  # its other direction is the stored one and decides
-        if inverse is not None:
-            if inverse not in pairs or np.array_equal(pairs[name], np.sort(_turned(pairs[inverse]))):
-                taken.add(inverse)
-            else:
-                inverse = None
-        found.append((name, inverse))
-    named = {name for pair in found for name in pair}
-    # Declared pairs that do not agree: the second direction stands for itself.
-    found.extend((name, None) for name in pairs if name not in named)
-    return found

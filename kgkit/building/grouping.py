@@ -22,7 +22,7 @@ from kgkit.store import codec
 from kgkit.store.layout import Counts
 from kgkit.store.writer import StoreWriter
 from kgkit.text import fold
-from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
+from kgkit.types import Alias, Entity, Form, Redirect, Single, Triple
 
 MAX_CLASSES = 255
 """The store has a byte for an entity's part of speech: of more, the later ones cannot be asked for."""
@@ -49,10 +49,14 @@ class Grouper:
     Args:
         store: where entities are written as they come.
         inverses, smoothing: as in `Builder`.
+        min_count: a pair of surface and entity that was counted, but less often, is left out.
     """
 
-    def __init__(self, store: StoreWriter, *, inverses: Mapping[str, str], smoothing: float) -> None:
+    def __init__(
+        self, store: StoreWriter, *, inverses: Mapping[str, str], smoothing: float, min_count: float = 0
+    ) -> None:
         self.store, self.inverses, self.smoothing = store, inverses, smoothing
+        self.min_count = min_count
         self._take: dict[type, Callable[[Any], None]] = {
             Entity: self._take_entities,
             Triple: self._take_triples,
@@ -76,7 +80,7 @@ class Grouper:
         self._redirects: dict[str, str] = {}
         self._forms: dict[str, list[tuple[str, str]]] = {}
 
-    def take(self, records: Iterable[Record]) -> None:
+    def take(self, records: Iterable[Single]) -> None:
         """Take in *records*, some thousands at once.
 
         Raises:
@@ -173,24 +177,30 @@ class Grouper:
         target_of = {number[source]: number[target] for source, target in self._redirects.items()}
         ids = np.full(len(self._numbers), NONE, np.int64)
         ids[: len(self._ids)] = self._ids
+        own, names = ids != NONE, [*number]
+        nowhere: dict[int, str] = {}
         kept = 0
-        for source in target_of:
-            if ids[source] != NONE:
+        for source, first in target_of.items():
+            if own[source]:
                 self._dropped["redirect of an entity's own key"] += 1
                 continue
-            seen, target = {source}, target_of[source]
-            while ids[target] == NONE and target in target_of and target not in seen:
+            seen, target = {source}, first
+            while (
+                ids[target] == NONE and target in target_of and target not in seen and target not in nowhere
+            ):
                 seen.add(target)
                 target = target_of[target]
             if ids[target] != NONE:
                 ids[[*seen]] = ids[target]  # shortens every chain that comes through here
-                kept += len(seen)
-            else:
-                reason = "redirect in a loop" if target in seen else "redirect to no entity"
-                self._dropped[reason] += 1
-                if len(shown := self._examples.setdefault(reason, [])) < EXAMPLES:
-                    names = [*number]
-                    shown.append(f"{names[source]} → {names[target_of[source]]}")
+                kept += 1
+                continue
+            reason = nowhere.get(target) or (
+                "redirect in a loop" if target in seen else "redirect to no entity"
+            )
+            nowhere.update(dict.fromkeys(seen, reason))
+            self._dropped[reason] += 1
+            if len(shown := self._examples.setdefault(reason, [])) < EXAMPLES:
+                shown.append(f"{names[source]} → {names[first]}")
         return ids, kept
 
     def _write_facts(self, ids: Numbers) -> tuple[int, list[tuple[str, str | None]], dict[str, int]]:
@@ -231,13 +241,16 @@ class Grouper:
         self._dropped["alias without a character"] = int(empty.sum())
         counted = checked_counts(np.frombuffer(self._weights), lambda place: names.surfaces[surface[place]])
         columns = aliases.Columns(surface[real], entity[real], sense[real], counted[real])
+        if self.min_count:
+            columns = aliases.often(columns, names, self.min_count)
         rows, spellings = aliases.added_up(columns, names, self.smoothing)
         class_of = np.frombuffer(self._class_of, np.uint8)
         self.store.append("aliases", aliases.alias_rows(rows, spellings, names, class_of))
-        present = np.isin(names.of_surface, rows.name)
+        present = np.zeros(len(names.surfaces), bool)
+        present[columns.surface] = True
         # Irregular forms of several words are sought in texts like aliases.
         sought = chain(compress(names.surfaces, present.tolist()), self._forms)
-        self.store.append("starts", aliases.start_rows(aliases.starts(sought)))
+        self.store.append("starts", aliases.start_rows(aliases.starts(sought, {})))
         return len(np.unique(rows.name)), len(rows.name)
 
     def _write_forms(self) -> None:

@@ -2,22 +2,34 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from kgkit.building.contract import Builder, SourceInfo, Traits
+from kgkit.building.contract import Builder, SourceInfo, Step, Traits
 from kgkit.building.records import StoredRecords
-from kgkit.errors import SourceError, UsageError
+from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
-from kgkit.types import Record
+from kgkit.types import Alias, Aliases, Attribute, Entity, Record, Single, Triple, Triples
 
-__all__ = ["KB_SOURCE", "Material", "batches", "blamed", "opened"]
+__all__ = [
+    "KB_SOURCE",
+    "Material",
+    "Part",
+    "Source",
+    "batches",
+    "blamed",
+    "one_by_one",
+    "opened",
+    "readable",
+    "selected",
+]
 
 KB_SOURCE: Final = "kb:"
 """How a source is written that is a knowledge base: `kb:NAME` or `kb:NAME@BUILD`."""
@@ -25,78 +37,191 @@ KB_SOURCE: Final = "kb:"
 _EVERY = 2_000
 
 
-class Material(NamedTuple):
-    """A source, looked at.
+class Part(NamedTuple):
+    """A piece of a source that can be read apart from the others, in another process too.
 
     Attributes:
-        path: how errors name it.
+        path: of its source.
+        name: within the source.
+        observe: gives its records, from the first one.
+    """
+
+    path: Path
+    name: str
+    observe: Callable[[], Iterator[Record | Step]]
+
+
+class Material(NamedTuple):
+    """Sources, looked at.
+
+    Attributes:
+        path: how errors name them.
         traits: what the build has to know beyond the records.
-        records: gives them, from the first one.
+        parts: gives what there is to be read, in the order of the ids.
         info: gives what the manifest says of it, once it has been read.
+        files: that were read, or will be.
     """
 
     path: Path
     traits: Traits
-    records: Callable[[], Iterator[Record]]
+    parts: Callable[[], Sequence[Part]]
     info: Callable[[], SourceInfo]
+    files: Sequence[Path] = ()
+
+
+Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @contextmanager
-def opened(builder: Builder | None, source: str | os.PathLike[str] | None, home: Home) -> Iterator[Material]:
-    """Give what *builder* makes of *source*: of a path, of `kb:NAME`, or of what it obtains itself.
+def opened(
+    builder: Builder | None, source: Source | None, home: Home, priors: Sequence[Path] = ()
+) -> Iterator[Material]:
+    """Give what *builder* makes of *source*: of paths, of `kb:NAME`, or of what it obtains itself.
 
-    Without a builder the source is a KB, and is taken as it is.
+    Without a builder the source is a KB, and is taken as it is. The counts of *priors* come last.
 
     Raises:
         NotThere: nothing is there.
         SourceError: it is not what the builder reads.
         UsageError: the builder has to be told, or does not read such a source.
     """
-    if source is not None and os.fspath(source).startswith(KB_SOURCE):
-        with open_kb(os.fspath(source).removeprefix(KB_SOURCE), home.path) as kb:
-            records = StoredRecords(kb)
-            name = f"{KB_SOURCE}{kb.name}@{kb.build}"
-            info = SourceInfo(
-                name=kb.name, version=kb.build, licence=records.info.licence, url=records.info.url, path=name
-            )
-            if builder is None:
-                yield Material(Path(name), records.traits, records.everything, lambda: info)
-            else:
-                yield Material(Path(name), builder.traits, lambda: builder.derive(records), lambda: info)
+    given = [source] if isinstance(source, str | os.PathLike) else [*(source or ())]
+    named = [os.fspath(one) for one in given if os.fspath(one).startswith(KB_SOURCE)]
+    if named:
+        if len(given) > 1:
+            raise UsageError(f"{named[0]} has to be the only source; it is one of {len(given)}")
+        with open_kb(named[0].removeprefix(KB_SOURCE), home.path) as kb:
+            if priors:
+                raise UsageError("--priors are added to what is read from files, not to a knowledge base")
+            yield _of_kb(builder, StoredRecords(kb))
         return
     if builder is None:
         raise UsageError(f"{source} is no knowledge base: name a builder that reads it")
-    with _readable("fetched"):
-        path = Path(source) if source is not None else builder.obtain(home.cache)
-    with _readable("read", path):
-        files = builder.look(path)
+    with readable("fetched"):
+        paths = [*map(Path, given)] or [builder.obtain(home.cache)]
+    found = []
+    for path in paths:
+        with readable("read", path):
+            found.append(builder.look(path))
+    for path in priors:
+        if not path.is_file():
+            raise NotThere(f"no file {path}")
+    files = [*(file for files in found for file in sorted(files.read)), *priors]
+    stated = next((files.traits for files in found if files.traits is not None), builder.traits)
 
-    def records_of_parts() -> Iterator[Record]:
-        return chain.from_iterable(builder.observe(path, part) for part in builder.parts(path))
+    def parts() -> list[Part]:
+        pieces = []
+        for path in paths:
+            with readable("read", path):
+                names = builder.parts(path)
+            pieces += [Part(path, name, partial(builder.observe, path, name)) for name in names]
+        if priors:
+            from kgkit.building.priors import priors_of
+
+            pieces += [Part(path, "priors", partial(priors_of, path)) for path in priors]
+        return pieces
 
     def described() -> SourceInfo:
         digest = hashlib.sha256()
-        with _readable("read", path):
-            for file in sorted(files.read):
-                with file.open("rb") as content:
-                    digest.update(hashlib.file_digest(content, "sha256").digest())
+        for file in files:
+            with readable("read", file), file.open("rb") as content:
+                digest.update(hashlib.file_digest(content, "sha256").digest())
         # Sources of no files are not all the same: there is no checksum to tell them apart by.
-        checksum = digest.hexdigest() if files.read else ""
-        return msgspec.structs.replace(files.info, path=str(path.absolute()), sha256=checksum)
+        checksum = digest.hexdigest() if files else ""
+        where = os.pathsep.join(str(path.absolute()) for path in paths)
+        return msgspec.structs.replace(found[0].info, path=where, sha256=checksum)
 
-    yield Material(path, files.traits or builder.traits, records_of_parts, described)
+    yield Material(paths[0], stated, parts, described, files)
 
 
-def batches(material: Material) -> Iterator[list[Record]]:
-    """Yield the records of *material*, some thousands at a time."""
-    with _readable("read", material.path):
-        records = material.records()
-    while True:
-        with _readable("read", material.path):
-            batch = list(islice(records, _EVERY))
-        if not batch:
-            return
+def _of_kb(builder: Builder | None, records: StoredRecords) -> Material:
+    kb = records.kb
+    name = f"{KB_SOURCE}{kb.name}@{kb.build}"
+    info = SourceInfo(
+        name=kb.name, version=kb.build, licence=records.info.licence, url=records.info.url, path=name
+    )
+    path = Path(name)
+    observe = records.everything if builder is None else partial(builder.derive, records)
+    traits = records.traits if builder is None else builder.traits
+    return Material(path, traits, lambda: [Part(path, "all", observe)], lambda: info)
+
+
+def batches(
+    material: Material, *, limit: int | None = None, types: Sequence[str] = (), steps: bool = False
+) -> Iterator[list[Single]]:
+    """Yield the records of *material*, one by one, some thousands at a time.
+
+    Args:
+        material: whose.
+        limit, types, steps: as in `selected`.
+
+    Raises:
+        UsageError: if one of them is an `Attribute`.
+    """
+    parts = _readable_parts(material)
+    records = one_by_one(selected(parts, limit=limit, types=types, steps=steps))
+    while batch := list(islice(records, _EVERY)):
         yield batch
+
+
+def _readable_parts(material: Material) -> Iterator[Record | Step]:
+    for part in material.parts():
+        with readable("read", part.path):
+            yield from part.observe()
+
+
+def selected(
+    records: Iterator[Record | Step], *, limit: int | None, types: Sequence[str], steps: bool
+) -> Iterator[Record | Step]:
+    """Yield *records*, up to the end of *limit* units, and of entities those of *types* only.
+
+    Args:
+        records: of a builder.
+        limit: None for all.
+        types: kinds and types; none for all.
+        steps: whether *records* come with `Step`; else each of them is a unit.
+    """
+    if limit is not None:
+        records = _first_units(records, limit) if steps else islice(records, limit)
+    if not types:
+        return records
+    wanted = frozenset(types)
+    return (
+        record
+        for record in records
+        if type(record) is not Entity or record.kind in wanted or not wanted.isdisjoint(record.types)
+    )
+
+
+def _first_units(records: Iterator[Record | Step], limit: int) -> Iterator[Record | Step]:
+    units = 0
+    for record in records:
+        yield record
+        if type(record) is Step:
+            units += record.units
+            if units >= limit:
+                return
+
+
+def one_by_one(records: Iterator[Record | Step]) -> Iterator[Single]:
+    """Yield *records* without steps, and those that are told many at once one by one."""
+    for record in records:
+        match record:
+            case Aliases():
+                for (surface, key), count in record.counts.items():
+                    yield Alias(surface, key, count)
+            case Triples():
+                for other in record.objects:
+                    yield Triple(record.subject, record.relation, other)
+            case Attribute():
+                raise UsageError(
+                    f"the source tells attributes of its entities apart ({record.name!r} of {record.key!r}), "
+                    "which can be put together by `build-kb --engine local` only"
+                )
+            case Step():
+                pass
+            case _:
+                yield record
 
 
 @contextmanager
@@ -113,7 +238,7 @@ def blamed(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _readable(done: str, path: Path | None = None) -> Iterator[None]:
+def readable(done: str, path: Path | None = None) -> Iterator[None]:
     """Say of a file that cannot be read that it is the source that cannot."""
     try:
         yield

@@ -8,6 +8,8 @@ type and remembered. The rest is a walk over the tokens:
                       second tokens of the surfaces that begin with it
                       the forms it may have in a surface
     two tokens that begin a surface -> the span is looked up whole
+
+Where a KB has tries, `AliasGenerator` asks those what begins at a token.
 """
 
 from abc import ABC, abstractmethod
@@ -21,6 +23,7 @@ from msgspec import Struct, structs
 
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.store.surfaces import Matcher
 from kgkit.text import token_splitter
 from kgkit.types import CANDIDATE, Candidates, Document, Mention
 
@@ -30,7 +33,7 @@ ANY: Final = 0xFF
 _MAX_ENTRIES = 500_000
 _MAX_VARIANTS = 64
 _MAX_CHUNK = 32
-_UNSEEN: Final = object()
+UNSEEN: Final = object()
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 
 
@@ -50,12 +53,17 @@ class Entry(Struct, frozen=True, gc=False):
             tells; None if there are none.
         texts: of its forms.
         forms: what it may stand for in a longer surface, itself (folded) first.
+        spaced: asks the KB's tries for surfaces in which a space follows the token;
+            None if there are none.
+        tight: the same for surfaces that go on at once.
     """
 
     candidates: Candidates | None
     starts: dict[str, int] | None
     texts: tuple[str, ...]
     forms: tuple[Reading, ...]
+    spaced: Matcher | None = None
+    tight: Matcher | None = None
 
 
 class _Entries(dict[str, Entry]):
@@ -208,15 +216,19 @@ class Generator(ABC):
                 continue
             end = offsets[2 * (place + size) - 1]
             spelled = text[start:end]
-            candidates = self._spans.get(spelled, _UNSEEN)
-            if candidates is _UNSEEN:
-                if len(self._spans) >= _MAX_ENTRIES:
-                    self._spans.clear()
+            candidates = self._spans.get(spelled, UNSEEN)
+            if candidates is UNSEEN:
                 forms = [entry.forms for entry in entries[place : place + size]]
                 gaps = pieces[2 * place + 2 : 2 * (place + size) : 2]
-                candidates = self._spans[spelled] = self.look_up(_variants(forms, gaps), spelled)
+                candidates = self._remember(spelled, self.look_up(_variants(forms, gaps), spelled))
             if candidates is not None:
                 found.append(Mention(start, end, spelled, candidates))
+
+    def _remember(self, spelled: str, candidates: Candidates | None) -> Candidates | None:
+        if len(self._spans) >= _MAX_ENTRIES:
+            self._spans.clear()
+        self._spans[spelled] = candidates
+        return candidates
 
     def variants(self, text: str) -> list[Reading]:
         """Return the folded surfaces that *text* as a whole may stand for."""

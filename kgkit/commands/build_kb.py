@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,18 +15,64 @@ if TYPE_CHECKING:
 
 
 def build_kb(
-    builder: Annotated[str, typer.Argument(metavar="BUILDER", help="Which builder: wordnet, jsonl, spo, …")],
+    builder: Annotated[
+        str, typer.Argument(metavar="BUILDER", help="Which builder: wordnet, wikipedia, jsonl, …")
+    ],
     source: Annotated[
-        Path | None,
+        list[str] | None,
         typer.Option(
             "--source",
             metavar="PATH",
-            help="What it reads; kb:NAME is another knowledge base. Some builders can obtain it themselves.",
+            help="What it reads, may be given several times; kb:NAME is another knowledge base. Some "
+            "builders can obtain it themselves.",
         ),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", help="Name of the knowledge base; else the builder's."),
+    ] = None,
+    engine: Annotated[
+        Literal["memory", "local", "spark"] | None,
+        typer.Option("--engine", metavar="ENGINE", help="memory, local or spark; else the builder's choice."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", help="Processes that read; else one a processor."),
+    ] = None,
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="SIZE", help="What grouping may use: 1GB, 500MB, …")
+    ] = "4GB",
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", metavar="N", help="Only the first N pages or lines, for trying out."),
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--types", metavar="TYPE", help="Only entities of this kind or type; may be given several times."
+        ),
+    ] = None,
+    min_count: Annotated[
+        float,
+        typer.Option(
+            "--min-count", metavar="N", help="Leave out (surface, entity) pairs counted less often than this."
+        ),
+    ] = 0,
+    priors: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--priors", metavar="FILE", help="Add the counts of a p_e_m table; may be given several times."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--no-resume",
+            help="Go on from what a stopped build has read (the default), or begin anew.",
+        ),
+    ] = True,
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="Spark's master, for --engine spark.")
     ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -37,6 +83,7 @@ def build_kb(
     Until the last step the one of that name, if there is one, stays as it is.
     """
     from kgkit.building.build import build_kb as build
+    from kgkit.building.options import cores
     from kgkit.commands.kb_info import described
     from kgkit.home import Home
 
@@ -52,6 +99,15 @@ def build_kb(
             name=name,
             home=where.path,
             progress=lambda stage, read: tell(f"{stage} {read:,} records" if read else stage),
+            engine=engine,
+            workers=cores() if workers is None else workers,
+            memory=memory,
+            limit=limit,
+            types=types or (),
+            min_count=min_count,
+            resume=resume,
+            priors=priors or (),
+            master=master,
         )
     same = " (as it was: same content)" if built.build == before else ""
     messages.say(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")

@@ -33,7 +33,7 @@ def import_kb(
     made = find_format(format) if format is not None else guess_format(source)
     build_kb(
         made.builder,
-        source=source,
+        source=[str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
         home=home,
         as_json=as_json,

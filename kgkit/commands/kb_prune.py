@@ -18,20 +18,25 @@ def prune(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Remove every build but the published one, and print the names of those removed."""
+    """Remove every build but the published one, and print the names of those removed.
+
+    What builds that were stopped have read goes with them.
+    """
     from kgkit.home import Home
     from kgkit.store import find_build
     from kgkit.store import prune as prune_kb
 
     where = Home.find(home)
-    names = names or [kb.name for kb in where.kbs()]
+    unfinished = {kb.name for kb in where.unfinished()}
+    names = names or sorted(unfinished.union(kb.name for kb in where.kbs()))
     for name in names:
-        find_build(where, name)  # all of them are there, or nothing is removed
+        if name not in unfinished:
+            find_build(where, name)  # all of them are there, or nothing is removed
     removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
     if as_json:
         write_json(removed)
     else:
         for build in removed:
             write_line(build)
-    if not removed:
+    if not removed and unfinished.isdisjoint(names):
         Messages(quiet=quiet).say("nothing to remove")

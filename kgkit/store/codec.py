@@ -25,12 +25,29 @@ class Spelling(msgspec.Struct, array_like=True, gc=False):
     shares: list[float]
 
 
+class Shard(msgspec.Struct, array_like=True, frozen=True):
+    """One trie of the file `surfaces.marisa`.
+
+    Attributes:
+        first: texts from here on are sought in it, up to the `first` of the next.
+        offset: where it lies.
+        size: its length in bytes.
+        count: the surfaces that are in no trie before it.
+    """
+
+    first: str
+    offset: int
+    size: int
+    count: int
+
+
 encode = msgspec.msgpack.Encoder().encode
 decode_entity = msgspec.msgpack.Decoder(Entity).decode
 decode_key = msgspec.msgpack.Decoder(EntityKey).decode
 decode_starts = msgspec.msgpack.Decoder(dict[str, int]).decode
 decode_forms = msgspec.msgpack.Decoder(list[tuple[str, str]]).decode
 decode_spellings = msgspec.msgpack.Decoder(list[Spelling]).decode
+decode_shards = msgspec.msgpack.Decoder(list[Shard]).decode
 decode_names = msgspec.msgpack.Decoder(list[str]).decode
 decode_relations = msgspec.msgpack.Decoder(list[tuple[str, str | None]]).decode
 
@@ -40,6 +57,7 @@ pack_id = struct.Struct("<I").pack
 unpack_candidates = struct.Struct("<4s4sf").iter_unpack
 unpack_ids = struct.Struct("4s").iter_unpack
 DIGEST = b"\xff"  # a key begins so if it is the digest of one that LMDB would not take; no UTF-8 does
+SHORT = MAX_KEY // 4  # a key of so many characters fits LMDB, whatever they are
 _ROWS = 0xFFFFFF
 _HEAD = alias_head.size
 _SINGLE = _HEAD + CANDIDATE.itemsize  # the length of a row of one candidate, spelled as it is folded

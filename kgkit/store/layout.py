@@ -1,6 +1,7 @@
 """What a build looks like on disk.
 
-A build is a folder with `data.mdb`, one LMDB environment, and `manifest.json`.
+A build is a folder with `data.mdb`, one LMDB environment, and `manifest.json`; where
+aliases are very many, also `surfaces.marisa`.
 The environment holds the tables below; `docs/on-disk-format.md` explains them
 to people. Integers are little-endian, so NumPy reads them where they lie, and an
 id in a value is, as it stands, a key of the tables that are kept by id.
@@ -18,7 +19,7 @@ import numpy as np
 from kgkit.text import FOLDING
 from kgkit.types import CANDIDATE
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 TABLES: Final = {
     "entities": "id:u32 -> msgpack [key, label, description, kind, pos, types, attributes, id]",
@@ -28,11 +29,13 @@ TABLES: Final = {
     "facts": "id:u32 -> other:u32* relation:u32*; every fact that can be said of the entity",
     "incoming": "id:u32 -> other:u32* relation:u32*; the other end of relations without an inverse",
     "forms": "folded form -> msgpack [[lemma, pos], ...]",
-    "meta": "relations, classes, class_of_entity",
+    "meta": "relations, classes, class_of_entity; surfaces: msgpack [[first, offset, size, count], ...]",
 }
 # A tail stands behind the rows of an alias that was seen in another spelling
 # than its folded one: msgpack [[surface, rows, shares], ...], where empty rows
 # mean all of them, wholly.
+# `surfaces` is there if the file of that name is: then `starts` tells of the few
+# surfaces that its tries do not have.
 
 BY_ID: Final = frozenset({"entities", "facts", "incoming"})
 """Tables whose keys are ids; LMDB compares those as numbers (`MDB_INTEGERKEY`)."""
@@ -43,11 +46,15 @@ MAX_KEY: Final = 511
 MAX_TOKENS: Final = 63
 """An alias of more tokens is looked up like any other but not sought in texts."""
 
+MANY: Final = 1_000_000
+"""A build of more aliases, for the generator `alias`, has their surfaces in tries instead of `starts`."""
+
 MAX_CLASS_BITS: Final = 8
 
 U32: Final = np.dtype("<u4")
 
 DATA: Final = "data.mdb"
+SURFACES: Final = "surfaces.marisa"
 MANIFEST: Final = "manifest.json"
 
 

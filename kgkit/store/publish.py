@@ -184,7 +184,7 @@ def publish_build(kb: KBHome, build: str) -> None:
 
 
 def prune(kb: KBHome) -> list[str]:
-    """Remove every build but the published one; return the names of those removed.
+    """Remove every build but the published one, and what stopped ones have read; return the names of builds.
 
     Raises:
         NotThere: if there is no KB of that name.
@@ -195,6 +195,7 @@ def prune(kb: KBHome) -> list[str]:
         current = kb.published()
         removed = [build for build in kb.build_names() if build != current]
         _sweep(kb, {current})
+        shutil.rmtree(kb.unfinished, ignore_errors=True)
         return removed
 
 
@@ -212,12 +213,13 @@ def remove(kb: KBHome) -> None:
             shutil.rmtree(kb.current)
         kb.current.unlink(missing_ok=True)
         _sweep(kb, set())
+        shutil.rmtree(kb.unfinished, ignore_errors=True)
         # The lock goes last; who waits for it sees that it has lost its name.
         shutil.rmtree(kb.path, ignore_errors=True)
 
 
 def _must_exist(kb: KBHome) -> None:
-    if not kb.path.is_dir():
+    if not kb.path.is_dir() and not kb.unfinished.is_dir():
         raise NotThere(f"no knowledge base {kb.name!r} in {kb.path.parent}")
 
 

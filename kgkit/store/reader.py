@@ -16,7 +16,18 @@ from kgkit.home import Home
 from kgkit.store import codec
 from kgkit.store.codec import bounded_key, unpack_ids
 from kgkit.store.environments import Environment, Gets, acquire, release
-from kgkit.store.layout import DATA, FORMAT, MANIFEST, MAX_KEY, U32, FormatOnly, Manifest, fingerprint
+from kgkit.store.layout import (
+    DATA,
+    FORMAT,
+    MANIFEST,
+    MAX_KEY,
+    SURFACES,
+    U32,
+    FormatOnly,
+    Manifest,
+    fingerprint,
+)
+from kgkit.store.surfaces import Surfaces
 from kgkit.text import fold
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
 
@@ -55,9 +66,15 @@ class StoreReader:
         self._entities, self._keys, self._aliases = tables["entities"], tables["keys"], tables["aliases"]
         self._starts, self._forms = tables["starts"], tables["forms"]
         self._facts, self._incoming = tables["facts"], tables["incoming"]
+        self.surfaces: Surfaces | None = None  # where the table `starts` does not tell of all
         try:
             self.relations = codec.decode_relations(self._meta("relations"))
             self.classes = codec.decode_names(self._meta("classes"))
+            if (shards := self._local.get(b"surfaces", None, tables["meta"])) is not None:
+                self.surfaces = self._map_surfaces(codec.decode_shards(shards))
+        except NotThere:
+            self.close()
+            raise
         except (DamagedKB, lmdb.Error, *_GARBAGE) as error:
             self.close()
             raise DamagedKB(f"{folder} is not a readable knowledge base: {error}; build it again") from error
@@ -75,6 +92,7 @@ class StoreReader:
 
     def close(self) -> None:
         """Let go of the build; a second call does nothing."""
+        self.surfaces = None
         self._environment = None
         self._local = _Closed(self.folder)
         self._give_back()
@@ -90,6 +108,16 @@ class StoreReader:
         if value is None:
             raise DamagedKB(f"it has no {name!r} in its table 'meta'")
         return bytes(value)
+
+    def _map_surfaces(self, shards: list[codec.Shard]) -> Surfaces:
+        if SURFACES not in self.manifest.files or not shards:  # nobody has looked how long it is
+            raise DamagedKB(f"its manifest does not list {SURFACES}, which it needs")
+        try:
+            return Surfaces(self.folder / SURFACES, shards)
+        except (OSError, ValueError) as error:
+            if not self.folder.exists():
+                raise NotThere(f"no knowledge base in {self.folder}: it was removed a moment ago") from None
+            raise DamagedKB(f"{SURFACES} cannot be mapped: {error}") from error
 
     # -- one row ------------------------------------------------------------
     # These are called hundreds of thousands of times a second: the few keys that

@@ -7,6 +7,7 @@
     id         entity ids are not 0 … N-1, each in its own record
     key        a key is not answered with its entity
     alias      a row names no entity, or its priors are not those of a distribution
+    surface    the tries are not of the aliases
     fact       a fact names no entity or relation, or is not answered alike from both its ends
 
 Files come first, and a damaged one ends the check: walking the pages of a
@@ -23,9 +24,10 @@ from numpy.typing import NDArray
 
 from kgkit.errors import KgkitError
 from kgkit.store import codec
-from kgkit.store.layout import U32, Manifest, build_name
+from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
 from kgkit.store.reader import StoreReader, read_manifest
 from kgkit.store.writer import Item, TableDigest
+from kgkit.text import tokens
 from kgkit.types import CANDIDATE, NO_SENSE
 
 _BATCH = 8192
@@ -36,13 +38,14 @@ def verify(folder: Path) -> list[str]:
 
     Raises:
         NotThere, FormatMismatch, DamagedKB: if it cannot be opened at all.
+        MissingExtra: if it has tries, and marisa-trie is not installed.
     """
     manifest = read_manifest(folder)
     problems = list(_files(folder, manifest))
     if not problems:
         reader = StoreReader(folder, manifest)
         try:
-            for check in (_entities, _keys, _aliases, _facts, _rest):
+            for check in (_entities, _keys, _aliases, _surfaces, _facts, _rest):
                 problems.extend(check(reader))
         finally:
             reader.close()
@@ -143,6 +146,24 @@ def _aliases(reader: StoreReader) -> list[str]:
     manifest = reader.manifest
     if (aliases, total) != (manifest.aliases, manifest.alias_rows):
         problems.append(f"count: {aliases} aliases in {total} rows, the manifest says otherwise")
+    return problems
+
+
+def _surfaces(reader: StoreReader) -> list[str]:
+    """Look for every alias of several tokens in the tries, or for its first two in `starts`."""
+    tries, found, lost = reader.surfaces, 0, []
+    if tries is None:
+        return []
+    for surface in reader.iter_surfaces():
+        if surface in tries:
+            found += 1
+        elif 1 < len(parts := tokens(surface)) <= MAX_TOKENS and parts[1] not in (
+            reader.starts(parts[0]) or ()
+        ):
+            lost.append(surface)
+    problems = [f"surface: {surface!r} is in no trie and not in table 'starts'" for surface in lost]
+    if found != len(tries):
+        problems.append(f"surface: the tries have {len(tries)} surfaces, of which {found} are aliases")
     return problems
 
 

@@ -14,7 +14,7 @@ import lmdb
 import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
-from kgkit.store.layout import BY_ID, DATA, TABLES
+from kgkit.store.layout import BY_ID, DATA, SURFACES, TABLES
 
 Item = tuple[bytes, bytes]
 
@@ -138,6 +138,8 @@ class StoreEditor(StoreWriter):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(base / DATA, folder / DATA)
+            if (base / SURFACES).exists():
+                _link(base / SURFACES, folder / SURFACES)
         except OSError as error:
             raise self._failed(error) from error
         super().__init__(folder)
@@ -168,6 +170,38 @@ class StoreEditor(StoreWriter):
                     for batch in _batches(transaction.cursor(self._tables[table])):
                         self._digests[table].update(batch)
         return {**super().finish(), **self._kept}
+
+
+def checksums(folder: Path, known: Mapping[str, str]) -> tuple[dict[str, int], dict[str, str]]:
+    """Return size and SHA-256 of each file of the build that was written in *folder*, but for the manifest.
+
+    Args:
+        folder: of the build.
+        known: the checksums of the build that this one began as, whose tries it keeps.
+    """
+    sizes: dict[str, int] = {}
+    sums: dict[str, str] = {}
+    for name in (DATA, SURFACES):
+        path = folder / name
+        if name != DATA and not path.exists():
+            continue
+        sizes[name] = path.stat().st_size
+        if name != DATA and name in known:
+            sums[name] = known[name]
+        else:
+            with path.open("rb") as content:
+                sums[name] = hashlib.file_digest(content, "sha256").hexdigest()
+    return sizes, sums
+
+
+def _link(there: Path, here: Path) -> None:
+    """Give a file that never changes a second name, or make a copy where the disk knows no such thing."""
+    try:
+        os.link(there, here)
+    except OSError:
+        shutil.copyfile(there, here)
+        with here.open("rb+") as file:
+            os.fsync(file.fileno())
 
 
 def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:

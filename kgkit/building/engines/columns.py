@@ -1,0 +1,295 @@
+"""Records as rows of one table, the same for all kinds: what workers write and queries read.
+
+| `what`    | `a`     | `b`      | `c`    | `folded`        | `count` | `body`                |
+|-----------|---------|----------|--------|-----------------|---------|-----------------------|
+| ENTITY    | key     | kind     | pos    |                 |         | msgpack, as the store |
+| ALIAS     | surface | key      | sense  | unless as `a`   | count   |                       |
+| TRIPLE    | subject | relation | object |                 |         |                       |
+| REDIRECT  | source  | target   |        |                 |         |                       |
+| FORM      | surface | lemma    | pos    | surface, folded |         |                       |
+| ATTRIBUTE | key     | name     | value  |                 | 1: edge |                       |
+
+`place` orders the rows of a kind: the number of the part, and the row's own within it.
+Triples and attributes are of one kind here. Wherever a text is sought as a key it stands
+as `stored_name` gives it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from msgspec import structs
+
+from kgkit.building.contract import Step
+from kgkit.building.grouping import checked_counts
+from kgkit.building.sources import selected
+from kgkit.store import codec
+from kgkit.text import fold
+from kgkit.types import Alias, Aliases, Attribute, Entity, Form, Record, Redirect, Triple, Triples
+
+__all__ = [
+    "ALIAS",
+    "ATTRIBUTE",
+    "ENTITY",
+    "FORM",
+    "REDIRECT",
+    "SCHEMA",
+    "TRIPLE",
+    "RowsOfPart",
+    "is_digest",
+    "stored_key",
+    "stored_name",
+]
+
+ENTITY, ALIAS, TRIPLE, REDIRECT, FORM, ATTRIBUTE = range(6)
+
+SCHEMA: Final = pa.schema(
+    [
+        ("what", pa.int8()),
+        ("place", pa.int64()),
+        ("a", pa.string()),
+        ("b", pa.string()),
+        ("c", pa.string()),
+        ("folded", pa.string()),
+        ("count", pa.float64()),
+        ("body", pa.binary()),
+    ]
+)
+
+PART_BITS: Final = 40
+"""A part has fewer rows than two to this power."""
+
+_BATCH = 4_096  # rows taken in at once, by and large
+_ROWS = 1 << 15  # rows of one kind that are written together …
+_BYTES = 8 << 20  # … or text of so many bytes
+_LAST = "\U0010ffff"  # no text begins so: it is no character
+_DIGESTED = 1 + 64
+
+
+def stored_name(text: str) -> str:
+    """Return *text*, or a name for the digest under which the store has it; sorts as the store's keys do."""
+    if 0 < len(text) <= codec.SHORT:
+        return text
+    key = codec.bounded_key(text)
+    return _LAST + key[1:].hex() if key.startswith(codec.DIGEST) else text
+
+
+def stored_key(name: str) -> bytes:
+    """Return the store's key for what `stored_name` gave."""
+    if is_digest(name):
+        return codec.DIGEST + bytes.fromhex(name[1:])
+    return name.encode()
+
+
+def is_digest(name: str) -> bool:
+    """Say whether `stored_name` gave *name* for a digest."""
+    return len(name) == _DIGESTED and name[0] == _LAST
+
+
+class RowsOfPart:
+    """Turns the records of one part into rows, a batch for each kind as it fills.
+
+    Args:
+        number: of the part, among all.
+        types: only entities of these kinds or types are kept; all if there are none.
+        steps: whether the records come with `Step`; else each of them is a unit.
+
+    Attributes:
+        records: how many have been taken in, one by one.
+        units: of the source that have been read.
+    """
+
+    def __init__(self, number: int, types: Sequence[str] = (), *, steps: bool = True) -> None:
+        self.records = self.units = 0
+        self._steps = steps
+        self._first, self._types = number << PART_BITS, types
+        self._buffers = [_Buffer(what) for what in range(6)]
+        self._places = [0] * 6
+        self._take: dict[type, Callable[[Any], None]] = {
+            Entity: self._take_entities,
+            Attribute: self._take_attributes,
+            Alias: self._take_aliases,
+            Aliases: self._take_many_aliases,
+            Triple: self._take_triples,
+            Triples: self._take_many_triples,
+            Redirect: self._take_redirects,
+            Form: self._take_forms,
+            Step: self._take_steps,
+        }
+
+    def batches(self, records: Iterable[Record | Step], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of *records*, of those of the first *limit* units.
+
+        Raises:
+            SourceError: if a count is out of range.
+        """
+        rest = selected(iter(records), limit=limit, types=self._types, steps=self._steps)
+        for by_type in _by_type(rest):
+            self.units += 0 if self._steps else sum(map(len, by_type.values()))
+            for kind, found in by_type.items():
+                if kind not in self._take:
+                    raise TypeError(f"a builder yielded {kind.__name__}, which is no record")
+                self._take[kind](found)
+            for buffer in self._buffers:
+                yield from buffer.batches(_ROWS, _BYTES)
+        for buffer in self._buffers:
+            yield from buffer.batches(1, 0)
+
+    def _put(self, what: int, rows: int, **columns: Any) -> None:
+        counter = TRIPLE if what == ATTRIBUTE else what
+        place = self._first + self._places[counter]
+        self._places[counter] += rows
+        self.records += rows
+        self._buffers[what].put(rows, np.arange(place, place + rows), columns)
+
+    def _take_entities(self, entities: list[Entity]) -> None:
+        encode = codec.encode
+        self._put(
+            ENTITY,
+            len(entities),
+            a=[stored_name(entity.key) for entity in entities],
+            b=[entity.kind for entity in entities],
+            c=[entity.pos for entity in entities],
+            body=[encode(structs.astuple(entity)[:-1]) for entity in entities],
+        )
+
+    def _take_aliases(self, aliases: list[Alias]) -> None:
+        self._put_aliases(
+            [alias.surface for alias in aliases],
+            [alias.key for alias in aliases],
+            [alias.count for alias in aliases],
+            [None if alias.sense is None else stored_name(alias.sense) for alias in aliases],
+        )
+
+    def _take_many_aliases(self, many: list[Aliases]) -> None:
+        for aliases in many:
+            if aliases.counts:
+                surfaces, keys = zip(*aliases.counts, strict=True)
+                self._put_aliases(surfaces, keys, [*aliases.counts.values()], [None] * len(keys))
+
+    def _put_aliases(
+        self,
+        surfaces: Sequence[str],
+        keys: Sequence[str],
+        counts: Sequence[float],
+        senses: Sequence[str | None],
+    ) -> None:
+        self._put(
+            ALIAS,
+            len(surfaces),
+            a=surfaces,
+            b=[*map(stored_name, keys)],
+            c=senses,
+            folded=[*map(_folded, surfaces)],
+            count=checked_counts(np.array(counts, np.float64), surfaces.__getitem__),
+        )
+
+    def _take_triples(self, triples: list[Triple]) -> None:
+        self._put(
+            TRIPLE,
+            len(triples),
+            a=[stored_name(triple.subject) for triple in triples],
+            b=[triple.relation for triple in triples],
+            c=[stored_name(triple.object) for triple in triples],
+        )
+
+    def _take_many_triples(self, many: list[Triples]) -> None:
+        subjects: list[str] = []
+        relations: list[str] = []
+        objects: list[str] = []
+        for triples in many:
+            subjects += [stored_name(triples.subject)] * len(triples.objects)
+            relations += [triples.relation] * len(triples.objects)
+            objects += [stored_name(key) for key in triples.objects]
+        self._put(TRIPLE, len(objects), a=subjects, b=relations, c=objects)
+
+    def _take_attributes(self, attributes: list[Attribute]) -> None:
+        self._put(
+            ATTRIBUTE,
+            len(attributes),
+            a=[stored_name(attribute.key) for attribute in attributes],
+            b=[attribute.name for attribute in attributes],
+            c=[attribute.value for attribute in attributes],
+            count=np.array([attribute.edge for attribute in attributes], np.float64),
+        )
+
+    def _take_redirects(self, redirects: list[Redirect]) -> None:
+        self._put(
+            REDIRECT,
+            len(redirects),
+            a=[stored_name(redirect.source) for redirect in redirects],
+            b=[stored_name(redirect.target) for redirect in redirects],
+        )
+
+    def _take_forms(self, forms: list[Form]) -> None:
+        self._put(
+            FORM,
+            len(forms),
+            a=[form.surface for form in forms],
+            b=[fold(form.lemma) for form in forms],
+            c=[form.pos for form in forms],
+            folded=[stored_name(fold(form.surface)) for form in forms],
+        )
+
+    def _take_steps(self, steps: list[Step]) -> None:
+        self.units += sum(step.units for step in steps) if self._steps else 0
+
+
+class _Buffer:
+    """Rows of one kind, on their way to a batch."""
+
+    def __init__(self, what: int) -> None:
+        self._what = what
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows = self._bytes = 0
+        self._chunks: list[pa.RecordBatch] = []
+
+    def put(self, rows: int, places: Any, columns: dict[str, Any]) -> None:
+        if not rows:
+            return
+        told: dict[str, Any] = {"what": np.full(rows, self._what, np.int8), "place": places, **columns}
+        arrays = [
+            pa.array(told[field.name], field.type) if field.name in told else pa.nulls(rows, field.type)
+            for field in SCHEMA
+        ]
+        chunk = pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+        self._chunks.append(chunk)
+        self._rows += rows
+        self._bytes += chunk.nbytes
+
+    def batches(self, rows: int, size: int) -> Iterator[pa.RecordBatch]:
+        """Yield what there is as one batch, if it is so many *rows*, or bytes."""
+        if self._rows >= rows or (size and self._bytes >= size):
+            chunks = self._chunks
+            self._clear()
+            yield from pa.Table.from_batches(chunks).combine_chunks().to_batches()
+
+
+def _by_type(records: Iterator[Record | Step]) -> Iterator[dict[type, list[Any]]]:
+    """Yield *records* by their types, those of about `_BATCH` rows at a time."""
+    found: dict[type, list[Any]] = {}
+    rows = 0
+    for record in records:
+        kind = type(record)
+        found.setdefault(kind, []).append(record)
+        if isinstance(record, Aliases):
+            rows += len(record.counts)
+        elif isinstance(record, Triples):
+            rows += len(record.objects)
+        else:
+            rows += 1
+        if rows >= _BATCH:
+            yield found
+            found, rows = {}, 0
+    if found:
+        yield found
+
+
+def _folded(surface: str) -> str | None:
+    folded = fold(surface)
+    if folded == surface and len(folded) <= codec.SHORT:
+        return None
+    return stored_name(folded) if folded else ""

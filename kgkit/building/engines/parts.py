@@ -1,0 +1,352 @@
+"""Observing the parts of a source, each into one Parquet file, and remembering which are done.
+
+    $KGKIT_HOME/cache/parts/NAME/WORK/    one build's; WORK is a digest of what is to be read, and how
+      part-00000.parquet                  the rows of the first part
+      part-00000.json                     written last: the part is done
+      …                                   and whatever the engine needs beside them
+
+A part that is done is not observed again: a build that was stopped goes on where it was.
+The folder goes away when the build has been published.
+"""
+
+import hashlib
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from queue import Empty
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import pyarrow as pa
+from pyarrow import parquet
+
+from kgkit.building.engines.columns import SCHEMA, RowsOfPart
+from kgkit.building.sources import Part, blamed, readable
+from kgkit.errors import BuildFailed, WriteFailed
+
+__all__ = ["Display", "Observed", "PartsFolder", "Reading", "observe_parts"]
+
+_EVERY: Final = 0.5  # seconds between two reports
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """What one part came to."""
+
+    records: int
+    units: int
+    size: int
+
+
+class Reading(NamedTuple):
+    """How far the reading is.
+
+    Attributes:
+        done: parts that are read.
+        parts: how many there are.
+        units: pages, or whatever the builder counts, read by now.
+        new: those of them that this build has read itself.
+        seconds: that it has been reading.
+        new_parts: those of the parts that this build has read itself.
+    """
+
+    done: int
+    parts: int
+    units: int
+    new: int
+    seconds: float
+    new_parts: int = 0
+
+
+class PartsFolder:
+    """Where the parts of one build lie until it is published.
+
+    Args:
+        root: the folder of all builds of one KB.
+        work: what decides what the parts hold: anything msgspec can encode.
+    """
+
+    def __init__(self, root: Path, work: Any) -> None:
+        digest = hashlib.blake2b(msgspec.json.encode([work, str(SCHEMA)]), digest_size=8).hexdigest()
+        self.path = root / digest
+
+    def create(self) -> None:
+        """Make the folder, unless it is there, and remove what an earlier build has not finished.
+
+        Raises:
+            WriteFailed: if the disk refuses.
+        """
+        with _writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            for unfinished in self.path.glob("*.new"):
+                unfinished.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove the folder with all it holds."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def file(self, number: int) -> Path:
+        """Return the Parquet file of a part."""
+        return self.path / f"part-{number:05}.parquet"
+
+    def observed(self, number: int) -> Observed | None:
+        """Return what a part came to; None if it is not done."""
+        try:
+            done = msgspec.json.decode(self._note(number).read_bytes(), type=Observed)
+            return done if self.file(number).stat().st_size == done.size else None
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def observe(
+        self,
+        part: Part,
+        number: int,
+        *,
+        types: Sequence[str] = (),
+        steps: bool,
+        limit: int | None = None,
+        tell: Callable[[int], None] = lambda units: None,
+    ) -> Observed:
+        """Observe one part, and write its rows.
+
+        Args:
+            part: which.
+            number: its number.
+            types: as in `RowsOfPart`.
+            steps: as in `RowsOfPart`.
+            limit: only so many units of it.
+            tell: told how many units have been read; what it raises ends the reading.
+
+        Raises:
+            SourceError: at the first thing that is not as it should be.
+            WriteFailed: if the disk refuses.
+        """
+        rows = RowsOfPart(number, types, steps=steps)
+        file = self.file(number)
+        # A name of its own: a worker that was given up may still be writing the part.
+        unfinished = file.with_suffix(f".{secrets.token_hex(4)}.new")
+        with _writing(self.path), parquet.ParquetWriter(unfinished, SCHEMA, compression="zstd") as out:
+            for batch in batches_of(part, rows, limit):
+                out.write_batch(batch)
+                tell(rows.units)
+        with _writing(self.path):
+            unfinished.replace(file)
+            done = Observed(rows.records, rows.units, file.stat().st_size)
+            note = self._note(number)
+            unfinished.write_bytes(msgspec.json.encode(done))
+            unfinished.replace(note)
+        return done
+
+    def _note(self, number: int) -> Path:
+        return self.path / f"part-{number:05}.json"
+
+
+def batches_of(part: Part, rows: RowsOfPart, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one part.
+
+    Raises:
+        SourceError: at the first thing that is not as it should be.
+    """
+    with readable("read", part.path), blamed(part.path):
+        batches = rows.batches(part.observe(), limit)
+    while True:
+        with readable("read", part.path), blamed(part.path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def observe_parts(
+    folder: PartsFolder,
+    parts: Sequence[Part],
+    *,
+    workers: int,
+    types: Sequence[str],
+    steps: bool,
+    limit: int | None,
+    tell: Callable[[Reading], None],
+) -> list[Path]:
+    """Observe those of *parts* that are not done; return the files of all, in order.
+
+    Args:
+        folder: where they are written.
+        parts: all of them.
+        workers: how many processes; with one, this one does it.
+        types: as in `RowsOfPart`.
+        steps: as in `RowsOfPart`.
+        limit: only so many units, of the first parts; then one process reads them in turn.
+        tell: told now and then how far it is.
+
+    Raises:
+        SourceError: at the first thing that is not as it should be; the parts that are done stay.
+        WriteFailed: if the disk refuses.
+        BuildFailed: if a worker was killed.
+    """
+    folder.create()
+    done = {number: found for number in range(len(parts)) if (found := folder.observed(number))}
+    display = Display(len(parts), done, tell)
+    if limit is not None:
+        return _first_units(folder, parts, display, types, steps, limit)
+    missing = [number for number in range(len(parts)) if number not in done]
+    if workers > 1 and len(missing) > 1:
+        _observe_in_processes(folder, parts, missing, min(workers, len(missing)), types, steps, display)
+    else:
+        for number in missing:
+            found = folder.observe(
+                parts[number], number, types=types, steps=steps, tell=lambda units: display.at({0: units})
+            )
+            display.finished(found)
+    return [folder.file(number) for number in range(len(parts))]
+
+
+def _first_units(
+    folder: PartsFolder,
+    parts: Sequence[Part],
+    display: "Display",
+    types: Sequence[str],
+    steps: bool,
+    limit: int,
+) -> list[Path]:
+    files = []
+    for number, part in enumerate(parts):
+        found = folder.observed(number)
+        if found is None:
+            found = folder.observe(
+                part, number, types=types, steps=steps, limit=limit, tell=lambda units: display.at({0: units})
+            )
+            display.finished(found)
+        files.append(folder.file(number))
+        limit -= found.units
+        if limit <= 0:
+            break
+    return files
+
+
+def _observe_in_processes(
+    folder: PartsFolder,
+    parts: Sequence[Part],
+    missing: Sequence[int],
+    workers: int,
+    types: Sequence[str],
+    steps: bool,
+    display: "Display",
+) -> None:
+    # Spawned, not forked: this process may have threads, and what they hold would be held for ever.
+    context = get_context("spawn")
+    reports: Queue[tuple[int, int]] = context.Queue()
+    stop = context.Event()
+    waiting = list(reversed(missing))
+    running: dict[Future[Observed], int] = {}
+    reading: dict[int, int] = {}
+    with ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(reports, stop)) as pool:
+        try:
+            while waiting or running:
+                # No more than are running: after an error nothing waits in the pool.
+                while waiting and len(running) < workers:
+                    number = waiting.pop()
+                    task = pool.submit(_observe, folder, parts[number], number, types, steps)
+                    running[task] = number
+                finished, _ = wait(running, timeout=_EVERY, return_when=FIRST_COMPLETED)
+                reading.update(
+                    (number, units) for number, units in _received(reports) if number in running.values()
+                )
+                for task in finished:
+                    reading.pop(running.pop(task), None)
+                    display.finished(task.result())
+                display.at(reading)
+        except BrokenProcessPool as error:
+            raise BuildFailed(
+                "a worker process was killed, most often because memory ran out: try fewer --workers. "
+                "The parts that were read are kept; the same command goes on from them"
+            ) from error
+        except BaseException:
+            stop.set()
+            raise
+
+
+def _received(reports: "Queue[tuple[int, int]]") -> Iterator[tuple[int, int]]:
+    while True:
+        try:
+            yield reports.get_nowait()
+        except Empty:
+            return
+
+
+# In a worker: what `_begin` was given.
+_reports: "Queue[tuple[int, int]]"
+_stop: Event
+
+
+class _Stopped(Exception):
+    """Another worker has failed."""
+
+
+def _begin(reports: "Queue[tuple[int, int]]", stop: Event) -> None:
+    global _reports, _stop
+    _reports, _stop = reports, stop
+    import signal
+
+    # The parent is told, and tells its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _observe(folder: PartsFolder, part: Part, number: int, types: Sequence[str], steps: bool) -> Observed:
+    due = 0.0
+    parent = os.getppid()
+
+    def tell(units: int) -> None:
+        nonlocal due
+        if _stop.is_set() or os.getppid() != parent:
+            raise _Stopped
+        if (now := time.monotonic()) >= due:
+            due = now + _EVERY
+            _reports.put((number, units))
+
+    return folder.observe(part, number, types=types, steps=steps, tell=tell)
+
+
+class Display:
+    """Adds up what is done."""
+
+    def __init__(self, parts: int, done: dict[int, Observed], tell: Callable[[Reading], None]) -> None:
+        self._parts, self._tell = parts, tell
+        self._done, self._units = len(done), sum(found.units for found in done.values())
+        self._new, self._parts_read, self._began = 0, 0, time.monotonic()
+        self.at({})
+
+    def at(self, reading: dict[int, int]) -> None:
+        """Tell how far it is, given the units of each part that is being read."""
+        now = sum(reading.values())
+        seconds = time.monotonic() - self._began
+        self._tell(
+            Reading(self._done, self._parts, self._units + now, self._new + now, seconds, self._parts_read)
+        )
+
+    def finished(self, found: Observed) -> None:
+        """Count one part more."""
+        self._done += 1
+        self._units += found.units
+        self._new += found.units
+        self._parts_read += 1
+        self.at({})
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Say of a disk that refuses how much room there is."""
+    try:
+        yield
+    except OSError as error:
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        written = sum(file.stat().st_size for file in folder.glob("*")) if folder.exists() else 0
+        free = shutil.disk_usage(existing).free
+        raise WriteFailed(str(error), written=written, free=free, where=folder) from error

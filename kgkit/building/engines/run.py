@@ -1,0 +1,128 @@
+"""One build by an engine of tables: read the parts, group them, write the store."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from kgkit.building.contract import Builder
+from kgkit.building.engines.parts import PartsFolder, Reading, observe_parts
+from kgkit.building.engines.session import Session
+from kgkit.building.engines.tables import Tables
+from kgkit.building.grouping import Grouped
+from kgkit.building.options import BuildOptions
+from kgkit.building.sources import Material
+from kgkit.home import KBHome
+from kgkit.store.writer import StoreWriter
+from kgkit.text import FOLDING
+
+__all__ = ["TableEngine"]
+
+Tell = Callable[[str], None]
+
+
+class TableEngine:
+    """Does one build; what it has read stays until `clean`, for a build that is stopped to go on from.
+
+    Args:
+        builder: whose records.
+        material: what it reads.
+        options: how.
+        kb: which KB it becomes.
+    """
+
+    def __init__(self, builder: Builder, material: Material, options: BuildOptions, kb: KBHome) -> None:
+        self.builder, self.material, self.options = builder, material, options
+        self.parts = material.parts()
+        self.folder = PartsFolder(kb.unfinished, self._work())
+
+    def _work(self) -> list[object]:
+        """Return what decides what the parts hold."""
+        builder, options = self.builder, self.options
+        stats = [(str(file.absolute()), file.stat()) for file in self.material.files]
+        return [
+            (type(builder).__module__, type(builder).__qualname__, builder.version, FOLDING),
+            [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats],
+            [(str(part.path.absolute()), part.name) for part in self.parts],
+            (options.limit, sorted(options.types)),
+        ]
+
+    def group(self, store: StoreWriter, tell: Tell) -> Grouped:
+        """Read, group, and write all tables but the manifest.
+
+        Raises:
+            SourceError: at the first thing that is not as it should be.
+            BuildFailed: if memory does not suffice, or a worker was killed.
+            WriteFailed: if the disk refuses.
+        """
+        if not self.options.resume:
+            self.folder.remove()
+        traits = self.material.traits
+        with self._session(tell) as session:
+            tables = Tables(
+                session,
+                store,
+                inverses=traits.inverses,
+                smoothing=traits.smoothing,
+                generator=traits.generator,
+                pieces=self.builder.pieces,
+                min_count=self.options.min_count,
+                tell=tell,
+            )
+            return tables.write()
+
+    def clean(self) -> None:
+        """Remove what has been read."""
+        self.folder.remove()
+
+    @contextmanager
+    def _session(self, tell: Tell) -> Iterator[Session]:
+        options, unit = self.options, self.builder.unit
+        steps = unit != Builder.unit
+
+        def tell_reading(reading: Reading) -> None:
+            tell(told(reading, unit))
+
+        if options.engine == "spark":
+            from kgkit.building.engines.spark import spark_tables
+
+            with spark_tables(
+                self.folder, self.parts, options, steps=steps, tell=tell_reading, say=tell
+            ) as tables:
+                yield tables
+            return
+        from kgkit.building.engines.local import DuckDBSession
+
+        files = observe_parts(
+            self.folder,
+            self.parts,
+            workers=options.workers,
+            types=options.types,
+            steps=steps,
+            limit=options.limit,
+            tell=tell_reading,
+        )
+        with DuckDBSession(
+            self.folder.path, files, memory=options.memory, threads=options.workers
+        ) as session:
+            yield session
+
+
+def told(reading: Reading, unit: str) -> str:
+    """Return how far the reading is, in words: parts, units, their speed, the time left.
+
+    Example:
+        >>> told(Reading(done=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2), "pages")
+        'reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left'
+    """
+    words = f"reading: {reading.done} of {reading.parts} parts, {reading.units:,} {unit}"
+    if reading.seconds >= 1 and reading.new:
+        words += f", {reading.new / reading.seconds:,.0f} a second"
+    if reading.new_parts and reading.done < reading.parts:
+        left = reading.seconds / reading.new_parts * (reading.parts - reading.done)
+        words += f", about {_duration(left)} left"
+    return words
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,421 @@
+"""From grouped rows to the tables of a build, a stretch of sorted rows at a time."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from kgkit.building import aliases, facts
+from kgkit.building.engines import queries
+from kgkit.building.engines.columns import is_digest, stored_key
+from kgkit.building.engines.session import Session, first_row
+from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, Grouped
+from kgkit.building.numbers import NONE, Numbers, numbering
+from kgkit.errors import SourceError
+from kgkit.store import codec
+from kgkit.store.layout import MANY, Counts
+from kgkit.store.surfaces import SurfaceWriter
+from kgkit.store.writer import Item, StoreWriter
+
+__all__ = ["Tables"]
+
+_IDS: Final = pa.schema([("key", pa.string()), ("id", pa.int64())])
+_RELATIONS: Final = pa.schema([("name", pa.string()), ("number", pa.int64())])
+_STRETCH: Final = 1 << 16  # rows that are made into items of the store at once, and what belongs to them
+_MERGED: Final = ("label", "description", "kind", "pos")
+_decode_entity = msgspec.msgpack.Decoder(
+    tuple[str, str, str, str, str, tuple[str, ...], dict[str, Any]]
+).decode
+
+
+class Tables:
+    """Runs the queries of one build and writes what they give.
+
+    Args:
+        session: has the table `records`.
+        store: where the tables are written.
+        inverses, smoothing, pieces: as in `Builder`.
+        generator: the trait: `alias` KBs of many aliases are matched by tries.
+        min_count: a pair of surface and entity that was counted, but less often, is left out.
+        tell: told what is being done.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        store: StoreWriter,
+        *,
+        inverses: Mapping[str, str],
+        smoothing: float,
+        generator: str,
+        pieces: bool,
+        min_count: float,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.session, self.store, self.tell = session, store, tell
+        self.inverses, self.smoothing, self.min_count = inverses, smoothing, min_count
+        self.generator, self.pieces = generator, pieces
+        self._dropped: Counter[str] = Counter()
+        self._examples: dict[str, list[str]] = {}
+        self._starts: dict[str, dict[str, int]] = {}
+        self._tries: SurfaceWriter | None = None
+
+    def write(self) -> Grouped:
+        """Write every table and return the counts.
+
+        Raises:
+            SourceError: if two entities have one key, and are not told in pieces.
+        """
+        self.tell("grouping keys")
+        entities, redirects = self._group_keys()
+        self.tell("writing keys")
+        self.store.append("keys", _keys(self.session.rows(queries.ROWS_OF_KEYS)))
+        has_attributes = self._count(queries.ATTRIBUTES_TOLD) > 0
+        self.tell("grouping facts")
+        self.session.make("attributes", queries.ATTRIBUTES)
+        kinds, class_of, classes = self._write_entities(has_attributes)
+        triples, relations, stored = self._write_facts()
+        self.session.drop("attributes", "facts")
+        number_of_aliases, alias_rows = self._write_aliases(class_of)
+        surfaces = self._surfaces()
+        forms = self._write_forms()
+        self.store.append(
+            "meta",
+            [
+                (b"class_of_entity", class_of.tobytes()),
+                (b"classes", codec.encode(classes)),
+                (b"relations", codec.encode(relations)),
+                *surfaces,
+            ],
+        )
+        counts = Counts(
+            entities=dict(kinds),
+            relations=stored,
+            redirects=redirects,
+            forms=forms,
+            dropped={reason: count for reason, count in sorted(self._dropped.items()) if count},
+        )
+        return Grouped(entities, triples, number_of_aliases, alias_rows, counts, self._examples)
+
+    def _row(self, query: str) -> tuple[int, ...]:
+        row = first_row(self.session, query)
+        assert row is not None
+        return tuple(map(int, row))
+
+    def _count(self, query: str) -> int:
+        return self._row(query)[0]
+
+    # -- keys and entities --------------------------------------------------
+
+    def _group_keys(self) -> tuple[int, int]:
+        """Make `ids` and `keys`; return how many entities there are, and redirects that lead to one."""
+        session = self.session
+        session.make("keys_told", queries.KEYS_TOLD)
+        twice = None if self.pieces else first_row(session, queries.KEY_TOLD_TWICE)
+        if twice is not None:
+            raise SourceError(f"two entities have the key {twice[0]!r}: keys must be unique")
+        numbered = _Numbered()
+        session.put("ids", _IDS, map(numbered, session.rows(queries.KEYS_IN_ORDER)))
+        session.make("redirects_told", queries.REDIRECTS_TOLD)
+        self._dropped["second redirect of a key"] = self._count(queries.SECOND_REDIRECTS)
+        session.make("hops", queries.HOPS)
+        self._follow()
+        session.make("resolved", queries.RESOLVED)
+        session.make("keys", queries.KEYS)
+        count = "SELECT count(*) FROM "
+        told, hops = self._count(count + "redirects_told"), self._count(count + "hops")
+        redirects = self._count(count + "resolved")
+        self._dropped["redirect of an entity's own key"] = told - hops
+        if redirects < hops:
+            self._tell_lost_redirects()
+        session.drop("keys_told", "redirects_told", "hops", "jumps", "resolved", "ids_in_order")
+        return numbered.count, redirects
+
+    def _follow(self) -> None:
+        """Make `jumps`: each redirect with the key at the end of its chain, or one within its loop."""
+        self.session.make("jumps", queries.JUMPS)
+        reach, leading_on = 1, self._count(queries.OPEN_JUMPS)
+        while leading_on and reach <= leading_on:
+            self.session.make("jumps", queries.LONGER_JUMPS)
+            reach *= 2
+            leading_on = self._count(queries.OPEN_JUMPS)
+
+    def _tell_lost_redirects(self) -> None:
+        lost = f"({queries.LOST_REDIRECTS}) lost"
+        for reason, loop in (("redirect in a loop", "looping"), ("redirect to no entity", "NOT looping")):
+            if count := self._count(f"SELECT count(*) FROM {lost} WHERE {loop}"):
+                self._dropped[reason] = count
+                self._show(
+                    reason, f"SELECT source, target FROM {lost} WHERE {loop} ORDER BY place", "{} → {}".format
+                )
+
+    def _show(self, reason: str, query: str, wording: Callable[..., str]) -> None:
+        rows = self.session.rows(f"{query} LIMIT {EXAMPLES}")
+        found = [wording(*row) for batch in rows for row in zip(*_lists(batch), strict=True)]
+        self._examples[reason] = found
+
+    def _write_entities(self, has_attributes: bool) -> tuple[Counter[str], np.ndarray, list[str]]:
+        """Write `entities`; return how many there are of each kind, and their parts of speech."""
+        self.tell("writing entities")
+        kinds: Counter[str] = Counter()
+        classes = numbering()
+        classes[""]  # number 0: no part of speech
+        class_of = bytearray()
+        batches = self.session.rows(queries.ROWS_OF_ENTITIES)
+        entities = self._whole(batches, has_attributes) if self.pieces or has_attributes else _plain(batches)
+        for rows, of_kind, of_class in entities:
+            self.store.append("entities", rows)
+            kinds.update(of_kind)
+            numbers = map(classes.__getitem__, of_class)
+            class_of.extend([number if number <= MAX_CLASSES else 0 for number in numbers])
+        return kinds, np.frombuffer(class_of, np.uint8), [*classes][1 : MAX_CLASSES + 1]
+
+    def _whole(
+        self, batches: Iterator[pa.RecordBatch], has_attributes: bool
+    ) -> Iterator[tuple[list[Item], list[str], list[str]]]:
+        """Yield entities whose pieces have been put together, with their attributes."""
+        told = self.session.rows(queries.ROWS_OF_ATTRIBUTES) if has_attributes else iter(())
+        attributes = groupby(_tuples(told), itemgetter(0))
+        owner, values = next(attributes, (None, iter(())))
+        rows: list[Item] = []
+        kinds, classes = [], []
+        for number, pieces in groupby(_tuples(batches), itemgetter(0)):
+            entity = _joined([_decode_entity(body) for *_, body in pieces])
+            if owner == number:
+                entity = _with_attributes(entity, values)
+                owner, values = next(attributes, (None, iter(())))
+            rows.append((codec.pack_id(number), codec.encode((*entity, number))))
+            kinds.append(entity[3])
+            classes.append(entity[4])
+            if len(rows) == _STRETCH:
+                yield rows, kinds, classes
+                rows, kinds, classes = [], [], []
+        yield rows, kinds, classes
+
+    # -- facts --------------------------------------------------------------
+
+    def _write_facts(self) -> tuple[int, list[tuple[str, str | None]], dict[str, int]]:
+        """Write `facts` and `incoming`; return triples stored, the relations, triples by relation."""
+        session = self.session
+        self.tell("grouping facts")
+        names = [row[0] for row in _tuples(session.rows(queries.RELATIONS_TOLD))]
+        numbers = pa.RecordBatch.from_arrays(
+            [pa.array(names, pa.string()), pa.array(range(len(names)), pa.int64())], schema=_RELATIONS
+        )
+        session.put("relations", _RELATIONS, [numbers])
+        session.make("facts", queries.FACTS)
+        told = self._count(queries.TRIPLES_TOLD) + self._count(queries.EDGES_OF_ATTRIBUTES)
+        kept, real = self._row(queries.FACTS_KEPT)
+        self._dropped["triple with an unknown end"] = told - real
+        self._dropped["triple written twice"] = real - kept
+        if told > real:
+            self._show("triple with an unknown end", queries.LOST_TRIPLES, "{} {} {}".format)
+        sizes = np.zeros((len(names), 2), np.int64)
+        for relation, pairs, upward in _tuples(session.rows(queries.FACTS_BY_RELATION)):
+            sizes[relation] = pairs, upward
+        places = {name: place for place, name in enumerate(names)}
+
+        def agree(name: str, inverse: str) -> bool:
+            one, other = places[name], places[inverse]
+            if sizes[one, 0] != sizes[other, 0]:
+                return False
+            return not self._count(queries.ONE_WAY_ONLY.format(relation=one, inverse=other))
+
+        relations = facts.paired(names, self.inverses, agree)
+        stored = {name: int(sizes[places[name], int(name == inverse)]) for name, inverse in relations}
+        directions = facts.directions(names, relations)
+        told_of = [queries.OUTWARD] + [
+            queries.TURNED.format(relation=place, block=block)
+            for block, (place, _) in enumerate(directions.untold, 1)
+        ]
+        self.tell("writing facts")
+        inverse_codes = np.array([0, *(code for _, code in directions.untold)])
+
+        def coded(relation: Numbers, block: Numbers) -> Numbers:
+            return np.where(block == 0, directions.codes[relation], inverse_codes[block])
+
+        outward = session.rows(queries.ROWS_OUTWARD.format(told=" UNION ALL ".join(told_of)))
+        self.store.append("facts", _facts(outward, coded))
+        two_ways = np.flatnonzero(~directions.one_way).tolist()
+        condition = f"WHERE relation NOT IN ({', '.join(map(str, two_ways))})" if two_ways else ""
+        incoming = session.rows(queries.ROWS_INCOMING.format(condition=condition))
+        self.store.append("incoming", _facts(incoming, lambda relation: directions.codes[relation]))
+        return sum(stored.values()), relations, stored
+
+    # -- aliases and forms --------------------------------------------------
+
+    def _write_aliases(self, class_of: np.ndarray) -> tuple[int, int]:
+        """Write `aliases`, and how they begin; return how many aliases there are, and rows."""
+        session = self.session
+        self.tell("grouping aliases")
+        session.make("meanings", queries.MEANINGS)
+        told, empty = self._row(queries.ALIASES_TOLD)
+        self._dropped["alias without a character"] = empty
+        self._dropped["alias of no entity"] = lost = told - self._count(queries.ALIASES_KEPT)
+        self._dropped["sense of an alias that is no entity"] = self._count(queries.LOST_SENSES)
+        if lost:
+            self._show("alias of no entity", queries.LOST_ALIASES, "{!r} → {}".format)
+        session.drop("keys")
+        self.tell("writing aliases")
+        return self._store_aliases(class_of)
+
+    def _store_aliases(self, class_of: np.ndarray) -> tuple[int, int]:
+        many = self.generator == "alias" and self._count(queries.NAMES) > MANY
+        self._tries = SurfaceWriter(self.store.folder) if many else None
+        number_of_names = number_of_rows = 0
+        for batch in _stretches(self.session.rows(queries.ROWS_OF_ALIASES), "name"):
+            columns, names = _alias_columns(batch)
+            if self.min_count:
+                columns = aliases.often(columns, names, self.min_count)
+            rows, spellings = aliases.added_up(columns, names, self.smoothing)
+            self.store.append("aliases", aliases.alias_rows(rows, spellings, names, class_of))
+            kept = np.unique(rows.name)
+            number_of_names, number_of_rows = number_of_names + len(kept), number_of_rows + len(rows.name)
+            if self._tries is None:
+                surfaces = np.unique(columns.surface)
+            else:
+                digests = np.fromiter(map(is_digest, names.folded), bool, len(names.folded))
+                self._tries.add([names.folded[place] for place in kept[~digests[kept]].tolist()])
+                surfaces = np.unique(columns.surface[digests[names.of_surface[columns.surface]]])
+            aliases.starts([names.surfaces[place] for place in surfaces.tolist()], self._starts)
+        return number_of_names, number_of_rows
+
+    def _surfaces(self) -> list[Item]:
+        """Return what `meta` says of the tries, if there are any."""
+        if self._tries is None:
+            return []
+        aliases.starts(self._tries.aside, self._starts)
+        return [self._tries.finish()]
+
+    def _write_forms(self) -> int:
+        """Write `forms`, and `starts`, which they are sought by too; return how many there are."""
+        forms = 0
+        items: list[Item] = []
+        for name, lemmas in groupby(_tuples(self.session.rows(queries.ROWS_OF_FORMS)), itemgetter(0)):
+            forms += 1
+            items.append((stored_key(name), codec.encode([(lemma, pos) for _, lemma, pos, _ in lemmas])))
+            aliases.starts([name], self._starts)
+        self.store.append("forms", items)
+        self.store.append("starts", aliases.start_rows(self._starts))
+        return forms
+
+
+class _Numbered:
+    """Numbers keys from 0, batch by batch."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        ids = np.arange(self.count, self.count + batch.num_rows)
+        self.count += batch.num_rows
+        return pa.RecordBatch.from_arrays([batch.column(0), pa.array(ids)], schema=_IDS)
+
+
+def _lists(batch: pa.RecordBatch) -> list[list[Any]]:
+    return [column.to_pylist() for column in batch.columns]
+
+
+def _tuples(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*_lists(batch), strict=True)
+
+
+def _keys(batches: Iterator[pa.RecordBatch]) -> Iterator[Item]:
+    for key, number in _tuples(batches):
+        yield stored_key(key), codec.pack_id(number)
+
+
+def _plain(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[list[Item], list[str], list[str]]]:
+    """Yield entities as they were told."""
+    for batch in batches:
+        numbers, kinds, classes, bodies = _lists(batch)
+        # An array of seven fields becomes one of eight: the id comes last.
+        rows = [
+            (codec.pack_id(number), b"\x98" + body[1:] + codec.encode(number))
+            for number, body in zip(numbers, bodies, strict=True)
+        ]
+        yield rows, kinds, classes
+
+
+def _joined(pieces: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return one entity of its *pieces*: the first text of each field, all types and attributes."""
+    if len(pieces) == 1:
+        return pieces[0]
+    texts = [next((piece[field] for piece in pieces if piece[field]), "") for field in range(1, 5)]
+    types = tuple(dict.fromkeys(name for piece in pieces for name in piece[5]))
+    attributes = {name: value for piece in reversed(pieces) for name, value in piece[6].items()}
+    return pieces[0][0], *texts, types, attributes
+
+
+def _with_attributes(entity: tuple[Any, ...], told: Iterator[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return *entity* with further attributes; one that has several values has a list."""
+    values: dict[str, list[Any]] = {}
+    lists = {name for name, value in entity[6].items() if isinstance(value, list)}  # they stay lists
+    for name, value in entity[6].items():
+        values[name] = [*value] if isinstance(value, list) else [value]
+    for _, name, value in told:
+        if value not in (there := values.setdefault(name, [])):
+            there.append(value)
+    merged = {
+        name: several if len(several) > 1 or name in lists else several[0] for name, several in values.items()
+    }
+    return *entity[:6], merged
+
+
+def _stretches(batches: Iterator[pa.RecordBatch], by: str) -> Iterator[pa.Table]:
+    """Yield sorted rows some ten thousand at a time, never parting those that are equal in *by*."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows < _STRETCH:
+            continue
+        last = batch.column(by)
+        # Where the run of the last value begins in this batch: the rows before it are whole.
+        begin = _begin_of_last(last)
+        if begin:
+            waiting[-1] = batch.slice(0, begin)
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [batch.slice(begin)], batch.num_rows - begin
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _begin_of_last(values: pa.Array) -> int:
+    """Return the place from which on sorted *values* are as the last of them."""
+    encoded = values.dictionary_encode()
+    return int(np.searchsorted(encoded.indices.to_numpy(), len(encoded.dictionary) - 1))
+
+
+def _facts(batches: Iterator[pa.RecordBatch], coded: Callable[..., Numbers]) -> Iterator[Item]:
+    for table in _stretches(batches, "entity"):
+        entity, relation, other, *block = (column.to_numpy() for column in table.columns)
+        yield from facts.rows(entity, coded(relation, *block), other)
+
+
+def _alias_columns(batch: pa.Table) -> tuple[aliases.Columns, aliases.Names]:
+    """Return a stretch of `ROWS_OF_ALIASES` as the columns of `aliases`, in the order of the source."""
+    order = np.argsort(batch.column("place").to_numpy(), kind="stable")
+    name, folded = _encoded(batch.column("name"))
+    surface, surfaces = _encoded(batch.column("surface"))
+    of_surface = np.empty(len(surfaces), np.int64)
+    of_surface[surface] = name
+    names = aliases.Names.folded_already(surfaces, folded, [*map(stored_key, folded)], of_surface)
+    sense = batch.column("sense").combine_chunks().fill_null(NONE).to_numpy()
+    entity, counted = batch.column("entity").to_numpy(), batch.column("counted").to_numpy()
+    return aliases.Columns(surface[order], entity[order], sense[order], counted[order]), names
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
+    """Return *column* as places in the list of its values, those in the order in which they come."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()

@@ -1,0 +1,86 @@
+"""How a build is to be done, as a user says it."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kgkit.errors import UnknownName, UsageError
+
+__all__ = ["ENGINES", "BuildOptions"]
+
+ENGINES: Final = ("memory", "local", "spark")
+
+LEAST_MEMORY: Final = 256 << 20
+_UNITS: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
+
+
+class BuildOptions(NamedTuple):
+    """How a build is to be done.
+
+    Attributes:
+        engine: `memory`, `local` or `spark`; None leaves it to the builder.
+        workers: processes that read, and threads that group.
+        memory: bytes that grouping may use; what does not fit goes to the disk.
+        limit: only so many pages, or lines, of the source; for trying out.
+        types: only entities of these kinds or types.
+        min_count: a pair of surface and entity that was counted, but less often, is left out.
+        resume: go on from the parts that a build which was stopped has read.
+        priors: tables of further counts.
+        master: of Spark.
+    """
+
+    engine: str | None = None
+    workers: int = 1
+    memory: int = 4_000_000_000
+    limit: int | None = None
+    types: Sequence[str] = ()
+    min_count: float = 0
+    resume: bool = True
+    priors: Sequence[Path] = ()
+    master: str | None = None
+
+    def checked(self) -> "BuildOptions":
+        """Return them, if they make sense.
+
+        Raises:
+            UsageError: if one of them is out of range.
+        """
+        if self.engine is not None and self.engine not in ENGINES:
+            raise UnknownName("engine", self.engine, ENGINES)
+        if self.workers < 1:
+            raise UsageError(f"workers is {self.workers}; a build needs at least one")
+        if self.memory < LEAST_MEMORY:
+            raise UsageError(f"memory is {self.memory:,} bytes; grouping needs {LEAST_MEMORY:,} at least")
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"limit is {self.limit}; it is 1 at least, or left out")
+        if not 0 <= self.min_count < float("inf"):
+            raise UsageError(f"min_count is {self.min_count}; it is a count, or 0 for all")
+        if self.master is not None and self.engine != "spark":
+            raise UsageError("a master is for the engine spark: --engine spark --master URL")
+        return self
+
+
+def bytes_of(size: int | str) -> int:
+    """Return the bytes of a size such as `4GB`, `500MB` or `2GiB`.
+
+    Raises:
+        UsageError: if it is none.
+    """
+    if isinstance(size, int):
+        return size
+    match = _SIZE.fullmatch(size.strip())
+    if match is None:
+        raise UsageError(f"{size!r} is no size of memory: write it as 4GB, 500MB or 2GiB")
+    number, unit, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

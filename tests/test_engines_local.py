@@ -1,0 +1,441 @@
+"""The engine that groups on the disk makes the KBs that the one in memory makes, and goes on after a stop."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from hypothesis import given, settings
+
+import kgkit
+from kgkit.building import (
+    Alias,
+    Aliases,
+    Attribute,
+    Builder,
+    Entity,
+    Files,
+    Redirect,
+    SourceInfo,
+    Step,
+    Triple,
+    Triples,
+)
+from kgkit.building.build import build_kb
+from kgkit.building.engines import tables
+from kgkit.building.engines.parts import Reading
+from kgkit.building.engines.run import told
+from kgkit.candidates import AliasConfig, AliasGenerator
+from kgkit.errors import BuildFailed, MissingExtra, SourceError, UnknownName, UsageError
+from kgkit.home import Home
+from tests.test_building_records_of_a_kb import WHOLE, records
+from tests.toys import LINKS, PAGES, ToyBuilder, entities, source_file
+
+
+class Pieces(ToyBuilder):
+    pieces: ClassVar[bool] = True
+
+
+class Stepping(ToyBuilder):
+    unit: ClassVar[str] = "pages"
+
+
+class Source(Builder):
+    """Reads a folder: each file is a part, each of its lines an entity; notes which parts it observed."""
+
+    engine: ClassVar[str] = "local"
+
+    def look(self, source: Path) -> Files:
+        return Files(SourceInfo(name="Source"), [file for file in source.iterdir() if file.suffix == ".txt"])
+
+    def parts(self, source: Path) -> Sequence[str]:
+        return sorted(file.name for file in source.glob("*.txt"))
+
+    def observe(self, source: Path, part: str) -> Iterator[Entity | Alias]:
+        with (source / "observed").open("a") as log:
+            log.write(part + "\n")
+        for number, line in enumerate((source / part).read_text().splitlines(), 1):
+            if line == "bad":
+                raise SourceError("this is bad", path=source / part, line=number, text=line)
+            if line == "kill" and not (source / "survive").exists():
+                while len([*source.parent.rglob("part-*.json")]) < 2:  # the others shall be done
+                    time.sleep(0.01)
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield Entity(line)
+            yield Alias(line, line, 1)
+
+
+def folder_of(path: Path, **parts: Sequence[str]) -> Path:
+    path.mkdir(exist_ok=True)
+    for name, lines in parts.items():
+        (path / f"{name}.txt").write_text("\n".join(lines))
+    return path
+
+
+def observed(source: Path) -> list[str]:
+    log = source / "observed"
+    found = log.read_text().split() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return sorted(found)
+
+
+def build(folder, builder=None, source=None, **options):
+    """Build with an engine of tables unless told otherwise."""
+    return build_kb(
+        builder or ToyBuilder(), source or source_file(Path(folder)), home=Path(folder) / "home",
+        **{"engine": "local", "name": "kb", **options},
+    )  # fmt: skip
+
+
+def opened(folder, name="kb"):
+    return kgkit.open_kb(name, home=Path(folder) / "home")
+
+
+def leftovers(folder):
+    return [*(Path(folder) / "home" / "cache").rglob("part-*")]
+
+
+# -- the same KB --------------------------------------------------------------------
+
+
+def test_the_toy_is_the_same_from_either_engine(tmp_path):
+    one, other = build(tmp_path), build(tmp_path, engine="memory", name="other")
+    assert one.build == other.build
+    assert one.manifest.tables == other.manifest.tables
+    assert one.dropped == other.dropped
+    assert leftovers(tmp_path) == []
+
+
+def test_what_could_not_be_kept_is_shown_by_either_engine(tmp_path):
+    one, other = build(tmp_path), build(tmp_path, engine="memory", name="other")
+    assert {reason: set(shown) for reason, shown in one.examples.items()} == {
+        reason: set(shown) for reason, shown in other.examples.items()
+    }
+
+
+def test_wordnet_is_the_same_from_either_engine(wordnet_files, wordnet_build, tmp_path):
+    assert build(tmp_path, "wordnet", wordnet_files).build == wordnet_build.name
+
+
+@given(records(WHOLE.map(float)))
+@settings(max_examples=25, deadline=None)
+def test_random_records_make_the_same_kb(given_records):
+    with tempfile.TemporaryDirectory() as folder:
+        builder = ToyBuilder(
+            one=given_records[: len(given_records) // 2], two=given_records[len(given_records) // 2 :]
+        )
+        one = build(folder, builder)
+        other = build(folder, builder, engine="memory", name="other")
+        assert one.manifest.tables == other.manifest.tables
+        assert one.dropped == other.dropped
+
+
+def test_several_processes_make_the_same_kb(tmp_path):
+    parts = {f"p{number}": entities(40)[40 * number : 40 * number + 40] for number in range(3)}
+    one = build(tmp_path, ToyBuilder(**parts), workers=2)
+    assert one.build == build(tmp_path, ToyBuilder(**parts), engine="memory", name="other").build
+
+
+def test_another_kb_is_a_source_for_it_too(tmp_path):
+    class Derived(ToyBuilder):
+        def derive(self, kb):
+            yield from kb.entities()
+            yield from kb.aliases()
+
+    build(tmp_path, name="base")
+    one = build(tmp_path, Derived(), "kb:base")
+    assert one.build == build(tmp_path, Derived(), "kb:base", engine="memory", name="other").build
+
+
+@pytest.mark.parametrize("engine", ["local", "memory"])
+def test_records_told_many_at_once_are_as_those_told_one_by_one(tmp_path, engine):
+    pages = [record for record in PAGES if isinstance(record, Entity)]
+    many = [
+        *pages,
+        Aliases({("apple", "Apple"): 60, ("Apple", "Apple"): 10}),
+        Step(2),
+        Triples("York", "near", ["Road", "Apple"]),
+    ]
+    single = [
+        *pages,
+        Alias("apple", "Apple", 60),
+        Alias("Apple", "Apple", 10),
+        Triple("York", "near", "Road"),
+        Triple("York", "near", "Apple"),
+    ]
+    one = build(tmp_path, Stepping(all=many), engine=engine)
+    other = build(tmp_path, ToyBuilder(all=single), engine="memory", name="other")
+    assert one.manifest.tables == other.manifest.tables
+
+
+@pytest.mark.parametrize("options", [{"min_count": 5}, {"types": ["food", "company"]}, {"limit": 30}])
+def test_what_is_left_out_is_left_out_by_either_engine(tmp_path, options):
+    builder = ToyBuilder(pages=PAGES, links=LINKS)
+    one = build(tmp_path, builder, **options)
+    other = build(tmp_path, builder, engine="memory", name="other", **options)
+    assert one.build == other.build
+    assert one.build != build(tmp_path, builder, name="all").build
+
+
+def test_pairs_that_were_seldom_counted_are_left_out_and_uncounted_ones_stay(tmp_path):
+    build(
+        tmp_path,
+        ToyBuilder(
+            all=[
+                Entity("a"),
+                Entity("b"),
+                Alias("x", "a", 4),
+                Alias("X", "a", 1),
+                Alias("x", "b", 4),
+                Alias("y", "b"),
+            ]
+        ),
+        min_count=5,
+    )
+    with opened(tmp_path) as kb:
+        assert [kb.key(number) for number in kb.candidates("x").ids] == ["a"]
+        assert [kb.key(number) for number in kb.candidates("y").ids] == ["b"]
+
+
+@pytest.mark.parametrize("engine", ["local", "memory"])
+def test_a_limit_counts_the_steps_of_a_builder_that_steps(tmp_path, engine):
+    parts = {
+        "one": [Entity("a"), Step(), Entity("b"), Step()],
+        "two": [Entity("c"), Entity("d"), Step(), Entity("e")],
+    }
+    build(tmp_path, Stepping(**parts), engine=engine, limit=3)
+    with opened(tmp_path) as kb:
+        assert [entity.key for entity in kb] == ["a", "b", "c", "d"]
+
+
+# -- entities in pieces, and their attributes -----------------------------------------
+
+
+def test_pieces_of_one_key_make_one_entity(tmp_path):
+    build(
+        tmp_path,
+        Pieces(
+            one=[Entity("b"), Entity("a", types=("x",), attributes={"n": "1"})],
+            two=[
+                Entity("a", "A", "text", types=("y", "x"), attributes={"n": "2", "m": "3"}),
+                Entity("a", "B"),
+            ],
+        ),
+    )
+    with opened(tmp_path) as kb:
+        assert [entity.key for entity in kb] == ["b", "a"]
+        assert kb["a"] == Entity("a", "A", "text", types=("x", "y"), attributes={"n": "1", "m": "3"}, id=1)
+
+
+def test_attributes_are_told_apart_through_redirects_and_make_lists(tmp_path):
+    build(
+        tmp_path,
+        ToyBuilder(
+            one=[Attribute("id:1", "wikidata", "Q1"), Attribute("a", "n", "2"), Attribute("?", "n", "2")],
+            two=[
+                Entity("a", attributes={"n": "1"}), Redirect("id:1", "a"),
+                Attribute("a", "n", "2"), Attribute("a", "n", "3"),
+            ],
+        ),
+    )  # fmt: skip
+    with opened(tmp_path) as kb:
+        assert kb["a"].attributes == {"n": ["1", "2", "3"], "wikidata": "Q1"}
+
+
+def test_a_value_that_is_a_key_makes_a_triple_if_it_may(tmp_path):
+    build(
+        tmp_path,
+        Pieces(
+            all=[
+                Entity("李娜"), Entity("武汉"), Redirect("江城", "武汉"),
+                Attribute("李娜", "出生地", "江城", edge=True),
+                Attribute("李娜", "中文名", "李娜", edge=True),  # itself: its name, no edge
+                Attribute("李娜", "身高", "172", edge=True),
+                Attribute("李娜", "别名", "武汉"),
+            ]
+        ),
+    )  # fmt: skip
+    with opened(tmp_path) as kb:
+        assert [*kb.match("李娜")] == [Triple("李娜", "出生地", "武汉")]
+        assert kb["李娜"].attributes == {"中文名": "李娜", "身高": "172", "别名": "武汉"}
+
+
+@pytest.mark.parametrize("builder", [Pieces(), ToyBuilder(all=[Entity("a"), Attribute("a", "n", "1")])])
+def test_the_engine_in_memory_says_what_it_cannot_put_together(tmp_path, builder):
+    with pytest.raises(UsageError, match="--engine local"):
+        build(tmp_path, builder, engine="memory")
+
+
+# -- what is wrong ---------------------------------------------------------------------
+
+
+def test_two_entities_of_one_key_are_refused(tmp_path):
+    with pytest.raises(SourceError, match="two entities have the key 'a'") as caught:
+        build(tmp_path, ToyBuilder(one=[Entity("a"), Entity("b")], two=[Entity("a"), Entity("b")]))
+    assert caught.value.path == source_file(tmp_path)
+    assert Home(tmp_path / "home").kbs() == []
+
+
+def test_a_loop_of_ten_thousand_redirects_is_dropped_and_a_chain_followed(tmp_path):
+    loop = [Redirect(f"l{number}", f"l{(number + 1) % 10_000}") for number in range(10_000)]
+    chain = [Redirect(f"c{number}", f"c{number + 1}") for number in range(3_000)]
+    found = build(tmp_path, ToyBuilder(all=[Entity("c3000"), *loop, *chain, Redirect("tail", "l7")]))
+    assert found.dropped == {"redirect in a loop": 10_001}
+    assert found.manifest.counts.redirects == 3_000
+    with opened(tmp_path) as kb:
+        assert kb["c0"].key == "c3000"
+    assert (
+        found.build
+        == build(
+            tmp_path,
+            ToyBuilder(all=[Entity("c3000"), *loop, *chain, Redirect("tail", "l7")]),
+            engine="memory",
+            name="m",
+        ).build
+    )
+
+
+def test_a_source_without_an_entity_is_refused(tmp_path):
+    with pytest.raises(SourceError, match="holds no entity"):
+        build(tmp_path, ToyBuilder(all=[Alias("a", "a", 1)]))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_wrong_in_a_part_is_told_with_its_place(tmp_path, workers):
+    source = folder_of(tmp_path / "s", one=["a"], two=["b", "bad"], three=["c"])
+    with pytest.raises(SourceError, match="this is bad") as caught:
+        build(tmp_path, Source(), source, workers=workers)
+    assert (caught.value.path, caught.value.line) == (source / "two.txt", 2)
+    assert Home(tmp_path / "home").kbs() == []
+
+
+@pytest.mark.parametrize("surface", ["\ud800", "a\ud800"])
+def test_text_that_is_no_unicode_is_blamed_on_the_source(tmp_path, surface):
+    with pytest.raises(SourceError, match="not Unicode"):
+        build(tmp_path, ToyBuilder(all=[Entity("a"), Alias(surface, "a", 1)]))
+
+
+@pytest.mark.parametrize("count", [-1, float("nan"), 1e31])
+def test_a_count_that_is_none_is_refused(tmp_path, count):
+    with pytest.raises(SourceError, match="has the count"):
+        build(tmp_path, ToyBuilder(all=[Entity("a"), Alias("x", "a", count)]))
+
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"engine": "cloud"}, UnknownName), ({"workers": 0}, UsageError), ({"memory": "much"}, UsageError),
+        ({"memory": "1MB"}, UsageError), ({"limit": 0}, UsageError), ({"min_count": -1}, UsageError),
+        ({"master": "local"}, UsageError), ({"min_count": float("nan")}, UsageError),
+    ],
+)  # fmt: skip
+def test_options_out_of_range_are_refused_before_anything_is_read(tmp_path, options, error):
+    with pytest.raises(error):
+        build(tmp_path, Source(), tmp_path / "nothing here", **options)
+    assert not (tmp_path / "home").exists()
+
+
+def test_without_its_packages_it_says_which_extra_brings_them(tmp_path, monkeypatch):
+    for module in [name for name in sys.modules if name.startswith("kgkit.building.engines")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(MissingExtra, match=r"kgkit\[scale\]"):
+        build(tmp_path)
+
+
+# -- a build that was stopped ----------------------------------------------------------
+
+
+def stopped(tmp_path):
+    """A source of three parts of which the last one could not be read, and is mended."""
+    source = folder_of(tmp_path / "s", p1=["a", "b"], p2=["c"], p3=["kill"])
+    with pytest.raises(BuildFailed, match="the same command goes on"):
+        build(tmp_path, Source(), source, workers=2)
+    assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
+    assert Home(tmp_path / "home").kbs() == []
+    (source / "survive").touch()
+    return source
+
+
+def test_a_build_whose_worker_was_killed_goes_on_from_the_parts_that_are_done(tmp_path):
+    source = stopped(tmp_path)
+    found = build(tmp_path, Source(), source)
+    assert observed(source) == ["p3.txt"]
+    assert leftovers(tmp_path) == []
+    assert found.build == build(tmp_path, Source(), source, engine="memory", name="other").build
+
+
+def test_a_build_begins_anew_when_it_is_told_to(tmp_path):
+    source = stopped(tmp_path)
+    build(tmp_path, Source(), source, resume=False)
+    assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
+
+
+def test_parts_of_a_source_that_has_changed_are_read_again(tmp_path):
+    source = stopped(tmp_path)
+    folder_of(source, p1=["A", "b", "c2"])
+    build(tmp_path, Source(), source)
+    assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
+    with opened(tmp_path) as kb:
+        assert "A" in kb and "a" not in kb
+
+
+def test_parts_that_were_read_with_other_options_do_not_count(tmp_path):
+    source = stopped(tmp_path)
+    build(tmp_path, Source(), source, limit=1)
+    assert observed(source) == ["p1.txt"]
+    assert leftovers(tmp_path)  # those of the build that was stopped
+    build(tmp_path, Source(), source)
+    assert observed(source) == ["p3.txt"]
+
+
+def test_a_part_that_was_cut_short_is_read_again(tmp_path):
+    source = stopped(tmp_path)
+    cut = next(path for path in leftovers(tmp_path) if path.name == "part-00000.parquet")
+    cut.write_bytes(cut.read_bytes()[:-10])
+    build(tmp_path, Source(), source)
+    assert observed(source) == ["p1.txt", "p3.txt"]
+
+
+# -- and the rest ------------------------------------------------------------------------
+
+
+def test_several_sources_are_read_together(tmp_path):
+    one, two = folder_of(tmp_path / "one", p=["a"]), folder_of(tmp_path / "two", p=["b"])
+    for engine in ("local", "memory"):
+        build(tmp_path, Source(), [one, two], engine=engine)
+        with opened(tmp_path) as kb:
+            assert [entity.key for entity in kb] == ["a", "b"]
+
+
+def test_a_kb_of_many_aliases_is_matched_by_tries(tmp_path, monkeypatch):
+    pairs = [Alias(f"big {word}", "a", 1) for word in ("apple", "bear", "x" * 600)]
+    builder = ToyBuilder(all=[Entity("a"), *pairs])
+    build(tmp_path, builder, name="few")
+    monkeypatch.setattr(tables, "MANY", 2)
+    many = build(tmp_path, builder)
+    assert "surfaces.marisa" in many.manifest.files
+    text = f"A big  bear and a big {'x' * 600}; big apples."
+    with opened(tmp_path) as kb, opened(tmp_path, "few") as few:
+        wanted = AliasGenerator(few, AliasConfig()).mentions(text)
+        assert [mention.text for mention in wanted] == ["big  bear", f"big {'x' * 600}"]
+        assert AliasGenerator(kb, AliasConfig()).mentions(text) == wanted
+
+
+def test_it_tells_how_far_it_is(tmp_path):
+    source = folder_of(tmp_path / "s", p1=["a", "b"], p2=["c"])
+    stages = []
+    build(tmp_path, Source(), source, progress=lambda stage, read: stages.append(stage))
+    assert stages[0] == "reading: 0 of 2 parts, 0 records"
+    assert "reading: 2 of 2 parts, 6 records" in stages
+    assert stages[-2:] == ["writing aliases", "checksums"]
+
+
+def test_how_far_it_is_in_words():
+    reading = Reading(done=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2)
+    assert told(reading, "pages") == "reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left"
