@@ -91,6 +91,50 @@ def test_progress_moves_on_a_terminal_and_leaves_only_the_result(builder, tmp_pa
     assert "building" not in on_terminal(*args, "--json", PYTHONPATH=path).out
 
 
+def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
+    from kgkit.commands import messages
+
+    now = iter([0.0, 10.0, 31.0, 40.0, 62.0])
+    monkeypatch.setattr(messages.time, "monotonic", lambda: next(now))
+    with messages.Messages().progress("building wikipedia") as tell:
+        for part in range(4):
+            tell(f"reading: {part} of 9 parts")
+    assert capsys.readouterr().err.splitlines() == [
+        "building wikipedia: reading: 1 of 9 parts",
+        "building wikipedia: reading: 3 of 9 parts",
+    ]
+
+
+def test_engines_make_the_same_build_from_the_command_line(builder, tmp_path):
+    source = mini_wordnet(tmp_path / "source")
+    args = ("build-kb", builder, "--source", source, "--home", tmp_path / "home")
+    own = run(*args)
+    assert own.code == 0
+    grouped = ("--engine", "local", "--memory", "300MB", "--workers", 2, "--no-resume", "--name", "other")
+    assert run(*args, *grouped).out.partition("@")[2] == own.out.partition("@")[2]
+    some = run(*args, "--types", "synset", "--limit", 20, "--min-count", 1, "--json")
+    assert json.loads(some.out)["counts"]["entities"].keys() == {"synset"}
+
+
+@pytest.mark.parametrize("options", [("--memory", "lots"), ("--workers", 0), ("--engine", "cloud")])
+def test_options_of_a_build_that_make_no_sense_are_exit_code_2(builder, tmp_path, options):
+    source = mini_wordnet(tmp_path / "source")
+    done = run("build-kb", builder, "--source", source, "--home", tmp_path / "home", *options)
+    assert (done.code, done.out) == (2, "")
+    assert not (tmp_path / "home").exists()
+
+
+def test_pruning_takes_what_stopped_builds_have_read(tmp_path):
+    home = build_toy(tmp_path).path.parents[3]
+    for name in ("toy", "never-published"):
+        (home / "cache" / "parts" / name / "work").mkdir(parents=True)
+    assert run("kb", "prune", "never-published", "--home", home) == (0, "", "")
+    assert run("kb", "prune", "--home", home) == (0, "", "")
+    assert [*(home / "cache" / "parts").iterdir()] == []
+    assert [*(home / "kbs").iterdir()] == [home / "kbs" / "toy"]
+    assert "nothing to remove" in run("kb", "prune", "--home", home).err
+
+
 # -- list and info ----------------------------------------------------------
 
 

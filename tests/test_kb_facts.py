@@ -40,6 +40,7 @@ def test_neighbors_are_those_of_the_list_in_every_direction(kb, direction):
         assert sorted(other.key for other in kb.neighbors(key, relation, direction)) == expected
         ids = kb.neighbors(kb.id(key), relation, direction)
         assert sorted(kb.key(other) for other in ids) == expected
+        assert kb.degree(key, relation, direction) == len(expected)
 
 
 def test_keys_give_entities_and_ids_give_ids(kb):

@@ -12,6 +12,7 @@ Tell = Callable[[str], None]
 """Takes one line on how far the work is; may be called as often as it suits."""
 
 _EVERY = 0.05  # seconds
+_EVERY_IN_A_LOG = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,10 @@ class Messages:
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Tell]:
-        """Show a line that moves, with what it is told, and what the library warns of in the block."""
+        """Show a line that moves, with what it is told, and what the library warns of in the block.
+
+        Where standard error is no terminal, a line is written every half minute.
+        """
         with self._warnings(), self._line(title) as tell:
             yield tell
 
@@ -62,8 +66,11 @@ class Messages:
 
     @contextmanager
     def _line(self, title: str) -> Iterator[Tell]:
-        if self.quiet or not self.bars or not sys.stderr.isatty():
+        if self.quiet or not self.bars:
             yield _silent
+            return
+        if not sys.stderr.isatty():
+            yield _now_and_then(title)
             return
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -80,6 +87,19 @@ class Messages:
                     shown.update(task, description=f"{title}: {text}")
 
             yield tell
+
+
+def _now_and_then(title: str) -> Tell:
+    """Return what writes a line when half a minute has passed: a log of a long build has to say something."""
+    due = time.monotonic() + _EVERY_IN_A_LOG
+
+    def tell(text: str) -> None:
+        nonlocal due
+        if (now := time.monotonic()) >= due:
+            due = now + _EVERY_IN_A_LOG
+            write_line(f"{title}: {text}")
+
+    return tell
 
 
 def report(error: Exception) -> int:

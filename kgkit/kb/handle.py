@@ -321,6 +321,14 @@ class KnowledgeBase:
         found = self._facts.edges(number, relation, direction)[0]
         return self.store.entities(found.tolist()) if isinstance(entity, str | Entity) else found
 
+    def degree(self, entity: Node, relation: str | None = None, direction: Direction = "out") -> int:
+        """Return how many edges `neighbors` follows: with `links_to` and `in`, how many pages link here.
+
+        Raises:
+            UnknownEntity, UnknownName: if the KB has no such entity, or relation.
+        """
+        return len(self._facts.edges(self.id(entity), relation, direction)[0])
+
     def match(
         self, subject: Node | None = None, relation: str | None = None, object: Node | None = None
     ) -> Iterator[Triple]:
