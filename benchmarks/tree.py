@@ -44,9 +44,14 @@ class Watched:
 
 
 def watched(
-    function: str, arguments: Mapping[str, object], kill_when: Callable[[], bool] | None = None
+    function: str,
+    arguments: Mapping[str, object],
+    kill_when: Callable[[], bool] | None = None,
+    look: Callable[[int, int, int], None] = lambda session, peak, anonymous: None,
 ) -> Watched:
     """Call `module:function` in a fresh process, and kill it as soon as *kill_when* says so.
+
+    At each look *look* is told the session, the bytes of all its processes, and those that are anonymous.
 
     Raises:
         JobFailed: if it ends with an error, or before it was killed.
@@ -72,6 +77,7 @@ def watched(
                 break
             all_of_it, of_it = weight(process.pid)
             peak, anonymous = max(peak, all_of_it), max(anonymous, of_it)
+            look(process.pid, all_of_it, of_it)
             time.sleep(EVERY)
         seconds = time.monotonic() - start
         if kill_when is not None:

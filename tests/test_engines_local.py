@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 import kgkit
+from benchmarks.tree import members
 from kgkit.building import (
     Alias,
     Aliases,
@@ -34,7 +36,7 @@ from kgkit.candidates import AliasConfig, AliasGenerator
 from kgkit.errors import BuildFailed, MissingExtra, SourceError, UnknownName, UsageError
 from kgkit.home import Home
 from tests.test_building_records_of_a_kb import WHOLE, records
-from tests.toys import LINKS, PAGES, ToyBuilder, entities, source_file
+from tests.toys import LINKS, PAGES, REPOSITORY, ToyBuilder, entities, source_file
 
 
 class Pieces(ToyBuilder):
@@ -77,11 +79,15 @@ def folder_of(path: Path, **parts: Sequence[str]) -> Path:
     return path
 
 
-def observed(source: Path) -> list[str]:
+def observed_so_far(source: Path) -> list[str]:
     log = source / "observed"
-    found = log.read_text().split() if log.exists() else []
-    log.unlink(missing_ok=True)
-    return sorted(found)
+    return sorted(log.read_text().split()) if log.exists() else []
+
+
+def observed(source: Path) -> list[str]:
+    found = observed_so_far(source)
+    (source / "observed").unlink(missing_ok=True)
+    return found
 
 
 def build(folder, builder=None, source=None, **options):
@@ -368,6 +374,28 @@ def test_a_build_whose_worker_was_killed_goes_on_from_the_parts_that_are_done(tm
     assert observed(source) == ["p3.txt"]
     assert leftovers(tmp_path) == []
     assert found.build == build(tmp_path, Source(), source, engine="memory", name="other").build
+
+
+def test_workers_end_with_the_build_that_was_killed(tmp_path):
+    source = folder_of(tmp_path / "s", p1=["a"], p2=["kill"])
+    script = (
+        "from tests.test_engines_local import *; import sys; from pathlib import Path\n"
+        "if __name__ == '__main__': build(Path(sys.argv[1]), Source(), Path(sys.argv[1]) / 's', workers=2)"
+    )
+    (tmp_path / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])}
+    building = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py", tmp_path], env=environment, start_new_session=True
+    )
+    while observed_so_far(source) != ["p1.txt", "p2.txt"]:  # the second one waits for a part more
+        assert building.poll() is None
+        time.sleep(0.05)
+    building.kill()
+    building.wait()
+    end = time.monotonic() + 20
+    while members(building.pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert members(building.pid) == []
 
 
 def test_a_build_begins_anew_when_it_is_told_to(tmp_path):

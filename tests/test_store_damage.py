@@ -366,7 +366,8 @@ def test_an_error_of_every_kind_survives_a_pickle(built):
         errors.MissingExtra("pandas", "pandas"),
         errors.UnknownEntity("dgo.n.01", "wordnet"),
         errors.WriteFailed("full", written=1, free=2, where=Path("/")),
-        errors.NoPath("none"), errors.BuildFailed("no memory"), errors.ClosedKB("closed"), errors.KBBusy("busy"), errors.StaleKB("stale"),
+        errors.NoPath("none"), errors.BuildFailed("no memory"),
+        errors.ClosedKB("closed"), errors.KBBusy("busy"), errors.StaleKB("stale"),
         errors.FormatMismatch("old"), errors.DamagedKB("damaged"), errors.CatalogError("away"),
     ]  # fmt: skip
     leaves = {

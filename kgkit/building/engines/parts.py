@@ -13,16 +13,18 @@ import hashlib
 import os
 import secrets
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from queue import Empty
+from threading import Thread
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -293,19 +295,25 @@ class _Stopped(Exception):
 def _begin(reports: "Queue[tuple[int, int]]", stop: Event) -> None:
     global _reports, _stop
     _reports, _stop = reports, stop
-    import signal
-
     # The parent is told, and tells its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _observe(folder: PartsFolder, part: Part, number: int, types: Sequence[str], steps: bool) -> Observed:
     due = 0.0
-    parent = os.getppid()
 
     def tell(units: int) -> None:
         nonlocal due
-        if _stop.is_set() or os.getppid() != parent:
+        if _stop.is_set():
             raise _Stopped
         if (now := time.monotonic()) >= due:
             due = now + _EVERY

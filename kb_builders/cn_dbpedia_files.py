@@ -1,0 +1,237 @@
+r"""The files of a CN-DBpedia dump: which they are, where they can be cut, and their lines.
+
+    baike_triples.txt   subject \t attribute \t value    65 million lines, sorted by subject
+    m2e.txt             mention \t entity                1.1 million lines
+    CnDbpedia.spo       as the first; what K-BERT made of it
+
+A file is known by its first line, not by its name. One that is not compressed is divided into parts of
+about 64 MB, between two subjects; the name of a part is `baike_triples.txt@67108912-134217801`: the
+first byte, and the byte behind the last. A compressed file is one part: `baike_triples.txt.gz@all`.
+
+Lines are read by the block and decoded together. What is wrong with a file as such, `text_lines` says
+better than we could: it is asked when something is.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+from kgkit.building import text_lines
+from kgkit.errors import NotThere, SourceError
+
+TRIPLE: Final = ("subject", "attribute", "value")
+MENTION: Final = ("mention", "entity")
+
+PART: Final = 64 << 20
+"""Bytes of a part, but for the rest of the subject at its end."""
+
+LINES: Final = 1000
+"""Lines that are handed on together."""
+
+_BLOCK: Final = 1 << 20
+_LONGEST: Final = 16 << 20  # bytes of a line that `text_lines` lets pass
+_BOM: Final = "\ufeff".encode()
+_COMPRESSED: Final = (".gz", ".bz2", ".xz")
+_ENDINGS: Final = tuple(f"{plain}{packed}" for plain in (".txt", ".spo") for packed in ("", *_COMPRESSED))
+_ARCHIVES: Final = {b"PK\x03\x04": "zip", b"Rar!": "rar", b"7z\xbc\xaf": "7z"}
+_ALL: Final = "all"
+
+
+class DumpFile(NamedTuple):
+    """One file of a dump.
+
+    Attributes:
+        path: where it is.
+        fields: what the columns of its lines are: `TRIPLE` or `MENTION`.
+    """
+
+    path: Path
+    fields: Sequence[str]
+
+
+class Lines(NamedTuple):
+    """Some lines of a file in a row; empty ones may be among them.
+
+    Attributes:
+        texts: the lines, without their ends.
+        number: tells the number in the file of the line at a place in `texts`.
+    """
+
+    texts: list[str]
+    number: Callable[[int], int]
+
+
+# -- which files ------------------------------------------------------------
+
+
+def dump_files(source: Path) -> list[DumpFile]:
+    """Return the files at *source*: itself, or those in a folder; triples come before mentions.
+
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: for a file of another kind, an archive, or a folder without a file of either kind.
+    """
+    if not source.is_dir():
+        return [_recognised(source)]
+    paths = sorted(path for path in source.iterdir() if path.name.endswith(_ENDINGS) and path.is_file())
+    if not paths:
+        raise SourceError(
+            "is a folder without a .txt or .spo file: unpack the dump into it, or name the file",
+            path=source,
+        )
+    plain: dict[str, Path] = {}
+    for path in paths:
+        other = plain.setdefault(_unpacked(path.name), path)
+        if other is not path:
+            raise SourceError(f"lies beside {other.name}, the same file: leave one of them there", path=path)
+    return sorted(map(_recognised, paths), key=lambda file: file.fields != TRIPLE)
+
+
+def _unpacked(name: str) -> str:
+    """Return *name* without what compression has put behind it."""
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    return name
+
+
+def _recognised(path: Path) -> DumpFile:
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(4)
+        if kind := _ARCHIVES.get(start):
+            raise SourceError(
+                f"is a {kind} archive: unpack it, and name the file or the folder that comes out", path=path
+            )
+    number, text = next(text_lines(path))
+    for fields in (TRIPLE, MENTION):
+        if text.count("\t") + 1 == len(fields):
+            return DumpFile(path, fields)
+    raise SourceError(
+        "neither triples (3 tab-separated fields) nor mentions (2), "
+        f"the first line has {text.count(chr(9)) + 1}",
+        path=path,
+        line=number,
+        text=text,
+    )
+
+
+# -- parts ------------------------------------------------------------------
+
+
+def part_names(file: DumpFile) -> list[str]:
+    """Return the names of the parts of *file*."""
+    path = file.path
+    if path.suffix in _COMPRESSED:
+        return [f"{path.name}@{_ALL}"]
+    end = path.stat().st_size
+    cuts = _cuts(path, end)
+    return [f"{path.name}@{start}-{stop}" for start, stop in zip(cuts, [*cuts[1:], end], strict=True)]
+
+
+def part_of(source: Path, name: str) -> tuple[DumpFile, tuple[int, int] | None]:
+    """Return the file of a part, and the bytes that are it; None for all of a compressed file."""
+    file, _, piece = name.rpartition("@")
+    found = _recognised(source / file if source.is_dir() else source)
+    if piece == _ALL:
+        return found, None
+    start, _, stop = piece.partition("-")
+    return found, (int(start), int(stop))
+
+
+def _cuts(path: Path, end: int) -> list[int]:
+    """Return where the parts of a file of *end* bytes begin, each with the first line of a subject."""
+    cuts = [0]
+    with path.open("rb") as file:
+        while cuts[-1] + PART < end:
+            file.seek(cuts[-1] + PART)
+            _next_line(file)  # the rest of one
+            subject = None
+            while True:
+                position = file.tell()
+                line = _next_line(file)
+                if not line:
+                    return cuts
+                first = line.split(b"\t", 1)[0].strip()
+                if subject is not None and first != subject:
+                    break
+                subject = first
+            cuts.append(position)
+    return cuts
+
+
+def _next_line(file: BinaryIO) -> bytes:
+    """Return the next line, or its first bytes if it has no end: then reading it will fail anyway."""
+    line = piece = file.readline(_LONGEST)
+    while piece and not piece.endswith(b"\n"):
+        piece = file.readline(_LONGEST)
+    return line
+
+
+# -- lines ------------------------------------------------------------------
+
+
+def lines_of(path: Path, span: tuple[int, int] | None) -> Iterator[Lines]:
+    """Yield the lines within the bytes *span* of a file, or all of a compressed one, `LINES` at a time.
+
+    Raises:
+        SourceError: as `text_lines`.
+    """
+    if span is not None:
+        yield from _plain_lines(path, *span)
+        return
+    numbers: list[int] = []
+    texts: list[str] = []
+    for number, text in text_lines(path):
+        numbers.append(number)
+        texts.append(text)
+        if len(texts) == LINES:
+            yield Lines(texts, numbers.__getitem__)
+            numbers, texts = [], []
+    yield Lines(texts, numbers.__getitem__)
+
+
+def _plain_lines(path: Path, start: int, end: int) -> Iterator[Lines]:
+    with path.open("rb") as file:
+        file.seek(start)
+        while (position := file.tell()) < end:
+            block = file.read(min(_BLOCK, end - position))
+            if not block.endswith(b"\n"):
+                block += file.readline(_LONGEST)
+            if not block:
+                raise SourceError("has become shorter while it was read", path=path)
+            if len(block) > _LONGEST and max(map(len, block.split(b"\n"))) >= _LONGEST:
+                raise _explained(path)
+            if b"\0" in block:
+                raise _explained(path)
+            try:
+                text = (block.removeprefix(_BOM) if position == 0 else block).decode()
+            except UnicodeDecodeError:
+                raise _explained(path) from None
+            texts = text.split("\n")
+            if not texts[-1]:
+                texts.pop()
+            for first in range(0, len(texts), LINES):
+                yield Lines(texts[first : first + LINES], partial(_number, path, position, first))
+
+
+def _number(path: Path, position: int, first: int, place: int) -> int:
+    """Return the number of a line: *first* + *place* behind byte *position*. It is counted when asked for."""
+    before = 0
+    with path.open("rb") as file:
+        while position > 0 and (block := file.read(min(_BLOCK, position))):
+            before += block.count(b"\n")
+            position -= len(block)
+    return before + first + place + 1
+
+
+def _explained(path: Path) -> SourceError:
+    """Return what `text_lines` has to say of a file in which something is wrong."""
+    try:
+        for _ in text_lines(path):
+            pass
+    except NotThere:
+        pass
+    except SourceError as error:
+        return error
+    return SourceError("has changed while it was read", path=path)
