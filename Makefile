@@ -32,7 +32,7 @@ demo: $(VENV)/has-core
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term -m "not slow" $(ARGS)
 
-test-slow: $(VENV)/has-dev
+test-slow: $(VENV)/has-spark
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
 check: $(VENV)/has-dev
@@ -63,6 +63,11 @@ $(VENV)/has-dev: $(VENV)/has-pip pyproject.toml constraints.txt
 	@echo "Installing kgkit and its checks into $(VENV) (up to a few minutes) …"
 	@$(PIP) -e '.[dev]'
 	@touch $@ $(VENV)/has-core
+
+$(VENV)/has-spark: $(VENV)/has-dev
+	@echo "Installing Spark into $(VENV) (half a gigabyte; its tests want Java 17 or later) …"
+	@$(PIP) -e '.[dev,spark]'
+	@touch $@
 
 $(VENV)/has-bench: $(VENV)/has-pip pyproject.toml constraints.txt
 	@echo "Installing kgkit and what it is measured against into $(VENV) (up to a few minutes) …"

@@ -83,7 +83,7 @@ def build_kb(
             aliases). None leaves it to the builder.
         workers: processes that read the parts of the source, and threads that group (not `memory`). More
             than one needs the caller's script to be importable, as Python's `multiprocessing` does.
-        memory: what grouping may use, in bytes or as `4GB` (`local`).
+        memory: what grouping may use, in bytes or as `4GB` (`local`, and `spark` on one machine).
         limit: only so many pages, lines or records of the source: for trying out.
         types: only entities of these kinds or types.
         min_count: leave out pairs of a surface and an entity that were counted, but less often.

@@ -1,0 +1,178 @@
+"""The engine of several machines: Spark's workers read, and Spark groups.
+
+The folder of the build has to be one that all machines see under one path. The parts lie in it as
+the local engine writes them; what Spark makes of them lies beside them in `spark/`:
+
+    part-00000.parquet …   see `parts`
+    spark.log              what Spark says
+    spark/NAME-N/          a table, or the rows of a query while they are read
+    spark/local/           what does not fit into memory, where Spark runs on this machine alone
+"""
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
+
+from kgkit.building.engines.parts import PartsFolder, Reading, observe_parts
+from kgkit.building.engines.spark_parts import observe_on_workers
+from kgkit.building.engines.spark_start import started, told_of_spark
+from kgkit.building.options import BuildOptions
+from kgkit.building.sources import Part
+
+__all__ = ["SparkTables", "spark_tables"]
+
+_ROWS: Final = 1 << 15  # of a batch that is read
+_ROW_GROUP: Final = 16 << 20  # bytes of a stretch of rows that Spark writes at once, and we read
+_OF_A_TASK: Final = 16 << 20  # bytes of the parts, which are compressed, for one task of a grouping
+_CODEC: Final = "zstd"
+
+
+class SparkTables:
+    """Tables as Parquet in a folder, and views of them; implements `Session`.
+
+    A table is written as soon as it is made: a worker that is lost takes with it what it was
+    doing, and nothing that was done before.
+
+    Args:
+        session: of Spark; its views are this object's own.
+        folder: for the tables; all machines see it.
+        files: Parquet, the rows of `records`.
+    """
+
+    def __init__(self, session: SparkSession, folder: Path, files: Sequence[Path]) -> None:
+        self.session, self.folder = session, folder
+        self._places: dict[str, Path] = {}
+        self._number = count()
+        with told_of_spark(folder):
+            context = session.sparkContext
+            if not context.getConf().contains("spark.sql.shuffle.partitions"):
+                size = sum(file.stat().st_size for file in files)
+                tasks = max(2 * context.defaultParallelism, size // _OF_A_TASK)
+                session.conf.set("spark.sql.shuffle.partitions", str(tasks))
+            self._read(files).createOrReplaceTempView("records")
+
+    def make(self, name: str, query: str) -> None:
+        place = self._place(name)
+        with told_of_spark(self.folder):
+            made = self.session.sql(query)
+            _write(made, place)
+            self._view(name, place, self.session.read.schema(made.schema).parquet(_pattern(place)))
+
+    def put(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        place = self._place(name)
+        place.mkdir()
+        with parquet.ParquetWriter(place / "rows.parquet", schema, compression=_CODEC) as out:
+            for batch in batches:
+                out.write_batch(batch)
+        with told_of_spark(self.folder):
+            self._view(name, place, self._read([place]))
+
+    def rows(self, query: str) -> Iterator[pa.RecordBatch]:
+        # Written by the workers and read from the files: this process holds one batch at a time.
+        place = self._place("rows")
+        try:
+            with told_of_spark(self.folder):
+                _write(self.session.sql(query), place)
+            for file in _in_order(place):
+                with parquet.ParquetFile(file) as rows:
+                    yield from rows.iter_batches(_ROWS)
+                file.unlink()
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def drop(self, *names: str) -> None:
+        for name in names:
+            if name in self._places:
+                self.session.catalog.dropTempView(name)
+                shutil.rmtree(self._places.pop(name), ignore_errors=True)
+
+    def _place(self, name: str) -> Path:
+        return self.folder / f"{name}-{next(self._number)}"
+
+    def _read(self, places: Sequence[Path]) -> DataFrame:
+        return self.session.read.parquet(*map(_pattern, places))
+
+    def _view(self, name: str, place: Path, table: DataFrame) -> None:
+        older = self._places.get(name)
+        table.createOrReplaceTempView(name)
+        self._places[name] = place
+        if older is not None:
+            shutil.rmtree(older, ignore_errors=True)
+
+
+@contextmanager
+def spark_tables(
+    folder: PartsFolder,
+    parts: Sequence[Part],
+    options: BuildOptions,
+    *,
+    steps: bool,
+    tell: Callable[[Reading], None],
+    say: Callable[[str], None],
+) -> Iterator[SparkTables]:
+    """Start Spark, let its workers read *parts*, and give their rows as tables; Spark ends afterwards.
+
+    Args:
+        folder: where the parts are written.
+        parts: all of them.
+        options: of the build.
+        steps: whether the records come with `Step`.
+        tell: told now and then how far the reading is.
+        say: told what is being done.
+
+    Raises:
+        SourceError: at the first thing that is not as it should be; the parts that are done stay.
+        UsageError: if Spark cannot be started.
+        BuildFailed: if workers were killed again and again, or do not see the folder.
+        WriteFailed: if the disk refuses.
+    """
+    folder.create()
+    place = folder.path / "spark"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    try:
+        say("starting Spark")
+        with started(place, options) as session:
+            if options.limit is not None:
+                # What comes first has to be read first, and is little.
+                files = observe_parts(
+                    folder, parts, workers=1, types=options.types, steps=steps, limit=options.limit, tell=tell
+                )
+            else:
+                files = observe_on_workers(
+                    session, folder, place, parts, types=options.types, steps=steps, tell=tell
+                )
+            yield SparkTables(session, place, files)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _write(rows: DataFrame, place: Path) -> None:
+    rows.write.option("parquet.block.size", _ROW_GROUP).parquet(_uri(place), compression=_CODEC)
+
+
+def _uri(path: Path) -> str:
+    """Return how Spark calls a file it writes: one of the machine's own file system."""
+    return f"file:{path}"
+
+
+def _pattern(path: Path) -> str:
+    """Return how Spark calls a file it reads, where a name could be a pattern for several."""
+    return _uri(path).translate({ord(letter): f"\\{letter}" for letter in "{}[]*?\\"})
+
+
+def _in_order(place: Path) -> list[Path]:
+    """Return the files of a table, those of the first task first: part-TASK-…-cNUMBER.zstd.parquet."""
+
+    def task_and_number(file: Path) -> tuple[int, str]:
+        _, task, rest = file.name.split("-", 2)
+        return int(task), rest
+
+    return sorted(place.glob("part-*.parquet"), key=task_and_number)

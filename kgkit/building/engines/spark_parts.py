@@ -1,0 +1,201 @@
+"""Observing parts on Spark's workers, each into its Parquet file, as the local engine does."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from kgkit.building.engines.parts import Display, PartsFolder, Reading
+from kgkit.building.engines.spark_start import told_of_spark
+from kgkit.building.sources import Part
+from kgkit.errors import BuildFailed, KgkitError, SourceError
+
+__all__ = ["observe_on_workers"]
+
+_EVERY: Final = 1.0  # seconds between two reports
+_DONE: Final = "number long, records long, units long"  # what a worker returns for each part
+_SHARED: Final = "the home and the source have to lie where all machines see them, under one path"
+
+
+class _Work(NamedTuple):
+    """What the workers are told.
+
+    Attributes:
+        folder: where the parts are written.
+        reports: the folder for what is told of parts that are not done.
+        parts: those to be read, with their numbers.
+        types, steps: as in `RowsOfPart`.
+        version: of the kgkit that builds.
+    """
+
+    folder: PartsFolder
+    reports: Path
+    parts: Sequence[tuple[int, Part]]
+    types: Sequence[str]
+    steps: bool
+    version: str
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    """An error on its way to the process that builds; `path` and what follows are of a `SourceError`."""
+
+    sentence: str
+    path: str | None = None
+    line: int | None = None
+    text: str | None = None
+    of_source: bool = False
+
+    def error(self) -> KgkitError:
+        if not self.of_source:
+            return BuildFailed(self.sentence)
+        path = None if self.path is None else Path(self.path)
+        return SourceError(self.sentence, path=path, line=self.line, text=self.text)
+
+
+def observe_on_workers(
+    session: SparkSession,
+    folder: PartsFolder,
+    reports: Path,
+    parts: Sequence[Part],
+    *,
+    types: Sequence[str],
+    steps: bool,
+    tell: Callable[[Reading], None],
+) -> list[Path]:
+    """Observe those of *parts* that are not done, one a task; return the files of all, in order.
+
+    A task whose worker is lost is given to another one, which reads that part anew.
+
+    Args:
+        session: of Spark.
+        folder: where the parts are written.
+        reports: an empty folder for what workers tell.
+        parts: all of them.
+        types: as in `RowsOfPart`.
+        steps: as in `RowsOfPart`.
+        tell: told now and then how far it is.
+
+    Raises:
+        SourceError: at the first thing that is not as it should be; the parts that are done stay.
+        BuildFailed: if workers are lost again and again, or do not see the folder.
+    """
+    done = {number: found for number in range(len(parts)) if (found := folder.observed(number))}
+    display = Display(len(parts), done, tell)
+    missing = [(number, part) for number, part in enumerate(parts) if number not in done]
+    if missing:
+        _observe(session, _Work(folder, reports, missing, types, steps, _version()), display)
+        unseen = [number for number, _ in missing if folder.observed(number) is None]
+        if unseen:
+            raise BuildFailed(
+                f"workers have read {len(unseen)} parts, but nothing of them is in {folder.path}: {_SHARED}"
+            )
+    return [folder.file(number) for number in range(len(parts))]
+
+
+def _observe(session: SparkSession, work: _Work, display: Display) -> None:
+    context = session.sparkContext
+    group = f"kgkit {work.folder.path.name}"
+    waiting = {number for number, _ in work.parts}
+
+    def job() -> None:
+        context.setJobGroup(group, "kgkit reads the parts of a source", interruptOnCancel=True)
+        tasks = len(work.parts)
+        session.range(0, tasks, 1, tasks).mapInArrow(partial(observed, work), _DONE).collect()
+
+    def look() -> None:
+        for number in sorted(waiting):
+            if found := work.folder.observed(number):
+                waiting.remove(number)
+                display.finished(found)
+        display.at(_reading(work.reports, waiting))
+        for file in sorted(work.reports.glob("failed-*.json")):
+            raise msgspec.json.decode(file.read_bytes(), type=_Failure).error()
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(job)
+        try:
+            while wait([running], timeout=_EVERY).not_done:
+                look()
+        except BaseException:
+            context.cancelJobGroup(group)
+            raise
+    look()
+    with told_of_spark(work.reports):
+        running.result()
+
+
+def _reading(reports: Path, numbers: set[int]) -> dict[int, int]:
+    """Return the units that have been read of each of the parts *numbers*."""
+    reading = {}
+    for number in numbers:
+        with suppress(OSError, ValueError):  # nothing yet, or only just being written
+            reading[number] = int((reports / f"reading-{number}").read_text())
+    return reading
+
+
+def observed(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Observe the parts that stand at the places in *batches*, in a worker; yield what they came to."""
+    for batch in batches:
+        for place in batch.column(0).to_pylist():
+            number, part = work.parts[place]
+            if row := _observed(work, number, part):
+                yield pa.RecordBatch.from_pylist([row])
+
+
+def _observed(work: _Work, number: int, part: Part) -> dict[str, int] | None:
+    _check_machine(work)
+    due = 0.0
+
+    def tell(units: int) -> None:
+        nonlocal due
+        if (now := time.monotonic()) >= due:
+            due = now + _EVERY
+            (work.reports / f"reading-{number}").write_text(str(units))
+
+    try:
+        found = work.folder.observe(part, number, types=work.types, steps=work.steps, tell=tell)
+    except KgkitError as error:
+        # It would be the same a second time: no failure of the task, which Spark repeats.
+        told = work.reports / f"failed-{number:05}"
+        told.write_bytes(msgspec.json.encode(_failure(error)))
+        told.rename(told.with_suffix(".json"))
+        return None
+    return {"number": number, "records": found.records, "units": found.units}
+
+
+def _check_machine(work: _Work) -> None:
+    """Say what is wrong with this machine, through Spark: there may be no folder to write it to."""
+    if not work.reports.is_dir():
+        raise BuildFailed(f"the machine {socket.gethostname()} sees no folder {work.reports}: {_SHARED}")
+    if (here := _version()) != work.version:
+        raise BuildFailed(
+            f"the machine {socket.gethostname()} has kgkit {here}, and the one that builds {work.version}: "
+            "install the same on all of them"
+        )
+
+
+def _version() -> str:
+    try:
+        return version("kgkit")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _failure(error: KgkitError) -> _Failure:
+    if not isinstance(error, SourceError):
+        return _Failure(str(error))
+    path = error.path
+    if path is not None and not path.exists():
+        return _Failure(f"the machine {socket.gethostname()} sees no {path}: {_SHARED}")
+    return _Failure(
+        error.message, None if path is None else str(path), error.line, error.text, of_source=True
+    )

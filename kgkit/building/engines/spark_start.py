@@ -1,0 +1,295 @@
+"""Starting Spark for a build, ending it, and what goes wrong with it in a sentence."""
+
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import AnalysisException, PySparkException, PythonException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from kgkit.building.options import BuildOptions
+from kgkit.errors import BuildFailed, MissingExtra, UsageError, WriteFailed
+
+__all__ = ["checked_for_spark", "settings", "started", "told_of_spark"]
+
+_LEAST_HEAP: Final = 1 << 30  # bytes; with less Spark does not start
+_OURS: Final = 0.35  # of the memory is for Python, and rows on their way
+_ENDING: Final = 20  # seconds that Spark is given to end by itself
+_FULL: Final = "No space left on device"
+_LOST: Final = ("Python worker exited", "ExecutorLostFailure", "OutOfMemoryError")
+_TOLD_BY_WORKERS: Final = {
+    re.compile(r"^kgkit\.errors\.BuildFailed: (.+)$", re.MULTILINE): "{0}",
+    re.compile(
+        r"No module named ('[\w.]+')"
+    ): "the Python of Spark's workers has no module {0}: install kgkit and "
+    "the builder on every machine, in the versions they have here, and let PYSPARK_PYTHON name that Python",
+    re.compile(r"\[PYTHON_VERSION_MISMATCH\] (.+)"): "{0} PYSPARK_PYTHON names the Python of the workers",
+}
+_CALLING: Final = "An error occurred while calling"
+_MORE_MEMORY: Final = (
+    "most often memory has run out. Give it more (--memory; on a cluster spark.executor.memory), or let "
+    "fewer tasks run at once. The parts that were read are kept; the same command goes on from them"
+)
+_OF_SOMEONE: Final = ("MASTER", "PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME")
+"""Variables that say that Spark has been set up; else it runs on this machine."""
+
+
+def checked_for_spark(options: BuildOptions, environ: Mapping[str, str] = os.environ) -> None:
+    """Look for what can be missing before anything is read.
+
+    Raises:
+        MissingExtra: if there is no pandas: PySpark asks for it as it runs.
+        UsageError: if there is no Java, or the master is one that cannot be used.
+    """
+    if find_spec("pandas") is None:
+        raise MissingExtra("pandas", "spark")
+    if (options.master or "").startswith("sc://") or "SPARK_REMOTE" in environ:
+        raise UsageError(
+            "a server of Spark Connect cannot build: name the master itself, as spark://HOST:7077, yarn or "
+            "local[4], and unset SPARK_REMOTE"
+        )
+    if "PYSPARK_GATEWAY_PORT" in environ:
+        return  # spark-submit has started Java
+    home = environ.get("JAVA_HOME")
+    java = Path(home, "bin", "java") if home else None
+    if java is not None and not java.exists():
+        raise UsageError(
+            f"Spark needs Java, and JAVA_HOME is {home}, which has no bin/java: correct or unset it"
+        )
+    if java is None and shutil.which("java", path=environ.get("PATH")) is None:
+        raise UsageError(
+            "Spark needs Java 17 or later, and there is no `java` on the PATH: install one "
+            "(`apt install openjdk-17-jre-headless`), or set JAVA_HOME"
+        )
+
+
+def settings(place: Path, options: BuildOptions, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return what Spark is told as it is started.
+
+    Args:
+        place: a folder for what does not fit into memory.
+        options: of the build.
+        environ: the environment, which may say where Spark's master is.
+    """
+    told = {
+        "spark.app.name": "kgkit",
+        "spark.log.level": "ERROR",
+        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    master = options.master
+    if master is None and not any(name in environ for name in _OF_SOMEONE):
+        # A task whose worker was killed is repeated, as on a cluster.
+        master = f"local[{options.workers},4]"
+    if master is not None:
+        told["spark.master"] = master
+    if _on_this_machine(master):
+        quoted = str(place).translate({ord(letter): f"\\{letter}" for letter in '\\"'})
+        told |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "localhost",
+            "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{quoted}" -XX:-UsePerfData',
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path),
+            "spark.local.dir": str(place / "local"),
+        }
+    if master is not None and master.startswith("local["):
+        heap = max(_LEAST_HEAP, int(options.memory * (1 - _OURS)))
+        told["spark.driver.memory"] = f"{heap >> 20}m"
+    return told
+
+
+def _on_this_machine(master: str | None) -> bool:
+    return master is not None and master.partition("[")[0] in ("local", "local-cluster")
+
+
+@contextmanager
+def started(place: Path, options: BuildOptions) -> Iterator[SparkSession]:
+    """Give a session of Spark: of the Spark that this process has, else of one that ends afterwards.
+
+    Args:
+        place: a folder of the build.
+        options: of the build.
+
+    Raises:
+        UsageError: if Spark cannot be started.
+    """
+    if SparkContext._active_spark_context is not None:
+        yield _of_this_process(options.master)
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    gateway = _launched(place, options) if SparkContext._gateway is None else None
+    with _quiet():
+        try:
+            with _starting(place):
+                session = _session(gateway, options.master)
+            yield session
+        finally:
+            _end(gateway)
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, handler)  # the context has put its own there
+
+
+def _session(gateway: Any, master: str | None) -> SparkSession:
+    context = SparkContext(master=None if gateway else master, gateway=gateway)
+    if _on_this_machine(context.master) and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+    server: Any = context._accumulatorServer
+    server.handle_error = _nothing
+    return SparkSession(context)
+
+
+def _nothing(*_: object) -> None:
+    """Instead of a traceback on the terminal."""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep to itself what py4j logs when a call is broken off: whoever called it is told."""
+
+    def wanted(record: logging.LogRecord) -> bool:
+        return "while sending command" not in record.getMessage()
+
+    root = logging.getLogger()
+    # Without a handler, `logging.exception`, which py4j calls, would set one up for good.
+    added = logging.lastResort if not root.handlers else None
+    if added is not None:
+        root.addHandler(added)
+    root.addFilter(wanted)
+    try:
+        yield
+    finally:
+        root.removeFilter(wanted)
+        if added is not None:
+            root.removeHandler(added)
+
+
+def _of_this_process(master: str | None) -> SparkSession:
+    session = SparkSession.builder.getOrCreate()
+    there = session.sparkContext.master
+    if master not in (None, there):
+        raise UsageError(
+            f"this process has a Spark session already, whose master is {there}: leave out the master, or "
+            "stop that session first"
+        )
+    return session.newSession()
+
+
+def _launched(place: Path, options: BuildOptions) -> Any:
+    """Start Java; what it says goes into a file."""
+    (place / "local").mkdir(parents=True, exist_ok=True)
+    conf = SparkConf(loadDefaults=False).setAll([*settings(place, options).items()])
+    with _starting(place), _log(place).open("wb") as log:
+        launch: Any = launch_gateway  # it says nothing of its types
+        return launch(conf, {"stdout": log, "stderr": log})
+
+
+@contextmanager
+def _starting(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError, ValueError) as error:
+        said = [line for line in _said(place) if "rror" in line or "xception" in line]
+        reason = said[0] if said else _first_line(error)
+        raise UsageError(
+            f"Spark cannot be started ({reason}): is the master right, and does `java -version` say 17 or "
+            "later?"
+        ) from error
+
+
+def _end(gateway: Any) -> None:
+    session, context = SparkSession._instantiatedSession, SparkContext._active_spark_context
+    # Where Java has gone all this fails, the first call to it last of all.
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        for one in (session, context):
+            with suppress(Py4JError, OSError):
+                if one is not None:
+                    one.stop()
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    if gateway is None or gateway.proc is None:
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(_ENDING)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    # Else PySpark takes it that Java runs as long as Python does.
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def told_of_spark(place: Path) -> Iterator[None]:
+    """Say of what goes wrong in Spark what to do next.
+
+    Raises:
+        BuildFailed: if workers were killed, or Java.
+        WriteFailed: if the disk refuses.
+        RuntimeError: a fault in a builder or in a query, with its traceback.
+    """
+    try:
+        yield
+    except (Py4JError, PySparkException, ConnectionError) as error:
+        words = str(error)
+        if _FULL in words:
+            written = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+            free = shutil.disk_usage(place).free
+            raise WriteFailed(_FULL, written=written, free=free, where=place) from error
+        for pattern, sentence in _TOLD_BY_WORKERS.items():
+            if found := pattern.search(words):
+                raise BuildFailed(sentence.format(*found.groups())) from error
+        if isinstance(error, PythonException | AnalysisException):
+            # The error itself can say nothing once Java has ended.
+            raise RuntimeError(words) from None
+        if _java_has_ended():
+            raise BuildFailed(f"Spark's Java process was killed: {_MORE_MEMORY}") from error
+        if any(sign in words for sign in _LOST):
+            raise BuildFailed(f"workers were killed again and again: {_MORE_MEMORY}") from error
+        raise BuildFailed(
+            f"Spark has failed: {_reason(words)}. The parts that were read are kept; the same command goes "
+            f"on from them. What Spark has said is in {_log(place)}"
+        ) from error
+
+
+def _java_has_ended() -> bool:
+    process = getattr(SparkContext._gateway, "proc", None)
+    with suppress(subprocess.TimeoutExpired):
+        return process is not None and process.wait(1) is not None
+    return False
+
+
+def _reason(words: str) -> str:
+    """Return the line that says what has happened, of a page of what Java was doing."""
+    lines = [line.strip() for line in words.splitlines()]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    told = causes or [line for line in lines if line and not line.startswith(_CALLING)] or [words]
+    return told[-1 if causes else 0].removeprefix("Caused by: ").removeprefix(": ").rstrip(".")
+
+
+def _log(place: Path) -> Path:
+    return place.parent / "spark.log"
+
+
+def _said(place: Path) -> list[str]:
+    with suppress(OSError):
+        return _log(place).read_text(errors="replace").splitlines()
+    return []
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
