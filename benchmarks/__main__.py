@@ -1,7 +1,8 @@
 """`python -m benchmarks`: run the benches and write `benchmarks/RESULTS.md`.
 
 `KGKIT_BENCH_KNOWBERT` may name a checkout of allenai/kb: KnowBert's own files are then run. Without it, its
-extraction is done by our words for it, and its candidate generator is left out.
+extraction is done by our words for it, and its candidate generator is left out. `KGKIT_BENCH_WIKIPEDIA2VEC`
+may name a Python that has wikipedia2vec.
 """
 
 import argparse
@@ -11,7 +12,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import addition, aida, build, exchange, harness, lemma_candidates, lookups, report, startup
+from benchmarks import (
+    addition,
+    aida,
+    build,
+    exchange,
+    harness,
+    lemma_candidates,
+    lookups,
+    report,
+    startup,
+    wikipedia,
+)
 from benchmarks.inputs import Inputs
 
 BENCHES = {
@@ -22,6 +34,7 @@ BENCHES = {
     "e": aida,
     "f": addition,
     "g": exchange,
+    "h": wikipedia,
 }
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
@@ -41,7 +54,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         default=",".join(BENCHES),
-        help="which: a build, b look-ups, c start, d text, e AIDA, f adding, g exchange",
+        help="which: a build, b look-ups, c start, d text, e AIDA, f adding, g exchange, h Wikipedia",
     )
     parser.add_argument("--repeat", type=int, default=5, help="how many times each thing is measured")
     parser.add_argument(

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PACKAGES = (
-    "kgkit", "lmdb", "msgspec", "numpy", "nltk", "wn", "spacy", "ahocorasick_rs",
+    "kgkit", "lmdb", "msgspec", "numpy", "nltk", "wn", "spacy", "ahocorasick_rs", "mwparserfromhell",
 )  # fmt: skip
 
 

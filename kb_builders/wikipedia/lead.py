@@ -1,0 +1,148 @@
+"""The first paragraph of a page, and the items of a disambiguation page, out of wikitext.
+
+The wikitext has been `cut`.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from kb_builders.wikipedia.wikitext import plain, without_references, without_templates
+
+__all__ = ["first_paragraph", "items"]
+
+MAX_PARAGRAPH: Final = 1_000
+"""Characters of a first paragraph: what is longer is cut behind a sentence, or a word."""
+
+_HEADS: Final = (6_000, 30_000, 150_000)  # characters that are looked at until there is a paragraph
+
+_TABLE: Final = re.compile(r"^[ :]*(?:(\{\|)|\|\})", re.MULTILINE)
+_BRACKETS: Final = re.compile(r"\[\[|\]\]")
+_LINK: Final = re.compile(r"\[\[([^\[\]|\n]*)(?:\|([^\[\]]*))?\]\]")
+_END: Final = re.compile(r"\n(?=[ \t]*(?:\n|\Z)|[*#:;=|!{]|----)|\Z")
+_NO_PARAGRAPH: Final = re.compile(r"[*#:;|!{}]|__[A-Z]+__|----")
+_EMPTY_BRACKETS: Final = re.compile(r"\([\s,;:–—-]*\)|\((?=[,;:\s])[\s,;:]+")
+_EMPTY_WIDE_BRACKETS: Final = re.compile(r"（[\s,;:、，；：–—-]*）|（(?=[,;:、，；：\s])[\s,;:、，；：]+")
+_SPACE_BEFORE: Final = re.compile(r" ([,.;:)])")
+_SENTENCE: Final = re.compile(r"[.!?](?=\s)|[。！？]")
+_ITEM: Final = re.compile(r"^[*#][*#:]*(.*)", re.MULTILINE)
+
+
+def first_paragraph(text: str, is_hidden: Callable[[str], bool]) -> str:
+    """Return the first paragraph before the first heading as plain text; nothing if there is none.
+
+    Args:
+        text: the page.
+        is_hidden: says of the title of a link whether nothing is read where it stands: a file, a category.
+    """
+    for size in _HEADS:
+        found = _paragraph(text[:size], is_hidden, whole=size >= len(text))
+        if found is not None:
+            return _shortened(found)
+    return ""
+
+
+def items(text: str) -> Iterator[str]:
+    """Yield the items of the lists of a page, each as wikitext."""
+    return (found[1] for found in _ITEM.finditer(text))
+
+
+def _paragraph(head: str, is_hidden: Callable[[str], bool], *, whole: bool) -> str | None:
+    """Return the first paragraph of *head*; None if it may lie behind, or may be cut off."""
+    if "<" in head:
+        head = without_references(head)
+    head = without_templates(head)
+    unclosed = head.find("{{")
+    if "{|" in head:
+        head = _without_tables(head)
+    at = 0
+    while at < len(head):
+        if head[at].isspace() or head[at] == "\x01":
+            at += 1
+            continue
+        if not whole and 0 <= unclosed <= at:
+            return None
+        if head[at] == "=":
+            return ""
+        if head.startswith("[[", at) and is_hidden(head[at + 2 : at + 60].partition("|")[0]):
+            at = _behind_brackets(head, at)
+            continue
+        if _NO_PARAGRAPH.match(head, at):
+            stop = head.find("\n", at)
+            at = stop if stop >= 0 else len(head)
+            continue
+        end = _END.search(head, at)
+        stop = end.start() if end is not None else len(head)
+        if not whole and stop >= len(head) - 1 and stop - at < 3 * MAX_PARAGRAPH:
+            return None
+        found = _read(head[at : min(stop, at + 8 * MAX_PARAGRAPH)], is_hidden)
+        if any(map(str.isalnum, found)):
+            return found
+        at = max(stop, at + 1)
+    return "" if whole else None
+
+
+def _read(text: str, is_hidden: Callable[[str], bool]) -> str:
+    def shown(link: re.Match[str]) -> str:
+        title, label = link[1], link[2]
+        if is_hidden(title):
+            return ""
+        return label if label is not None else title.removeprefix(":")
+
+    for _ in range(5):  # a link in a caption of a link …
+        shorter = _LINK.sub(shown, text)
+        if shorter == text:
+            break
+        text = shorter
+    text = plain(text).replace("[[", "").replace("]]", "").replace("{{", "").replace("}}", "")
+    # What stood in such brackets was a template: a pronunciation, a name in another script.
+    if "(" in text:
+        text = _EMPTY_BRACKETS.sub(_what_is_left, text)
+    if "（" in text:
+        text = _EMPTY_WIDE_BRACKETS.sub(_what_is_left, text)
+    if "  " in text:
+        text = text.replace("  ", " ")
+    text = text.replace(",)", ")").replace(";)", ")")
+    return _SPACE_BEFORE.sub(r"\1", text).strip()
+
+
+def _what_is_left(found: re.Match[str]) -> str:
+    return "" if found[0][-1] in ")）" else found[0][0]
+
+
+def _without_tables(head: str) -> str:
+    pieces = []
+    at = depth = 0
+    for found in _TABLE.finditer(head):
+        if found[1]:
+            if not depth:
+                pieces.append(head[at : found.start()])
+            depth += 1
+        elif depth:
+            depth -= 1
+            at = found.end()
+    if depth:
+        return "".join(pieces)
+    return "".join([*pieces, head[at:]])
+
+
+def _behind_brackets(head: str, at: int) -> int:
+    """Return where the link that begins at *at* ends, with the links in its caption."""
+    depth = 0
+    for found in _BRACKETS.finditer(head, at):
+        depth += 1 if found[0] == "[[" else -1
+        if not depth:
+            return found.end()
+    line = head.find("\n", at)
+    return line if line >= 0 else len(head)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= MAX_PARAGRAPH:
+        return text
+    head = text[:MAX_PARAGRAPH]
+    ends = [found.end() for found in _SENTENCE.finditer(head) if found.end() > MAX_PARAGRAPH // 4]
+    if ends:
+        return head[: ends[-1]]
+    words, space, _ = head[:-1].rpartition(" ")
+    return f"{words if space else head[:-1]}…"

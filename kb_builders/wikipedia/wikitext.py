@@ -1,0 +1,256 @@
+r"""Links and plain text out of wikitext, without a parse of the whole: one expression finds every link.
+
+A link within the text of another is what MediaWiki makes a link of; the outer one is either a file with a
+caption or no link at all. So only innermost links are looked for, wherever they stand: in tables, notes,
+captions, arguments of templates. What MediaWiki does not read as wikitext is cut out first.
+
+Characters below the space cannot stand in XML, so they are free for marks of our own:
+
+    \x01           something was cut out here: ends the letters behind a link, is not shown
+    \x02 … \x0f   characters that `<nowiki>` keeps from being markup
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from kb_builders.wikipedia.languages import trail
+from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, decoded
+
+__all__ = ["Links", "Raw", "cut", "plain", "without_templates"]
+
+MAX_SURFACE: Final = 200
+"""Characters of an alias: what is longer is a sentence with a link on it."""
+
+_MAX_TEXT: Final = 2_000  # characters of wikitext that a link may have to be read as an alias
+_REMEMBERED: Final = 100_000  # titles, and texts, that have been looked at
+
+_CUT: Final = "\x01"
+_MARKUP: Final = "[]{}|<>'#*=:\n"
+_HIDDEN: Final = "".join(map(chr, (2, 3, 4, 5, 6, 7, 8, 11, 12, 14, 15, 16, 17)))
+_hide: Final = str.maketrans(_MARKUP, _HIDDEN)
+_show: Final = str.maketrans(_HIDDEN, _MARKUP, _CUT)
+
+# Their content is no wikitext. `gallery` and `imagemap` are not among them: links in them are links.
+_OPAQUE: Final = (
+    "nowiki|pre|source|syntaxhighlight|math|chem|ce|hiero|score|timeline|graph|templatedata|templatestyles|"
+    "inputbox|categorytree|mapframe|maplink|includeonly"
+)
+_OPENING: Final = re.compile(rf"<(?![/rb])(?:!--|({_OPAQUE})(?:[\s/][^<>]*)?>)", re.IGNORECASE)
+_CLOSING: Final = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in [*_OPAQUE.split("|"), "ref"]}
+
+_TITLE: Final = r"[^\[\]|{}<>\n]{1,1000}"
+# Single brackets may stand in it; `[[a|[b]]]` is `[b]`, `[[a|[b]]` is `[b`.
+_TEXT: Final = r"[^\[\]]*+(?:(?:\[[^\[\]]*+\](?=\]\]|[^\]])|\[(?!\[)|\](?!\]))[^\[\]]*+)*+"
+# Titles that are keys as they stand: a first letter that stays, then letters that are NFC in any order,
+# single spaces, none of the marks that mean something in a title.
+_LETTERS: Final = 'A-Za-z0-9,.()!?*+$;@="–À-ÖØ-öø-ſЀ-џ\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fff가-힣-'
+_FIRST: Final = 'A-Z0-9("À-ÖØ-ÞЀ-Я\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff가-힣'
+_KEY: Final = rf"[{_FIRST}][{_LETTERS}]*+(?: [{_LETTERS}]++)*+(?<!\.)"
+# Texts that are aliases as they stand.
+_PLAIN: Final = r"[^\[\]<{}&'\x00-\x20\x7f\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000]++"
+_ALIAS: Final = rf"{_PLAIN}(?: {_PLAIN})*+"
+_BAR: Final = r"(?:\||\{\{!\}\})"  # the template is one too, where a bar would end an argument
+_PIPE_TRICK: Final = re.compile(r"(?:[^:]*:(?! ))?(.+?)(?: *\([^()]*\)|, .*)?").fullmatch
+_MEANS_SOMETHING: Final = re.compile(
+    r"[\x00-\x20\x7f\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000:#%&_|](?<! )|  |^ | $"
+).search
+
+_TEMPLATE: Final = re.compile(r"\{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\}")
+_REFERENCE: Final = re.compile(r"<ref(?:[\s/][^<>]*)?>", re.IGNORECASE)
+_TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
+_LINE_BREAK: Final = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
+_QUOTES: Final = re.compile(r"''+")
+_OUTSIDE: Final = re.compile(r"\[(?:[a-z]+:)?//[^\s\[\]]+(?:\s+([^\[\]]*))?\]", re.IGNORECASE)
+_VARIANTS: Final = re.compile(r"-\{((?:[^{}-]|-(?!\{)|\{(?!-))*)\}-")
+_INVISIBLE: Final = re.compile("[\u200e\u200f\u202a-\u202e]+")
+_TO_BE_LOOKED_AT: Final = re.compile(
+    r"[\x00-\x1f\x7f\xa0<{}\[\]&\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000]|''|  |^ | $"
+).search
+_LEFT_OVER: Final = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}").search
+
+
+Raw = tuple[str, str, str, str, str]
+"""A link as the expression splits it: a title that is a key, or another title; a text that is an alias, or
+another text; the letters behind it. Empty is what is not there."""
+
+
+class Links:
+    """The links of the pages of one wiki.
+
+    Most titles are keys as they stand, and most texts are aliases: the expression that finds the links
+    knows them. The rest is looked at once and remembered.
+    """
+
+    def __init__(self, site: Site) -> None:
+        titles = Titles(site)
+        # Of `[[Mercury (planet)|]]` the title is caught with its bar.
+        self._targets = _Memory(lambda written: titles.target(written.removesuffix("|")))
+        self._surfaces = _Memory(_surface)
+        self._shown = _Memory(_shown)
+        letters = trail(site.language)
+        after = f"([{letters}]*)" if letters else "()"
+        self._find = re.compile(
+            rf"\[\[(?:({_KEY})(?=\|[^\]]|\]\])|({_TITLE}(?:\|(?=\]\]))?))"
+            rf"(?:{_BAR}(?:({_ALIAS})(?=\]\])|({_TEXT})))?\]\]{after}"
+        ).findall
+
+    def of(self, text: str) -> list[Raw]:
+        """Return the links of a page that has been `cut`, in order, each as often as it is there."""
+        return self._find(text)
+
+    def target(self, written: str) -> str:
+        """Return what `Titles.target` does."""
+        return self._targets[written]
+
+    def targets(self, links: Sequence[Raw]) -> list[str]:
+        """Return what each link leads to, as `Titles.target` does."""
+        targets = self._targets
+        return [link[0] or targets[link[1]] for link in links]
+
+    def aliases(self, counts: Mapping[Raw, int]) -> dict[tuple[str, str], int]:
+        """Return how often each alias led to each page, given how often each link was seen."""
+        found: dict[tuple[str, str], int] = {}
+        for (key, title, alias, text, after), count in counts.items():
+            target = key or self._targets[title]
+            if not key and (not target or target[0] == CATEGORY):
+                continue
+            if alias:
+                surface = alias
+            elif text:
+                surface = self._surfaces[text] if len(text) <= _MAX_TEXT else ""
+            else:
+                surface = key or self._shown[title]
+            if after and surface:
+                surface += after
+            if surface and len(surface) <= MAX_SURFACE:
+                pair = surface, target
+                found[pair] = found.get(pair, 0) + count
+        return found
+
+
+class _Memory(dict[str, str]):
+    """What a function of a text gives, remembered."""
+
+    def __init__(self, function: Callable[[str], str]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, text: str) -> str:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        found = self[text] = self._function(text)
+        return found
+
+
+def _surface(text: str) -> str:
+    """Return the text of a link as an alias; nothing if that cannot be told."""
+    if not _TO_BE_LOOKED_AT(text):
+        return text
+    found = plain(text)
+    return "" if _LEFT_OVER(found) else found
+
+
+def _shown(title: str) -> str:
+    """Return what is read where a title stands as a link: its page, without the section.
+
+    Of a title with a bar behind it (`[[Mercury (planet)|]]`, the pipe trick) the last bracket is left out, or
+    what follows a comma, as MediaWiki does when a page is saved (but not in notes).
+    """
+    if not _MEANS_SOMETHING(title):
+        return title
+    page = decoded(title.removeprefix(":"), percent=True).partition("#")[0]
+    if page.endswith("|") and (shown := _PIPE_TRICK(page[:-1].strip())):
+        page = shown[1]
+    return _one_spaced(page.replace("_", " ").replace("|", ""))
+
+
+def cut(text: str) -> str:
+    """Return wikitext without comments and without what is no wikitext, as code and formulas."""
+    opening = _OPENING.search(text)
+    if opening is None:
+        return text
+    pieces: list[str] = []
+    at = 0
+    unclosed: set[str] = set()
+    while opening is not None:
+        start, end = opening.span()
+        if opening[1] is None:  # a comment: one that does not end goes on to the end of the page
+            pieces.append(text[at:start])
+            stop = text.find("-->", end)
+            at = end = stop + 3 if stop >= 0 else len(text)
+        elif opening[0].endswith("/>"):
+            pieces += (text[at:start], _CUT)
+            at = end
+        elif (name := opening[1].lower()) not in unclosed:
+            closing = _CLOSING[name].search(text, end)
+            if closing is None:
+                unclosed.add(name)  # then it is text, and so are those that follow
+            else:
+                kept = text[end : closing.start()].translate(_hide) if name == "nowiki" else ""
+                pieces += (text[at:start], _CUT, kept, _CUT)
+                at = end = closing.end()
+        opening = _OPENING.search(text, end)
+    pieces.append(text[at:])
+    return "".join(pieces)
+
+
+def without_references(text: str) -> str:
+    """Return wikitext without notes."""
+    pieces: list[str] = []
+    at = 0
+    while (opening := _REFERENCE.search(text, at)) is not None:
+        pieces.append(text[at : opening.start()])
+        at = opening.end()
+        if not opening[0].endswith("/>"):
+            closing = _CLOSING["ref"].search(text, at)
+            if closing is None:
+                break
+            at = closing.end()
+    pieces.append(text[at:])
+    return "".join(pieces)
+
+
+def without_templates(text: str, depth: int = 40) -> str:
+    """Return wikitext without templates; what is not closed, or lies deeper than *depth*, stays."""
+    while "{{" in text and depth:
+        shorter = _TEMPLATE.sub("", text)
+        if len(shorter) == len(text):
+            break
+        text, depth = shorter, depth - 1
+    return text
+
+
+def plain(text: str) -> str:
+    """Return the text that is read where *text*, without wikilinks, stands in a page that has been `cut`."""
+    if "<" in text:
+        text = _LINE_BREAK.sub(" ", without_references(text))
+    text = without_templates(text)
+    if "<" in text:
+        text = _TAG.sub("", text)
+    if "''" in text:
+        text = _QUOTES.sub(_apostrophes, text)
+    if "//" in text:
+        text = _OUTSIDE.sub(r"\1", text)
+    if "-{" in text:
+        text = _VARIANTS.sub(_first_variant, text)
+    if _CUT in text:
+        text = text.translate(_show)
+    return _one_spaced(decoded(text))
+
+
+def _one_spaced(text: str) -> str:
+    return " ".join((text if text.isascii() else _INVISIBLE.sub("", text)).split())
+
+
+def _apostrophes(found: re.Match[str]) -> str:
+    """Two, three and five are italics and bold; what is more stands for itself."""
+    number = len(found[0])
+    return "'" if number == 4 else "'" * max(0, number - 5)
+
+
+def _first_variant(found: re.Match[str]) -> str:
+    """Return the first of the spellings that a page in several scripts offers: `-{zh-hans:…; zh-hant:…}-`."""
+    first = found[1].partition("|")[2] or found[1]
+    name, colon, spelling = first.partition(";")[0].partition(":")
+    return spelling.strip() if colon and name.strip().lower().startswith("zh") else first
