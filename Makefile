@@ -2,6 +2,7 @@
 # make test        every check: style, types, imports, tests
 # make test-slow   the tests that take longer (kill -9 again and again, all of WordNet, …)
 # make bench       side by side with other libraries; writes benchmarks/RESULTS.md
+# make bench-scale the same with sources that memory does not hold (20 minutes, 10 GB of disk)
 # make clean       remove the environment and everything made here
 #
 # Needs Python 3.11 or later and make. SOURCE=DIR names a folder with WordNet's database files,
@@ -15,11 +16,11 @@ SOURCE ?=
 ARGS ?=
 DEMO_HOME := .kgkit-home
 
-.PHONY: help demo test test-slow check format bench clean
+.PHONY: help demo test test-slow check format bench bench-scale clean
 .DELETE_ON_ERROR:
 
 help:
-	@sed -n 's/^# //p' Makefile | head -5
+	@sed -n 's/^# //p' Makefile | head -6
 
 demo: export KGKIT_HOME := $(CURDIR)/$(DEMO_HOME)
 demo: $(VENV)/has-core
@@ -47,6 +48,9 @@ format: $(VENV)/has-dev
 
 bench: $(VENV)/has-bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-scale: $(VENV)/has-bench
+	$(BIN)/python -m benchmarks --scale $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(DEMO_HOME) build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

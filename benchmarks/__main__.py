@@ -16,10 +16,12 @@ from benchmarks import (
     addition,
     aida,
     build,
+    cn_dbpedia,
     exchange,
     harness,
     lemma_candidates,
     lookups,
+    pairs,
     report,
     startup,
     wikipedia,
@@ -34,9 +36,10 @@ BENCHES = {
     "e": aida,
     "f": addition,
     "g": exchange,
-    "h": wikipedia,
 }
+AT_SCALE = {"h": wikipedia, "i": pairs, "j": cn_dbpedia}
 RESULTS = Path(__file__).with_name("RESULTS.md")
+BETWEEN = "\n<!-- what `make bench` writes ends here; what `make bench-scale` writes begins -->\n\n"
 
 
 def arguments() -> argparse.Namespace:
@@ -53,17 +56,20 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--only",
-        default=",".join(BENCHES),
-        help="which: a build, b look-ups, c start, d text, e AIDA, f adding, g exchange, h Wikipedia",
+        help="which: a build, b look-ups, c start, d text, e AIDA, f adding, g exchange; at scale: "
+        "h Wikipedia, i pairs, j CN-DBpedia",
     )
-    parser.add_argument("--repeat", type=int, default=5, help="how many times each thing is measured")
+    parser.add_argument("--scale", action="store_true", help="those at scale, instead of the others")
+    parser.add_argument("--repeat", type=int, help="how many times each is measured (default: 5; at scale 3)")
     parser.add_argument(
         "--work", type=Path, help="keep what is made on the way here (default: a temporary folder)"
     )
     parser.add_argument("--out", type=Path, help="where to write (default: RESULTS.md if all benches run)")
     chosen = parser.parse_args()
-    if unknown := set(chosen.only.split(",")) - set(BENCHES):
-        parser.error(f"no bench {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
+    chosen.names = chosen.only.split(",") if chosen.only else [*(AT_SCALE if chosen.scale else BENCHES)]
+    chosen.repeat = chosen.repeat or (3 if chosen.scale else 5)
+    if unknown := set(chosen.names) - {*BENCHES, *AT_SCALE}:
+        parser.error(f"no bench {', '.join(sorted(unknown))}; there are {', '.join([*BENCHES, *AT_SCALE])}")
     return chosen
 
 
@@ -88,16 +94,29 @@ def main() -> None:
             knowbert=Path(knowbert).resolve() if knowbert else None,
             repeat=chosen.repeat,
         )
-        names = chosen.only.split(",")
         tables = []
-        for name in names:
+        for name in chosen.names:
             print(f"bench ({name})", file=sys.stderr)
-            tables += BENCHES[name].bench(inputs)
-    page = report.page(tables, chosen.repeat)
-    out = chosen.out or (RESULTS if names == list(BENCHES) else None)
-    if out is not None:
-        out.write_text(page, encoding="utf-8")
+            tables += {**BENCHES, **AT_SCALE}[name].bench(inputs)
+    at_scale = chosen.names == [*AT_SCALE]
+    if at_scale:
+        page = report.page(tables, chosen.repeat, "Benchmarks at scale", "make bench-scale")
+    else:
+        page = report.page(tables, chosen.repeat)
+    if chosen.out is not None:
+        chosen.out.write_text(page, encoding="utf-8")
+    elif at_scale or chosen.names == [*BENCHES]:
+        write_results(page, at_scale=at_scale)
     print(page)
+
+
+def write_results(page: str, *, at_scale: bool) -> None:
+    """Write *page* into `RESULTS.md`, beside that of the other run."""
+    usual, _, scale = (
+        RESULTS.read_text(encoding="utf-8").partition(BETWEEN) if RESULTS.exists() else ("",) * 3
+    )
+    both = (usual, page) if at_scale else (page, scale)
+    RESULTS.write_text(BETWEEN.join(filter(None, both)), encoding="utf-8")
 
 
 if __name__ == "__main__":

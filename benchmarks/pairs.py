@@ -25,7 +25,7 @@ NOTES = """
 {pairs:,} pairs drawn from power laws (`benchmarks.pairs_source`), built with `--workers {workers} --memory
 {memory}`; they come to {rows:,} different ones, {aliases:,} aliases of {entities:,} entities, {size:.2f} GB.
 DuckDB alone: the same Parquet files, grouped by surface and entity with the same limit, into one Parquet
-file. Whole processes; `peak` is the greatest sum of PSS of all processes, `anonymous` that of it which is no
+file. Whole processes, one run; `peak` is the greatest sum of PSS of all processes, `anonymous` that of it which is no
 page of a file.
 """
 USE_NOTES = """
@@ -178,7 +178,7 @@ def bench(inputs: Inputs, pairs: int = PAIRS, memory: str = MEMORY, workers: int
     )  # fmt: skip
     return [
         Table(
-            title=f"{pairs:,} pairs, grouped",
+            title=f"(i) {pairs:,} pairs, grouped",
             notes=notes,
             columns=(
                 "",
@@ -193,7 +193,7 @@ def bench(inputs: Inputs, pairs: int = PAIRS, memory: str = MEMORY, workers: int
             targets=[],
         ),
         Table(
-            title=f"{pairs:,} pairs, used",
+            title=f"(i) {pairs:,} pairs, used",
             notes=USE_NOTES,
             columns=(
                 "opening ms",

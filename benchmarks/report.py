@@ -11,7 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PACKAGES = (
-    "kgkit", "lmdb", "msgspec", "numpy", "nltk", "wn", "spacy", "ahocorasick_rs", "mwparserfromhell",
+    "kgkit", "lmdb", "msgspec", "numpy", "nltk", "wn", "spacy", "ahocorasick_rs", "duckdb", "pyarrow",
+    "marisa-trie", "mwparserfromhell",
 )  # fmt: skip
 
 
@@ -60,8 +61,15 @@ def figures(value: float) -> str:
     return f"{round(value, digits):,.{max(0, digits)}f}"
 
 
-def page(tables: Sequence[Table], repeat: int) -> str:
-    """Return the whole page."""
+def page(tables: Sequence[Table], repeat: int, title: str = "Benchmarks", command: str = "make bench") -> str:
+    """Return the page of one run.
+
+    Args:
+        tables: what it found.
+        repeat: how many times each thing was measured.
+        title: of the page.
+        command: that runs it again.
+    """
     targets = Table(
         title="Targets",
         notes="",
@@ -70,9 +78,9 @@ def page(tables: Sequence[Table], repeat: int) -> str:
     )
     today = datetime.date.today().isoformat()
     versions = ", ".join(filter(None, map(_version, PACKAGES)))
-    head = f"""# Benchmarks
+    head = f"""# {title}
 
-Written by `python -m benchmarks` (`make bench`) on {today}; do not edit.
+Written by `python -m benchmarks` (`{command}`) on {today}; do not edit.
 
 - Machine: {os.cpu_count()} cores, {_processor()}, {platform.system()}.
 - Python {platform.python_version()}; {versions}.
