@@ -25,8 +25,8 @@ NOTES = """
 {pairs:,} pairs drawn from power laws (`benchmarks.pairs_source`), built with `--workers {workers} --memory
 {memory}`; they come to {rows:,} different ones, {aliases:,} aliases of {entities:,} entities, {size:.2f} GB.
 DuckDB alone: the same Parquet files, grouped by surface and entity with the same limit, into one Parquet
-file. Whole processes, one run; `peak` is the greatest sum of PSS of all processes, `anonymous` that of it which is no
-page of a file.
+file. Whole processes, one run; `peak` is the greatest sum of PSS of all processes, `anonymous` that of it
+which is no page of a file.
 """
 USE_NOTES = """
 One process, CPU seconds, after a first round: surfaces as frequent as their pairs; a text of such surfaces
