@@ -25,8 +25,8 @@ PEAK_MB = 2000.0
 NOTES = """
 A dump in the format of CN-DBpedia, made by `benchmarks.cn_dbpedia_dump`, of {lines:,} lines, built with
 `--workers {workers} --memory {memory}`. Whole processes, one run. `peak`: the greatest sum of PSS of all
-processes of the build; `anonymous`: that of it which is no page of a file. Killed: the first process, by signal 9; its
-workers have to go by themselves, and the same command then goes on.
+processes of the build; `anonymous`: that of it which is no page of a file. Killed: the first process, by
+signal 9; its workers have to go by themselves, and the same command then goes on.
 """
 
 
