@@ -34,7 +34,9 @@ def test_the_page_can_be_followed_from_its_first_line_to_its_last(session):
 
 def test_the_builder_of_the_page_is_found_once_its_package_is_installed(session):
     for name, content in FILES.items():
-        (session.folder / name).write_text(content)
+        path = session.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
     assert isinstance(find_builder("rivers"), Builder)
 
 

@@ -114,6 +114,8 @@ def test_engines_make_the_same_build_from_the_command_line(builder, tmp_path):
     assert run(*args, *grouped).out.partition("@")[2] == own.out.partition("@")[2]
     some = run(*args, "--types", "synset", "--limit", 20, "--min-count", 1, "--json")
     assert json.loads(some.out)["counts"]["entities"].keys() == {"synset"}
+    card = run("kb", "info", builder, "--home", tmp_path / "home").out
+    assert "\n  options         limit 20, types synset, min_count 1\n" in card
 
 
 @pytest.mark.parametrize("options", [("--memory", "lots"), ("--workers", 0), ("--engine", "cloud")])

@@ -1,5 +1,6 @@
 """The engine that groups on the disk makes the KBs that the one in memory makes, and goes on after a stop."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,10 +9,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Timer
 from typing import ClassVar
 
+import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from pyarrow import parquet
 
 import kgkit
 from benchmarks.tree import members
@@ -27,13 +32,17 @@ from kgkit.building import (
     Step,
     Triple,
     Triples,
+    aliases,
 )
 from kgkit.building.build import build_kb
-from kgkit.building.engines import tables
+from kgkit.building.engines import local, run, tables
+from kgkit.building.engines.columns import SCHEMA
+from kgkit.building.engines.local import DuckDBSession
 from kgkit.building.engines.parts import Reading
+from kgkit.building.engines.pieces import with_attributes
 from kgkit.building.engines.run import told
 from kgkit.candidates import AliasConfig, AliasGenerator
-from kgkit.errors import BuildFailed, MissingExtra, SourceError, UnknownName, UsageError
+from kgkit.errors import BuildFailed, MissingExtra, SourceError, UnknownName, UsageError, WriteFailed
 from kgkit.home import Home
 from tests.test_building_records_of_a_kb import WHOLE, records
 from tests.toys import LINKS, PAGES, REPOSITORY, ToyBuilder, entities, source_file
@@ -115,13 +124,16 @@ def test_the_toy_is_the_same_from_either_engine(tmp_path):
     assert one.manifest.tables == other.manifest.tables
     assert one.dropped == other.dropped
     assert leftovers(tmp_path) == []
+    assert Home(tmp_path / "home").unfinished() == []
 
 
 def test_what_could_not_be_kept_is_shown_by_either_engine(tmp_path):
-    one, other = build(tmp_path), build(tmp_path, engine="memory", name="other")
-    assert {reason: set(shown) for reason, shown in one.examples.items()} == {
-        reason: set(shown) for reason, shown in other.examples.items()
-    }
+    lost = [Alias(f"x{number}", "nobody", 1) for number in range(9)]
+    builder = ToyBuilder(links=LINKS, pages=PAGES, lost=lost)
+    one, other = build(tmp_path, builder), build(tmp_path, builder, engine="memory", name="other")
+    assert one.examples == other.examples
+    long = build(tmp_path, ToyBuilder(all=[Entity("a"), Alias("x", "k" * 600)]), name="long")
+    assert long.examples == {"alias of no entity": ["'x' → (a key of no or of more than 511 bytes)"]}
 
 
 def test_wordnet_is_the_same_from_either_engine(wordnet_files, wordnet_build, tmp_path):
@@ -179,13 +191,42 @@ def test_records_told_many_at_once_are_as_those_told_one_by_one(tmp_path, engine
     assert one.manifest.tables == other.manifest.tables
 
 
-@pytest.mark.parametrize("options", [{"min_count": 5}, {"types": ["food", "company"]}, {"limit": 30}])
+@pytest.mark.parametrize("engine", ["local", "memory"])
+def test_records_told_one_by_one_and_many_at_once_stay_in_their_order(tmp_path, engine):
+    build(
+        tmp_path,
+        ToyBuilder(
+            all=[
+                Entity("a"), Entity("b"), Entity("c"),
+                Aliases({("x", "c"): 1}), Alias("x", "a", 1), Aliases({("x", "b"): 1}),
+                Triples("a", "r", ["c"]), Triple("a", "q", "a"), Triples("a", "r", ["b"]),
+            ]
+        ),
+        engine=engine,
+    )  # fmt: skip
+    with opened(tmp_path) as kb:
+        assert [kb.key(number) for number in kb.candidates("x").ids] == ["c", "a", "b"]
+        assert [entity.key for entity in kb.neighbors("a")] == ["c", "a", "b"]
+
+
+def test_names_at_the_end_of_unicode_and_beyond_the_length_of_a_key_stay_apart(tmp_path):
+    last = "\U0010ffff"
+    names = [last, last + "z" * 64, last + "0" * 64, last * 127, last * 128, "k" * 600, "\0", "a\0"]
+    builder = ToyBuilder(all=[Entity(name) for name in names] + [Alias(name, name, 1) for name in names])
+    found = build(tmp_path, builder)
+    assert found.build == build(tmp_path, builder, engine="memory", name="other").build
+    with opened(tmp_path) as kb:
+        assert [kb.id(name) for name in names] == [*range(len(names))]
+
+
+@pytest.mark.parametrize("options", [{"min_count": 5}, {"types": ["company", "food"]}, {"limit": 30}])
 def test_what_is_left_out_is_left_out_by_either_engine(tmp_path, options):
     builder = ToyBuilder(pages=PAGES, links=LINKS)
     one = build(tmp_path, builder, **options)
     other = build(tmp_path, builder, engine="memory", name="other", **options)
     assert one.build == other.build
-    assert one.build != build(tmp_path, builder, name="all").build
+    assert one.build != (whole := build(tmp_path, builder, name="all")).build
+    assert (one.manifest.options, whole.manifest.options) == (options, {})
 
 
 def test_pairs_that_were_seldom_counted_are_left_out_and_uncounted_ones_stay(tmp_path):
@@ -219,6 +260,20 @@ def test_a_limit_counts_the_steps_of_a_builder_that_steps(tmp_path, engine):
         assert [entity.key for entity in kb] == ["a", "b", "c", "d"]
 
 
+def test_a_text_is_one_type_and_one_table_of_priors(tmp_path):
+    table = tmp_path / "p_e_m.txt"
+    table.write_text("apple\t1\t1,9,York\n")
+    built = build(tmp_path, types="page", priors=str(table))
+    assert built.manifest.options == {"types": ["page"], "priors": [str(table)]}
+    assert built.manifest.counts.entities == {"page": 5}
+
+
+def test_options_that_leave_nothing_out_do_not_name_the_build(tmp_path):
+    one = build(tmp_path, limit=1_000)
+    assert one.build == build(tmp_path, name="other").build
+    assert kgkit.store.verify(one.path) == []
+
+
 # -- entities in pieces, and their attributes -----------------------------------------
 
 
@@ -239,7 +294,7 @@ def test_pieces_of_one_key_make_one_entity(tmp_path):
 
 
 def test_attributes_are_told_apart_through_redirects_and_make_lists(tmp_path):
-    build(
+    built = build(
         tmp_path,
         ToyBuilder(
             one=[Attribute("id:1", "wikidata", "Q1"), Attribute("a", "n", "2"), Attribute("?", "n", "2")],
@@ -251,6 +306,22 @@ def test_attributes_are_told_apart_through_redirects_and_make_lists(tmp_path):
     )  # fmt: skip
     with opened(tmp_path) as kb:
         assert kb["a"].attributes == {"n": ["1", "2", "3"], "wikidata": "Q1"}
+    assert built.dropped == {"attribute of no entity": 1}
+
+
+def test_very_many_values_of_one_attribute_are_put_together_in_a_moment():
+    began = time.monotonic()
+    told = [(0, "n", str(number % 50_000)) for number in range(100_000)]
+    *_, attributes = with_attributes(("a", "", "", "", "", (), {"n": "7"}), iter(told))
+    assert attributes["n"][:3] == ["7", "0", "1"] and len(attributes["n"]) == 50_000
+    assert time.monotonic() - began < 3
+
+
+def test_entities_are_written_some_bytes_at_a_time(tmp_path, monkeypatch):
+    builder = Pieces(all=[*entities(9, size=10), Attribute("e3", "n", "1")])
+    one = build(tmp_path, builder)
+    monkeypatch.setattr(tables, "_BYTES", 50)
+    assert build(tmp_path, builder, name="other").build == one.build
 
 
 def test_a_value_that_is_a_key_makes_a_triple_if_it_may(tmp_path):
@@ -306,6 +377,40 @@ def test_a_loop_of_ten_thousand_redirects_is_dropped_and_a_chain_followed(tmp_pa
     )
 
 
+def test_chains_of_redirects_of_any_length_are_followed(tmp_path):
+    chains = [
+        record
+        for length in range(1, 20)
+        for record in (
+            Entity(f"{length}/{length}"),
+            *(Redirect(f"{length}/{place}", f"{length}/{place + 1}") for place in range(length)),
+        )
+    ]
+    found = build(tmp_path, ToyBuilder(all=chains))
+    assert found.dropped == {}
+    with opened(tmp_path) as kb:
+        assert [kb[f"{length}/0"].key for length in range(1, 20)] == [entity.key for entity in kb]
+
+
+@pytest.mark.parametrize("engine", ["local", "memory"])
+def test_what_is_wrong_between_two_sources_is_blamed_on_both(tmp_path, engine):
+    one, two = folder_of(tmp_path / "one", p=["a"]), folder_of(tmp_path / "two", p=["a"])
+    with pytest.raises(SourceError, match="two entities have the key 'a'") as caught:
+        build(tmp_path, Source(), [one, two], engine=engine)
+    assert str(caught.value).startswith(f"{one}{os.pathsep}{two}: ")
+
+
+@pytest.mark.parametrize("engine", ["local", "memory"])
+def test_an_alias_of_more_meanings_than_a_row_can_hold_is_refused(tmp_path, monkeypatch, engine):
+    monkeypatch.setattr(aliases, "MAX_ROWS", 1)
+    with pytest.raises(SourceError, match="means 2 entities"):
+        build(
+            tmp_path,
+            ToyBuilder(all=[Entity("a"), Entity("b"), Alias("x", "a"), Alias("x", "b")]),
+            engine=engine,
+        )
+
+
 def test_a_source_without_an_entity_is_refused(tmp_path):
     with pytest.raises(SourceError, match="holds no entity"):
         build(tmp_path, ToyBuilder(all=[Alias("a", "a", 1)]))
@@ -346,12 +451,44 @@ def test_options_out_of_range_are_refused_before_anything_is_read(tmp_path, opti
     assert not (tmp_path / "home").exists()
 
 
-def test_without_its_packages_it_says_which_extra_brings_them(tmp_path, monkeypatch):
+@pytest.mark.parametrize("package", ["duckdb", "pyarrow", "marisa_trie"])
+def test_without_its_packages_it_says_which_extra_brings_them(tmp_path, monkeypatch, package):
     for module in [name for name in sys.modules if name.startswith("kgkit.building.engines")]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "duckdb", None)
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=r"kgkit\[scale\]"):
         build(tmp_path)
+
+
+def test_a_disk_that_refuses_is_told_as_such(tmp_path):
+    def full() -> Iterator[pa.RecordBatch]:
+        yield from ()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with DuckDBSession(tmp_path, [written_part(tmp_path)], memory=1 << 28, threads=1) as session:
+        with pytest.raises(WriteFailed, match="No space left"):
+            session.put("ids", pa.schema([("key", pa.string())]), full())
+        with pytest.raises(BuildFailed, match="more memory"), local._told(tmp_path):
+            raise duckdb.OutOfMemoryException("could not allocate block")
+        with pytest.raises(WriteFailed, match="offload"), local._told(tmp_path):
+            raise duckdb.OutOfMemoryException("failed to offload: 'max_temp_directory_size'")
+        assert (tmp_path / "grouping.duckdb").exists()
+    assert [file.name for file in tmp_path.iterdir() if "grouping" in file.name] == []
+
+
+def test_a_query_that_the_user_interrupts_ends_as_any_program_does(tmp_path):
+    endless = "SELECT count(*) FROM range(1000000000000) numbers WHERE range % 7 = 3"
+    with DuckDBSession(tmp_path, [written_part(tmp_path)], memory=1 << 28, threads=1) as session:
+        for run_it in (lambda: session.make("t", endless), lambda: [*session.rows(endless)]):
+            Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt):
+                run_it()
+
+
+def written_part(folder: Path) -> Path:
+    file = folder / "part.parquet"
+    parquet.write_table(SCHEMA.empty_table(), file)
+    return file
 
 
 # -- a build that was stopped ----------------------------------------------------------
@@ -422,6 +559,13 @@ def test_parts_that_were_read_with_other_options_do_not_count(tmp_path):
     assert observed(source) == ["p3.txt"]
 
 
+def test_parts_that_another_version_of_kgkit_has_read_do_not_count(tmp_path, monkeypatch):
+    source = stopped(tmp_path)
+    monkeypatch.setattr(run, "kgkit_version", lambda: "another")
+    build(tmp_path, Source(), source)
+    assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
+
+
 def test_a_part_that_was_cut_short_is_read_again(tmp_path):
     source = stopped(tmp_path)
     cut = next(path for path in leftovers(tmp_path) if path.name == "part-00000.parquet")
@@ -453,6 +597,14 @@ def test_a_kb_of_many_aliases_is_matched_by_tries(tmp_path, monkeypatch):
         wanted = AliasGenerator(few, AliasConfig()).mentions(text)
         assert [mention.text for mention in wanted] == ["big  bear", f"big {'x' * 600}"]
         assert AliasGenerator(kb, AliasConfig()).mentions(text) == wanted
+
+
+def test_aliases_that_are_left_out_do_not_count_as_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "MANY", 2)
+    pairs = [Alias(f"big {word}", "a", count) for count, word in enumerate(("apple", "bear", "cat"), 1)]
+    builder = ToyBuilder(all=[Entity("a"), *pairs])
+    assert "surfaces.marisa" in build(tmp_path, builder).manifest.files
+    assert "surfaces.marisa" not in build(tmp_path, builder, min_count=2).manifest.files
 
 
 def test_it_tells_how_far_it_is(tmp_path):

@@ -216,7 +216,7 @@ def work(reading, folder, builder, home, **told):
     reports.mkdir(exist_ok=True)
     source = told.get("source", source_file(folder))
     found = [Part(source, name, lambda name=name: builder.observe(source, name)) for name in builder.records]
-    return reading._Work(parts, reports, [*enumerate(found)], (), False, reading._version())
+    return reading._Work(parts, reports, [*enumerate(found)], (), False, reading.kgkit_version())
 
 
 def places(*numbers):

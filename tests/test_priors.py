@@ -86,6 +86,13 @@ def test_shares_that_were_cut_off_are_missing(table):
     assert counts(table("Paris\t100\t1,0.5,Paris\t\n")) == {("Paris", "Paris"): 50}
 
 
+def test_counts_of_shares_are_exact_so_that_their_sums_are_in_any_order(table):
+    found = counts(table("x\t7\t1,0.1,A\t2,0.3,B\n"))
+    one, other = found.values()
+    assert [one, other] == pytest.approx([0.7, 2.1], abs=1e-6)
+    assert all((count * 2**20).is_integer() for count in found.values())
+
+
 def test_a_line_that_comes_again_is_added(table):
     assert counts(table(COUNTED * 3))["Washington", "George Washington"] == 15
 

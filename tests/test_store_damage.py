@@ -1,5 +1,6 @@
 """Builds that were damaged, tampered with, or written in another format: refused, or found by `verify`."""
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -118,7 +119,7 @@ def test_a_manifest_that_may_not_be_read_is_a_sentence(built):
 def test_a_manifest_with_any_byte_changed_is_refused_or_found_by_verify_or_says_the_same(built):
     path = built.path / "manifest.json"
     good = path.read_bytes()
-    unnamed = {"created", "kgkit_version"}  # neither content nor a promise
+    unnamed = {"created", "kgkit_version", "options"}  # neither content nor a promise
     generator = random.Random(0)
     for at in generator.sample(range(len(good)), 300):
         path.write_bytes(good[:at] + bytes([good[at] ^ 1 << generator.randrange(8)]) + good[at + 1 :])
@@ -192,6 +193,20 @@ def test_the_command_that_rebuilds_names_the_kb_if_it_is_not_called_as_its_build
     with pytest.raises(FormatMismatch) as caught:
         kgkit.open_kb("fruit")
     assert "run `kgkit build-kb toy --name fruit --source '/with space'`" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "path, told",
+    [
+        (os.pathsep.join(["/a", "/b"]), "--source /a --source /b"),
+        ("kb:wordnet@12", "--source kb:wordnet@12"),
+        ("/a:b", "--source /a:b"),
+    ],
+)
+def test_the_command_that_rebuilds_names_every_source(built, path, told):
+    rewrite(built, format=0, source={"path": path})
+    with pytest.raises(FormatMismatch, match=f"build-kb toy {told} --home"):
+        open_toy(built)
 
 
 def test_a_format_of_which_nothing_is_known_is_refused_too(built):

@@ -308,7 +308,8 @@ class Addition:
             aliases.Columns(surface, entity, sense, counts), names, self.base.manifest.smoothing
         )
         class_of = np.frombuffer(dict(self._classes())[b"class_of_entity"], np.uint8)
-        return len(rows.name), list(aliases.alias_rows(rows, spellings, names, class_of))
+        bit_of = aliases.class_bits(class_of)
+        return len(rows.name), list(aliases.alias_rows(rows, spellings, names, bit_of))
 
     def _write_starts(self, store: StoreEditor) -> None:
         starts = aliases.starts(self._sought, {})

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.building.numbers import NONE, Numbers, changes, in_key_order, numbering
+from kgkit.errors import SourceError
 from kgkit.store import codec
-from kgkit.store.layout import MAX_CLASS_BITS, MAX_TOKENS
+from kgkit.store.layout import MAX_CLASS_BITS, MAX_ROWS, MAX_TOKENS
 from kgkit.store.writer import Item
 from kgkit.text import fold, tokens
 from kgkit.types import CANDIDATE, NO_SENSE
@@ -118,18 +119,31 @@ def added_up(columns: Columns, names: Names, smoothing: float) -> tuple[Rows, Sp
     return rows, Spellings(row[by_row], surface[order][begins][by_row], share[by_row])
 
 
-def alias_rows(rows: Rows, spellings: Spellings, names: Names, class_of: NDArray[np.uint8]) -> Iterator[Item]:
-    """Yield the rows of `aliases`; `codec.decode_alias` reads them."""
+def alias_rows(rows: Rows, spellings: Spellings, names: Names, bit_of: NDArray[np.uint8]) -> Iterator[Item]:
+    """Yield the rows of `aliases`; `codec.decode_alias` reads them.
+
+    Args:
+        rows: as `added_up` gives them.
+        spellings: theirs.
+        names: of the aliases.
+        bit_of: what `class_bits` gives for the entities.
+
+    Raises:
+        SourceError: if an alias means more entities than a row can hold.
+    """
     begins = np.flatnonzero(changes(rows.name))
     bounds = np.append(begins, len(rows.name))
     sizes, totals = np.diff(bounds), np.add.reduceat(rows.weight, begins)
+    if (most := sizes.max(initial=0)) > MAX_ROWS:
+        name = names.folded[rows.name[begins[sizes.argmax()]]]
+        raise SourceError(f"an alias means {most:,} entities: {MAX_ROWS:,} are the most", text=name)
     share_alike = totals <= 0  # nobody counted, and nothing smooths
     priors = np.where(np.repeat(share_alike, sizes), 1.0, rows.weight)
     packed = np.empty(len(rows.name), CANDIDATE)
     packed["entity"], packed["sense"] = rows.entity, np.where(rows.sense == NONE, NO_SENSE, rows.sense)
     packed["prior"] = priors / np.repeat(np.where(share_alike, sizes, totals), sizes)
     body, width = packed.tobytes(), packed.itemsize
-    bits = np.bitwise_or.reduceat(_class_bits(class_of)[rows.entity], begins)
+    bits = np.bitwise_or.reduceat(bit_of[rows.entity], begins)
 
     spelled = np.searchsorted(spellings.row, bounds)
     lowest = np.minimum.reduceat(spellings.surface, spelled[:-1])
@@ -196,8 +210,8 @@ def _by_surface(
     return sorted((surfaces[number], *told) for number, told in found.items())
 
 
-def _class_bits(class_of: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a bit per class; all bits where there are more classes than bits."""
+def class_bits(class_of: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return (N,) uint8: a bit for the class of each entity; all bits if there are more classes than bits."""
     if len(class_of) and class_of.max() > MAX_CLASS_BITS:
         return np.full(len(class_of), 0xFF, np.uint8)
     bit = np.array([0, *(1 << place for place in range(MAX_CLASS_BITS))], np.uint8)

@@ -5,7 +5,6 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +12,7 @@ import msgspec
 
 from kgkit.building.contract import Builder, find_builder
 from kgkit.building.grouping import Grouped, Grouper
-from kgkit.building.options import BuildOptions, bytes_of
+from kgkit.building.options import BuildOptions, bytes_of, kgkit_version, several
 from kgkit.building.registering import register
 from kgkit.building.sources import Material, Source, batches, blamed, opened
 from kgkit.errors import MissingExtra, SourceError, UsageError
@@ -61,10 +60,10 @@ def build_kb(
     workers: int = 1,
     memory: int | str = "4GB",
     limit: int | None = None,
-    types: Sequence[str] = (),
+    types: str | Sequence[str] = (),
     min_count: float = 0,
     resume: bool = True,
-    priors: Sequence[str | os.PathLike[str]] = (),
+    priors: Source = (),
     master: str | None = None,
 ) -> Built:
     """Build a knowledge base, publish it, and tell the catalog.
@@ -85,10 +84,10 @@ def build_kb(
             than one needs the caller's script to be importable, as Python's `multiprocessing` does.
         memory: what grouping may use, in bytes or as `4GB` (`local`, and `spark` on one machine).
         limit: only so many pages, lines or records of the source: for trying out.
-        types: only entities of these kinds or types.
+        types: only entities of this kind or type, or of these.
         min_count: leave out pairs of a surface and an entity that were counted, but less often.
         resume: go on from what a build that was stopped has read; else begin anew (not `memory`).
-        priors: files of further counts of aliases, see `docs/priors.md`.
+        priors: a file of further counts of aliases, or several, see `docs/priors.md`.
         master: where Spark's master is (`spark`).
 
     Raises:
@@ -106,7 +105,15 @@ def build_kb(
     """
     tell = progress or silent
     options = BuildOptions(
-        engine, workers, bytes_of(memory), limit, types, min_count, resume, [*map(Path, priors)], master
+        engine=engine,
+        workers=workers,
+        memory=bytes_of(memory),
+        limit=limit,
+        types=several(types),
+        min_count=min_count,
+        resume=resume,
+        priors=[*map(Path, several(priors))],
+        master=master,
     ).checked()
     found = find_builder(builder) if isinstance(builder, str) else builder
     builder_name = builder if isinstance(builder, str) else found.name
@@ -129,7 +136,9 @@ def build_kb(
         if not grouped.entities:
             raise SourceError("holds no entity: nothing to build", path=material.path)
         tell("checksums", 0)
-        published = staging.publish(_manifest(found, builder_name, material, grouped, tables, staging.folder))
+        published = staging.publish(
+            _manifest(found, builder_name, material, grouped, tables, options, staging.folder)
+        )
         # While nobody else can sweep it.
         manifest = read_manifest(published.folder)
         built = Built(*published, manifest, grouped.counts.dropped, grouped.examples)
@@ -162,12 +171,14 @@ def _grouped(
 def _engine(builder: Builder, material: Material, options: BuildOptions, kb: KBHome) -> "TableEngine":
     of_spark = options.engine == "spark"
     try:
+        import marisa_trie  # noqa: F401  # what is needed in the end is missed here and now
+
         from kgkit.building.engines.run import TableEngine
 
         if of_spark:
             from kgkit.building.engines.spark_start import checked_for_spark
         else:
-            import kgkit.building.engines.local  # noqa: F401  # what it needs is missed here and now
+            import kgkit.building.engines.local  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "duckdb", "spark" if of_spark else "scale") from error
     if of_spark:
@@ -193,6 +204,7 @@ def _manifest(
     material: Material,
     grouped: Grouped,
     tables: dict[str, str],
+    options: BuildOptions,
     folder: Path,
 ) -> Manifest:
     traits = material.traits
@@ -216,6 +228,7 @@ def _manifest(
             smoothing=traits.smoothing,
             generator=traits.generator,
             language=traits.language,
+            options=options.deciding(),
         ),
         folder,
     )
@@ -223,14 +236,10 @@ def _manifest(
 
 def stamped(manifest: Manifest, folder: Path) -> Manifest:
     """Return *manifest* with what is known once the data lie in *folder*: when, how large, its name."""
-    try:
-        kgkit_version = version("kgkit")
-    except PackageNotFoundError:
-        kgkit_version = "unknown"
     files, checked = checksums(folder, manifest.sha256)
     manifest = msgspec.structs.replace(
         manifest,
-        kgkit_version=kgkit_version,
+        kgkit_version=kgkit_version(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         files=files,
         sha256=checked,

@@ -244,8 +244,8 @@ class Grouper:
         if self.min_count:
             columns = aliases.often(columns, names, self.min_count)
         rows, spellings = aliases.added_up(columns, names, self.smoothing)
-        class_of = np.frombuffer(self._class_of, np.uint8)
-        self.store.append("aliases", aliases.alias_rows(rows, spellings, names, class_of))
+        bit_of = aliases.class_bits(np.frombuffer(self._class_of, np.uint8))
+        self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
         present = np.zeros(len(names.surfaces), bool)
         present[columns.surface] = True
         # Irregular forms of several words are sought in texts like aliases.

@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
 
-__all__ = ["ENGINES", "BuildOptions"]
+__all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgkit_version", "several"]
 
 ENGINES: Final = ("memory", "local", "spark")
 
@@ -62,6 +63,22 @@ class BuildOptions(NamedTuple):
             raise UsageError("a master is for the engine spark: --engine spark --master URL")
         return self
 
+    def deciding(self) -> dict[str, object]:
+        """Return those that decide what is in the KB, where they are not as they are by themselves."""
+        priors = [str(path.absolute()) for path in self.priors]
+        told = {
+            "limit": self.limit,
+            "types": sorted(self.types),
+            "min_count": self.min_count,
+            "priors": priors,
+        }
+        return {name: value for name, value in told.items() if value}
+
+
+def several(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return one thing or several as a list: a text is one, not as many as it has letters."""
+    return [os.fspath(given)] if isinstance(given, str | os.PathLike) else [os.fspath(one) for one in given]
+
 
 def bytes_of(size: int | str) -> int:
     """Return the bytes of a size such as `4GB`, `500MB` or `2GiB`.
@@ -76,6 +93,14 @@ def bytes_of(size: int | str) -> int:
         raise UsageError(f"{size!r} is no size of memory: write it as 4GB, 500MB or 2GiB")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
+
+
+def kgkit_version() -> str:
+    """Return the version of the kgkit that builds."""
+    try:
+        return version("kgkit")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def cores() -> int:

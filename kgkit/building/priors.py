@@ -28,6 +28,7 @@ __all__ = ["priors_of"]
 
 _HEAD: Final = 1000  # lines that tell of which sort a table is
 _PAIRS: Final = 10_000  # of mention and page, handed on together
+_FINEST: Final = 1 << 20  # parts of a count: so the sum is the same in whatever order counts are added up
 
 
 class _Sort(Enum):
@@ -87,7 +88,7 @@ def _entries(fields: list[str], sort: _Sort) -> list[tuple[str, float]]:
         # Where two tables were added, shares come to more than one; else what was cut off is missing.
         scale = total / max(1.0, sum(share for _, share in found))
         found = [(title, share * scale) for title, share in found]
-    return found
+    return [(title, round(count * _FINEST) / _FINEST) for title, count in found]
 
 
 def _number(text: str, what: str) -> float:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kgkit.building.contract import Builder, SourceInfo, Step, Traits
+from kgkit.building.options import several
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.home import Home
@@ -55,7 +56,7 @@ class Material(NamedTuple):
     """Sources, looked at.
 
     Attributes:
-        path: how errors name them.
+        path: how errors name them where it is not known in which of them it is.
         traits: what the build has to know beyond the records.
         parts: gives what there is to be read, in the order of the ids.
         info: gives what the manifest says of it, once it has been read.
@@ -85,8 +86,8 @@ def opened(
         SourceError: it is not what the builder reads.
         UsageError: the builder has to be told, or does not read such a source.
     """
-    given = [source] if isinstance(source, str | os.PathLike) else [*(source or ())]
-    named = [os.fspath(one) for one in given if os.fspath(one).startswith(KB_SOURCE)]
+    given = several(source or ())
+    named = [one for one in given if one.startswith(KB_SOURCE)]
     if named:
         if len(given) > 1:
             raise UsageError(f"{named[0]} has to be the only source; it is one of {len(given)}")
@@ -131,7 +132,7 @@ def opened(
         where = os.pathsep.join(str(path.absolute()) for path in paths)
         return msgspec.structs.replace(found[0].info, path=where, sha256=checksum)
 
-    yield Material(paths[0], stated, parts, described, files)
+    yield Material(Path(os.pathsep.join(map(str, paths))), stated, parts, described, files)
 
 
 def _of_kb(builder: Builder | None, records: StoredRecords) -> Material:

@@ -39,6 +39,7 @@ def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
         "licence": source.licence,
         "url": source.url,
         "builder": f"{manifest.builder} {manifest.builder_version}, kgkit {manifest.kgkit_version}",
+        "options": ", ".join(f"{name} {_told(value)}" for name, value in manifest.options.items()),
         "created": manifest.created,
         "language": manifest.language,
         "candidates": manifest.generator,
@@ -80,3 +81,7 @@ def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
         write_line()
     for reason, count in manifest.counts.dropped.items():
         write_line(f"dropped: {number(count)} × {reason}")
+
+
+def _told(option: Any) -> str:
+    return " ".join(map(str, option)) if isinstance(option, list) else f"{option:,}".removesuffix(".0")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from kgkit.store.layout import MAX_KEY, U32
+from kgkit.store.layout import MAX_KEY, MAX_ROWS, U32
 from kgkit.types import CANDIDATE, Candidates, Entity, Ids, Rows
 
 
@@ -58,7 +58,6 @@ unpack_candidates = struct.Struct("<4s4sf").iter_unpack
 unpack_ids = struct.Struct("4s").iter_unpack
 DIGEST = b"\xff"  # a key begins so if it is the digest of one that LMDB would not take; no UTF-8 does
 SHORT = MAX_KEY // 4  # a key of so many characters fits LMDB, whatever they are
-_ROWS = 0xFFFFFF
 _HEAD = alias_head.size
 _SINGLE = _HEAD + CANDIDATE.itemsize  # the length of a row of one candidate, spelled as it is folded
 _PRECISION = 1e-5  # of a count that was taken from a prior
@@ -94,7 +93,7 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
     """
     if len(row) == _SINGLE:  # as most are
         return Candidates(_frombuffer(row, CANDIDATE, 1, _HEAD))
-    count = alias_head.unpack_from(row)[0] & _ROWS
+    count = alias_head.unpack_from(row)[0] & MAX_ROWS
     rows = _frombuffer(row, CANDIDATE, count, _HEAD)
     if spelled is not None and count > 1 and len(row) > _HEAD + CANDIDATE.itemsize * count:
         return _prefer(rows, spellings(row), spelled)
@@ -114,7 +113,7 @@ def total(row: bytes) -> float:
 
 def spellings(row: bytes) -> list[Spelling]:
     """Return the exact surfaces of an alias; none if its key in the table is the only one."""
-    tail = row[alias_head.size + (alias_head.unpack_from(row)[0] & _ROWS) * CANDIDATE.itemsize :]
+    tail = row[alias_head.size + (alias_head.unpack_from(row)[0] & MAX_ROWS) * CANDIDATE.itemsize :]
     return decode_spellings(tail) if tail else []
 
 

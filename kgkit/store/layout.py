@@ -11,7 +11,7 @@ raise `FORMAT` and say so there.
 """
 
 import hashlib
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -42,6 +42,9 @@ BY_ID: Final = frozenset({"entities", "facts", "incoming"})
 
 MAX_KEY: Final = 511
 """LMDB's limit; a longer key is stored as 0xFF and its 32-byte BLAKE2b digest."""
+
+MAX_ROWS: Final = 0xFFFFFF
+"""An alias means so many entities at most."""
 
 MAX_TOKENS: Final = 63
 """An alias of more tokens is looked up like any other but not sought in texts."""
@@ -118,6 +121,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         sha256: of each of these files.
         smoothing: what was added to every count before priors were formed.
         generator: which candidate generator suits the KB: `alias` or `lemma`.
+        options: of the build that left something out or added to it: `limit`, `types`, `min_count`, `priors`.
         base: the BUILD whose ids are a prefix of this one's.
         added: what was added to the first of these bases since, in order.
     """
@@ -141,6 +145,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     smoothing: float = 0.0
     generator: str = "alias"
     language: str = ""
+    options: dict[str, Any] = {}
     base: str | None = None
     added: tuple[SourceInfo, ...] = ()
 
@@ -161,7 +166,7 @@ class FormatOnly(msgspec.Struct):
 
 
 def build_name(manifest: Manifest) -> str:
-    """Return the BUILD that *manifest* describes: a digest of all it says but when and where it was made.
+    """Return the BUILD that *manifest* describes: a digest of all it says but how, when and where.
 
     The digests of the tables are part of it, so this names the content; the
     digest of the file is not, as LMDB may lay out equal content differently.
@@ -178,6 +183,7 @@ def build_name(manifest: Manifest) -> str:
             added=tuple(map(_lasting, manifest.added)),
         )
     )
+    del content["options"]
     if not manifest.added:
         del content["added"]  # a field younger than the first builds
     return hashlib.blake2b(msgspec.json.encode(content, order="sorted"), digest_size=6).hexdigest()

@@ -1,5 +1,6 @@
 """Reading one published build."""
 
+import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -359,9 +360,15 @@ def _rebuild(folder: Path, found: FormatOnly) -> str:
     if folder.parent.name == "builds" and len(folder.parents) > 3:
         name, home = folder.parents[1].name, folder.parents[3]
         words += ["--name", name] if name != found.builder else []
-        words += ["--source", found.source.path] if found.source.path else []
+        words += [word for source in _sources(found.source.path) for word in ("--source", source)]
         words += ["--home", str(home)] if home != Home.find().path else []
     return shlex.join(words)
+
+
+def _sources(path: str) -> list[str]:
+    """Return the sources that a manifest names: several are absolute paths, joined as a search path is."""
+    several = path.split(os.pathsep)
+    return several if all(map(os.path.isabs, several)) else [path] if path else []
 
 
 def _check_build(folder: Path, build: str) -> Manifest:

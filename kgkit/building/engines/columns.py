@@ -15,6 +15,7 @@ as `stored_name` gives it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +26,7 @@ from kgkit.building.contract import Step
 from kgkit.building.grouping import checked_counts
 from kgkit.building.sources import selected
 from kgkit.store import codec
+from kgkit.store.layout import MAX_KEY
 from kgkit.text import fold
 from kgkit.types import Alias, Aliases, Attribute, Entity, Form, Record, Redirect, Triple, Triples
 
@@ -38,6 +40,7 @@ __all__ = [
     "TRIPLE",
     "RowsOfPart",
     "is_digest",
+    "shown_name",
     "stored_key",
     "stored_name",
 ]
@@ -61,10 +64,10 @@ PART_BITS: Final = 40
 """A part has fewer rows than two to this power."""
 
 _BATCH = 4_096  # rows taken in at once, by and large
+_KINDS: Final[dict[type, type]] = {Aliases: Alias, Triples: Triple, Attribute: Triple}
 _ROWS = 1 << 15  # rows of one kind that are written together …
 _BYTES = 8 << 20  # … or text of so many bytes
-_LAST = "\U0010ffff"  # no text begins so: it is no character
-_DIGESTED = 1 + 64
+_LAST: Final = "\U0010ffff" * (MAX_KEY // 4 + 1)  # no key begins so, and all sort before it: it is too long
 
 
 def stored_name(text: str) -> str:
@@ -78,13 +81,18 @@ def stored_name(text: str) -> str:
 def stored_key(name: str) -> bytes:
     """Return the store's key for what `stored_name` gave."""
     if is_digest(name):
-        return codec.DIGEST + bytes.fromhex(name[1:])
+        return codec.DIGEST + bytes.fromhex(name.removeprefix(_LAST))
     return name.encode()
 
 
 def is_digest(name: str) -> bool:
     """Say whether `stored_name` gave *name* for a digest."""
-    return len(name) == _DIGESTED and name[0] == _LAST
+    return name.startswith(_LAST)
+
+
+def shown_name(name: str) -> str:
+    """Return *name* as a message may show it."""
+    return f"(a key of no or of more than {MAX_KEY} bytes)" if is_digest(name) else name
 
 
 class RowsOfPart:
@@ -127,10 +135,12 @@ class RowsOfPart:
         rest = selected(iter(records), limit=limit, types=self._types, steps=self._steps)
         for by_type in _by_type(rest):
             self.units += 0 if self._steps else sum(map(len, by_type.values()))
-            for kind, found in by_type.items():
-                if kind not in self._take:
-                    raise TypeError(f"a builder yielded {kind.__name__}, which is no record")
-                self._take[kind](found)
+            for found in by_type.values():
+                # What is of one kind stays in its order, however many are told at once.
+                for kind, alike in groupby(found, type):
+                    if kind not in self._take:
+                        raise TypeError(f"a builder yielded {kind.__name__}, which is no record")
+                    self._take[kind]([*alike])
             for buffer in self._buffers:
                 yield from buffer.batches(_ROWS, _BYTES)
         for buffer in self._buffers:
@@ -269,12 +279,12 @@ class _Buffer:
 
 
 def _by_type(records: Iterator[Record | Step]) -> Iterator[dict[type, list[Any]]]:
-    """Yield *records* by their types, those of about `_BATCH` rows at a time."""
+    """Yield *records* by their kinds, those of about `_BATCH` rows at a time."""
     found: dict[type, list[Any]] = {}
     rows = 0
     for record in records:
         kind = type(record)
-        found.setdefault(kind, []).append(record)
+        found.setdefault(_KINDS.get(kind, kind), []).append(record)
         if isinstance(record, Aliases):
             rows += len(record.counts)
         elif isinstance(record, Triples):

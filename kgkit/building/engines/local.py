@@ -1,5 +1,6 @@
 """The engine of one machine: worker processes read, DuckDB groups within bounded memory."""
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from kgkit.errors import BuildFailed, WriteFailed
 
 __all__ = ["DuckDBSession"]
 
+_DATABASE: Final = "grouping.duckdb"
+_SPILL: Final = "spill"
 _ROWS: Final = 1 << 15  # of a batch that is read
 _OURS: Final = 0.35  # of the memory is for what is not DuckDB's: Python, and rows on their way
 
@@ -29,28 +32,30 @@ class DuckDBSession:
 
     def __init__(self, folder: Path, files: Sequence[Path], *, memory: int, threads: int) -> None:
         self.folder = folder
-        self._put: dict[str, Path] = {}
-        database = folder / "grouping.duckdb"
-        for left in folder.glob(f"{database.name}*"):
-            left.unlink()
+        self._clear()  # of what a build that was killed has left
         with _told(folder):
             self._connection = duckdb.connect(
-                database,
+                folder / _DATABASE,
                 config={
                     "memory_limit": f"{int(memory * (1 - _OURS))}B",
                     "threads": threads,
-                    "temp_directory": str(folder / "spill"),
+                    "temp_directory": str(folder / _SPILL),
                     "preserve_insertion_order": False,
                 },
             )
-            names = ", ".join("'{}'".format(str(file).replace("'", "''")) for file in files)
-            self._connection.execute(f"CREATE VIEW records AS SELECT * FROM read_parquet([{names}])")
+            self._connection.execute(f"CREATE VIEW records AS SELECT * FROM {_read(*files)}")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+        self._clear()  # it may be what the disk has no room for
+
+    def _clear(self) -> None:
+        shutil.rmtree(self.folder / _SPILL, ignore_errors=True)
+        for left in self.folder.glob(f"{_DATABASE}*"):
+            left.unlink()
 
     def make(self, name: str, query: str) -> None:
         with _told(self.folder):
@@ -60,12 +65,13 @@ class DuckDBSession:
 
     def put(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self.drop(name)
-        file = self._put[name] = self.folder / f"{name}.parquet"
-        with _told(self.folder), parquet.ParquetWriter(file, schema, compression="zstd") as out:
-            for batch in batches:
-                out.write_batch(batch)
-        quoted = str(file).replace("'", "''")
-        self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet('{quoted}')")
+        file = self.folder / f"{name}.parquet"
+        with _told(self.folder):
+            with parquet.ParquetWriter(file, schema, compression="zstd") as out:
+                for batch in batches:
+                    out.write_batch(batch)
+            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {_read(file)}")
+        file.unlink()
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
         # A cursor of its own: queries may be read while others are.
@@ -75,8 +81,12 @@ class DuckDBSession:
     def drop(self, *names: str) -> None:
         for name in names:
             self._connection.execute(f"DROP TABLE IF EXISTS {name}")
-            if name in self._put:
-                self._put.pop(name).unlink(missing_ok=True)
+
+
+def _read(*files: Path) -> str:
+    """Return the rows of Parquet files as SQL."""
+    names = ", ".join("'{}'".format(str(file).replace("'", "''")) for file in files)
+    return f"read_parquet([{names}])"
 
 
 @contextmanager
@@ -85,17 +95,24 @@ def _told(folder: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException as error:
+        if "max_temp_directory_size" in str(error):  # nothing more can be put aside: it is the disk
+            raise _refused(error, folder) from error
         raise BuildFailed(
             "the grouping needs more memory: give it more (--memory 8GB), or fewer threads (--workers 1). "
             f"The parts that were read are kept; the same command goes on from them ({_first_line(error)})"
         ) from error
-    except duckdb.IOException as error:
-        from shutil import disk_usage
+    except (duckdb.IOException, OSError) as error:
+        raise _refused(error, folder) from error
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # so DuckDB says that the user did
+            raise KeyboardInterrupt from error
+        raise
 
-        written = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        raise WriteFailed(
-            _first_line(error), written=written, free=disk_usage(folder).free, where=folder
-        ) from error
+
+def _refused(error: Exception, folder: Path) -> WriteFailed:
+    written = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    free = shutil.disk_usage(folder).free
+    return WriteFailed(_first_line(error), written=written, free=free, where=folder)
 
 
 def _first_line(error: Exception) -> str:

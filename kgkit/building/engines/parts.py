@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
@@ -92,8 +92,10 @@ class PartsFolder:
                 unfinished.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Remove the folder with all it holds."""
+        """Remove the folder with all it holds, and the one it is in if it was the only one."""
         shutil.rmtree(self.path, ignore_errors=True)
+        with suppress(OSError):
+            self.path.parent.rmdir()
 
     def file(self, number: int) -> Path:
         """Return the Parquet file of a part."""
@@ -267,8 +269,9 @@ def _observe_in_processes(
                 display.at(reading)
         except BrokenProcessPool as error:
             raise BuildFailed(
-                "a worker process was killed, most often because memory ran out: try fewer --workers. "
-                "The parts that were read are kept; the same command goes on from them"
+                "a worker process was killed, most often because memory ran out: try fewer --workers; or it "
+                "could not import the builder. The parts that were read are kept; the same command goes on "
+                "from them"
             ) from error
         except BaseException:
             stop.set()

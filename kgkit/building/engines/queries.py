@@ -76,6 +76,8 @@ ATTRIBUTES: Final = f"""
 
 ATTRIBUTES_TOLD: Final = f"SELECT count(*) FROM records WHERE what = {ATTRIBUTE}"
 
+ATTRIBUTES_KEPT: Final = "SELECT count(*) FROM attributes"
+
 ROWS_OF_ATTRIBUTES: Final = """
     SELECT entity, name, value FROM attributes WHERE object IS NULL ORDER BY entity, place
 """
@@ -106,7 +108,7 @@ EDGES_OF_ATTRIBUTES: Final = "SELECT count(*) FROM attributes WHERE object IS NO
 
 LOST_TRIPLES: Final = f"""
     SELECT t.a, t.b, t.c FROM records t LEFT JOIN keys s ON t.a = s.key LEFT JOIN keys o ON t.c = o.key
-    WHERE t.what = {TRIPLE} AND (s.key IS NULL OR o.key IS NULL)
+    WHERE t.what = {TRIPLE} AND (s.key IS NULL OR o.key IS NULL) ORDER BY t.place
 """
 
 FACTS_BY_RELATION: Final = """
@@ -155,10 +157,17 @@ LOST_SENSES: Final = f"""
 
 LOST_ALIASES: Final = f"""
     SELECT r.a, r.b FROM records r LEFT JOIN keys k ON r.b = k.key
-    WHERE r.what = {ALIAS} AND k.key IS NULL
+    WHERE r.what = {ALIAS} AND k.key IS NULL ORDER BY r.place
 """
 
 NAMES: Final = "SELECT count(*) FROM (SELECT DISTINCT name FROM meanings WHERE name <> '') names"
+
+NAMES_OFTEN: Final = """
+    SELECT count(*) FROM (SELECT DISTINCT name FROM (
+        SELECT name FROM meanings WHERE name <> '' GROUP BY name, entity
+        HAVING sum(counted) = 0 OR sum(counted) >= {min_count}
+    ) pairs) names
+"""
 
 ROWS_OF_ALIASES: Final = """
     SELECT name, surface, entity, sense, counted, place FROM meanings WHERE name <> '' ORDER BY name

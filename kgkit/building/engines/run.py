@@ -8,9 +8,10 @@ from kgkit.building.engines.parts import PartsFolder, Reading, observe_parts
 from kgkit.building.engines.session import Session
 from kgkit.building.engines.tables import Tables
 from kgkit.building.grouping import Grouped
-from kgkit.building.options import BuildOptions
+from kgkit.building.options import BuildOptions, kgkit_version
 from kgkit.building.sources import Material
 from kgkit.home import KBHome
+from kgkit.store.layout import FORMAT
 from kgkit.store.writer import StoreWriter
 from kgkit.text import FOLDING
 
@@ -39,7 +40,8 @@ class TableEngine:
         builder, options = self.builder, self.options
         stats = [(str(file.absolute()), file.stat()) for file in self.material.files]
         return [
-            (type(builder).__module__, type(builder).__qualname__, builder.version, FOLDING),
+            (type(builder).__module__, type(builder).__qualname__, builder.version, kgkit_version()),
+            (FORMAT, FOLDING),
             [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats],
             [(str(part.path.absolute()), part.name) for part in self.parts],
             (options.limit, sorted(options.types)),

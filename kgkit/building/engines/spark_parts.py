@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from kgkit.building.engines.parts import Display, PartsFolder, Reading
 from kgkit.building.engines.spark_start import told_of_spark
+from kgkit.building.options import kgkit_version
 from kgkit.building.sources import Part
 from kgkit.errors import BuildFailed, KgkitError, SourceError
 
@@ -92,7 +92,7 @@ def observe_on_workers(
     display = Display(len(parts), done, tell)
     missing = [(number, part) for number, part in enumerate(parts) if number not in done]
     if missing:
-        _observe(session, _Work(folder, reports, missing, types, steps, _version()), display)
+        _observe(session, _Work(folder, reports, missing, types, steps, kgkit_version()), display)
         unseen = [number for number, _ in missing if folder.observed(number) is None]
         if unseen:
             raise BuildFailed(
@@ -176,18 +176,11 @@ def _check_machine(work: _Work) -> None:
     """Say what is wrong with this machine, through Spark: there may be no folder to write it to."""
     if not work.reports.is_dir():
         raise BuildFailed(f"the machine {socket.gethostname()} sees no folder {work.reports}: {_SHARED}")
-    if (here := _version()) != work.version:
+    if (here := kgkit_version()) != work.version:
         raise BuildFailed(
             f"the machine {socket.gethostname()} has kgkit {here}, and the one that builds {work.version}: "
             "install the same on all of them"
         )
-
-
-def _version() -> str:
-    try:
-        return version("kgkit")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _failure(error: KgkitError) -> _Failure:

@@ -1,18 +1,18 @@
 """From grouped rows to the tables of a build, a stretch of sorted rows at a time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from kgkit.building import aliases, facts
 from kgkit.building.engines import queries
-from kgkit.building.engines.columns import is_digest, stored_key
+from kgkit.building.engines.columns import is_digest, shown_name, stored_key
+from kgkit.building.engines.pieces import decode_entity, joined, with_attributes
 from kgkit.building.engines.session import Session, first_row
 from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, Grouped
 from kgkit.building.numbers import NONE, Numbers, numbering
@@ -27,10 +27,7 @@ __all__ = ["Tables"]
 _IDS: Final = pa.schema([("key", pa.string()), ("id", pa.int64())])
 _RELATIONS: Final = pa.schema([("name", pa.string()), ("number", pa.int64())])
 _STRETCH: Final = 1 << 16  # rows that are made into items of the store at once, and what belongs to them
-_MERGED: Final = ("label", "description", "kind", "pos")
-_decode_entity = msgspec.msgpack.Decoder(
-    tuple[str, str, str, str, str, tuple[str, ...], dict[str, Any]]
-).decode
+_BYTES: Final = 4 << 20  # of entities that are put together, after which they are written
 
 
 class Tables:
@@ -75,10 +72,11 @@ class Tables:
         entities, redirects = self._group_keys()
         self.tell("writing keys")
         self.store.append("keys", _keys(self.session.rows(queries.ROWS_OF_KEYS)))
-        has_attributes = self._count(queries.ATTRIBUTES_TOLD) > 0
         self.tell("grouping facts")
         self.session.make("attributes", queries.ATTRIBUTES)
-        kinds, class_of, classes = self._write_entities(has_attributes)
+        attributes = self._count(queries.ATTRIBUTES_KEPT)
+        self._dropped["attribute of no entity"] = self._count(queries.ATTRIBUTES_TOLD) - attributes
+        kinds, class_of, classes = self._write_entities(attributes > 0)
         triples, relations, stored = self._write_facts()
         self.session.drop("attributes", "facts")
         number_of_aliases, alias_rows = self._write_aliases(class_of)
@@ -118,7 +116,7 @@ class Tables:
         session.make("keys_told", queries.KEYS_TOLD)
         twice = None if self.pieces else first_row(session, queries.KEY_TOLD_TWICE)
         if twice is not None:
-            raise SourceError(f"two entities have the key {twice[0]!r}: keys must be unique")
+            raise SourceError(f"two entities have the key {shown_name(twice[0])!r}: keys must be unique")
         numbered = _Numbered()
         session.put("ids", _IDS, map(numbered, session.rows(queries.KEYS_IN_ORDER)))
         session.make("redirects_told", queries.REDIRECTS_TOLD)
@@ -133,17 +131,19 @@ class Tables:
         self._dropped["redirect of an entity's own key"] = told - hops
         if redirects < hops:
             self._tell_lost_redirects()
-        session.drop("keys_told", "redirects_told", "hops", "jumps", "resolved", "ids_in_order")
+        session.drop("keys_told", "redirects_told", "hops", "jumps", "resolved")
         return numbered.count, redirects
 
     def _follow(self) -> None:
         """Make `jumps`: each redirect with the key at the end of its chain, or one within its loop."""
         self.session.make("jumps", queries.JUMPS)
         reach, leading_on = 1, self._count(queries.OPEN_JUMPS)
-        while leading_on and reach <= leading_on:
+        longest = reach + leading_on  # a chain of more hops would have more jumps that lead on
+        while leading_on and reach < longest:
             self.session.make("jumps", queries.LONGER_JUMPS)
             reach *= 2
             leading_on = self._count(queries.OPEN_JUMPS)
+            longest = min(longest, reach + leading_on)
 
     def _tell_lost_redirects(self) -> None:
         lost = f"({queries.LOST_REDIRECTS}) lost"
@@ -156,7 +156,7 @@ class Tables:
 
     def _show(self, reason: str, query: str, wording: Callable[..., str]) -> None:
         rows = self.session.rows(f"{query} LIMIT {EXAMPLES}")
-        found = [wording(*row) for batch in rows for row in zip(*_lists(batch), strict=True)]
+        found = [wording(*map(shown_name, row)) for row in _tuples(rows)]
         self._examples[reason] = found
 
     def _write_entities(self, has_attributes: bool) -> tuple[Counter[str], np.ndarray, list[str]]:
@@ -183,18 +183,19 @@ class Tables:
         attributes = groupby(_tuples(told), itemgetter(0))
         owner, values = next(attributes, (None, iter(())))
         rows: list[Item] = []
-        kinds, classes = [], []
+        kinds, classes, size = [], [], 0
         for number, pieces in groupby(_tuples(batches), itemgetter(0)):
-            entity = _joined([_decode_entity(body) for *_, body in pieces])
+            entity = joined([decode_entity(body) for *_, body in pieces])
             if owner == number:
-                entity = _with_attributes(entity, values)
+                entity = with_attributes(entity, values)
                 owner, values = next(attributes, (None, iter(())))
             rows.append((codec.pack_id(number), codec.encode((*entity, number))))
             kinds.append(entity[3])
             classes.append(entity[4])
-            if len(rows) == _STRETCH:
+            size += len(rows[-1][1])
+            if size >= _BYTES:
                 yield rows, kinds, classes
-                rows, kinds, classes = [], [], []
+                rows, kinds, classes, size = [], [], [], 0
         yield rows, kinds, classes
 
     # -- facts --------------------------------------------------------------
@@ -265,15 +266,17 @@ class Tables:
         return self._store_aliases(class_of)
 
     def _store_aliases(self, class_of: np.ndarray) -> tuple[int, int]:
-        many = self.generator == "alias" and self._count(queries.NAMES) > MANY
+        number = queries.NAMES_OFTEN.format(min_count=self.min_count) if self.min_count else queries.NAMES
+        many = self.generator == "alias" and self._count(number) > MANY
         self._tries = SurfaceWriter(self.store.folder) if many else None
+        bit_of = aliases.class_bits(class_of)
         number_of_names = number_of_rows = 0
         for batch in _stretches(self.session.rows(queries.ROWS_OF_ALIASES), "name"):
             columns, names = _alias_columns(batch)
             if self.min_count:
                 columns = aliases.often(columns, names, self.min_count)
             rows, spellings = aliases.added_up(columns, names, self.smoothing)
-            self.store.append("aliases", aliases.alias_rows(rows, spellings, names, class_of))
+            self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
             kept = np.unique(rows.name)
             number_of_names, number_of_rows = number_of_names + len(kept), number_of_rows + len(rows.name)
             if self._tries is None:
@@ -341,31 +344,6 @@ def _plain(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[list[Item], list
             for number, body in zip(numbers, bodies, strict=True)
         ]
         yield rows, kinds, classes
-
-
-def _joined(pieces: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Return one entity of its *pieces*: the first text of each field, all types and attributes."""
-    if len(pieces) == 1:
-        return pieces[0]
-    texts = [next((piece[field] for piece in pieces if piece[field]), "") for field in range(1, 5)]
-    types = tuple(dict.fromkeys(name for piece in pieces for name in piece[5]))
-    attributes = {name: value for piece in reversed(pieces) for name, value in piece[6].items()}
-    return pieces[0][0], *texts, types, attributes
-
-
-def _with_attributes(entity: tuple[Any, ...], told: Iterator[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Return *entity* with further attributes; one that has several values has a list."""
-    values: dict[str, list[Any]] = {}
-    lists = {name for name, value in entity[6].items() if isinstance(value, list)}  # they stay lists
-    for name, value in entity[6].items():
-        values[name] = [*value] if isinstance(value, list) else [value]
-    for _, name, value in told:
-        if value not in (there := values.setdefault(name, [])):
-            there.append(value)
-    merged = {
-        name: several if len(several) > 1 or name in lists else several[0] for name, several in values.items()
-    }
-    return *entity[:6], merged
 
 
 def _stretches(batches: Iterator[pa.RecordBatch], by: str) -> Iterator[pa.Table]:
