@@ -352,7 +352,7 @@ def test_the_engine_in_memory_says_what_it_cannot_put_together(tmp_path, builder
 
 
 def test_two_entities_of_one_key_are_refused(tmp_path):
-    with pytest.raises(SourceError, match="two entities have the key 'a'") as caught:
+    with pytest.raises(SourceError, match="the key 'a', in one and two") as caught:
         build(tmp_path, ToyBuilder(one=[Entity("a"), Entity("b")], two=[Entity("a"), Entity("b")]))
     assert caught.value.path == source_file(tmp_path)
     assert Home(tmp_path / "home").kbs() == []
@@ -564,6 +564,49 @@ def test_parts_that_another_version_of_kgkit_has_read_do_not_count(tmp_path, mon
     monkeypatch.setattr(run, "kgkit_version", lambda: "another")
     build(tmp_path, Source(), source)
     assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
+
+
+def test_parts_that_a_builder_read_before_it_was_mended_are_read_again(tmp_path, monkeypatch):
+    source = stopped(tmp_path)
+    module = tmp_path / "code" / "another.py"
+    module.parent.mkdir()
+    module.write_text("# this is how it is written now")
+    monkeypatch.setattr(sys.modules[Source.__module__], "__file__", str(module))
+    build(tmp_path, Source(), source)
+    assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
+
+
+def test_it_says_that_it_goes_on(tmp_path):
+    source = stopped(tmp_path)
+    stages = []
+    build(tmp_path, Source(), source, progress=lambda stage, read: stages.append(stage))
+    assert stages[0] == "going on from 2 of 3 parts that were read before"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [Triples("a", "meets", "bc"), Attribute("a", "n", 5)],  # type: ignore[arg-type]
+    ids=["objects", "value"],
+)
+def test_a_record_that_is_none_is_shown(tmp_path, record):
+    with pytest.raises(TypeError, match="'a'"):
+        build(tmp_path, ToyBuilder(all=[Entity("a"), record]))
+    assert [*(tmp_path / "home").rglob("*.new")] == []
+
+
+def test_sources_of_two_things_are_warned_of(tmp_path, caplog):
+    class Named(Source):
+        def look(self, source):
+            return Files(SourceInfo(name="Source", version=source.name), [])
+
+    one, two = folder_of(tmp_path / "one", p=["a"]), folder_of(tmp_path / "two", p=["b"])
+    build(tmp_path, Named(), [one, two], engine="memory")
+    assert "not of one thing: Source one; Source two" in caplog.text
+
+
+def test_types_that_nothing_has_are_named(tmp_path):
+    with pytest.raises(SourceError, match="no entity of the types nosuch"):
+        build(tmp_path, types=["nosuch"])
 
 
 def test_a_part_that_was_cut_short_is_read_again(tmp_path):

@@ -134,7 +134,8 @@ def build_kb(
                     grouped = tables_of.group(store, lambda stage: tell(stage, 0))
             tables = store.finish()
         if not grouped.entities:
-            raise SourceError("holds no entity: nothing to build", path=material.path)
+            wanted = f" of the types {', '.join(options.types)}" if options.types else ""
+            raise SourceError(f"holds no entity{wanted}: nothing to build", path=material.path)
         tell("checksums", 0)
         published = staging.publish(
             _manifest(found, builder_name, material, grouped, tables, options, staging.folder)

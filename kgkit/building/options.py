@@ -13,6 +13,9 @@ __all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgki
 
 ENGINES: Final = ("memory", "local", "spark")
 
+GOING_ON: Final = "going on from"
+"""So the progress of a build begins that has found parts which a stopped one has read."""
+
 LEAST_MEMORY: Final = 256 << 20
 _UNITS: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)

@@ -1,6 +1,7 @@
 """What a build reads: a source as its builder sees it, or another knowledge base."""
 
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ KB_SOURCE: Final = "kb:"
 """How a source is written that is a knowledge base: `kb:NAME` or `kb:NAME@BUILD`."""
 
 _EVERY = 2_000
+
+log = logging.getLogger(__name__)
 
 
 class Part(NamedTuple):
@@ -104,6 +107,9 @@ def opened(
     for path in paths:
         with readable("read", path):
             found.append(builder.look(path))
+    told = {f"{files.info.name} {files.info.version}".strip() for files in found}
+    if len(told) > 1:
+        log.warning("the sources are not of one thing: %s", "; ".join(sorted(told)))
     for path in priors:
         if not path.is_file():
             raise NotThere(f"no file {path}")

@@ -83,13 +83,20 @@ def build_kb(
     Until the last step the one of that name, if there is one, stays as it is.
     """
     from kgkit.building.build import build_kb as build
-    from kgkit.building.options import cores
+    from kgkit.building.options import GOING_ON, cores
     from kgkit.commands.kb_info import described
     from kgkit.home import Home
 
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
-    with messages.progress(f"building {name or builder}") as tell:
+    with messages.progress(f"building {name or builder}") as show:
+
+        def tell(stage: str, read: int) -> None:
+            if stage.startswith(GOING_ON):
+                messages.say(stage)
+            else:
+                show(f"{stage} {read:,} records" if read else stage)
+
         where = Home.find(home)
         before = where.kb(name or builder).published()
         additions = _additions(where.kb(name or builder), before)
@@ -98,7 +105,7 @@ def build_kb(
             source,
             name=name,
             home=where.path,
-            progress=lambda stage, read: tell(f"{stage} {read:,} records" if read else stage),
+            progress=tell,
             engine=engine,
             workers=cores() if workers is None else workers,
             memory=memory,

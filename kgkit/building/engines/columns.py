@@ -209,12 +209,17 @@ class RowsOfPart:
         relations: list[str] = []
         objects: list[str] = []
         for triples in many:
+            if isinstance(triples.objects, str):
+                raise TypeError(f"the objects of {triples!r} are one text, and have to be a list of keys")
             subjects += [stored_name(triples.subject)] * len(triples.objects)
             relations += [triples.relation] * len(triples.objects)
             objects += [stored_name(key) for key in triples.objects]
         self._put(TRIPLE, len(objects), a=subjects, b=relations, c=objects)
 
     def _take_attributes(self, attributes: list[Attribute]) -> None:
+        for attribute in attributes:
+            if not isinstance(attribute.value, str):
+                raise TypeError(f"the value of {attribute!r} is no text")
         self._put(
             ATTRIBUTE,
             len(attributes),

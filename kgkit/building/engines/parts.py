@@ -137,10 +137,14 @@ class PartsFolder:
         file = self.file(number)
         # A name of its own: a worker that was given up may still be writing the part.
         unfinished = file.with_suffix(f".{secrets.token_hex(4)}.new")
-        with _writing(self.path), parquet.ParquetWriter(unfinished, SCHEMA, compression="zstd") as out:
-            for batch in batches_of(part, rows, limit):
-                out.write_batch(batch)
-                tell(rows.units)
+        try:
+            with _writing(self.path), parquet.ParquetWriter(unfinished, SCHEMA, compression="zstd") as out:
+                for batch in batches_of(part, rows, limit):
+                    out.write_batch(batch)
+                    tell(rows.units)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)  # it may be what the disk has no room for
+            raise
         with _writing(self.path):
             unfinished.replace(file)
             done = Observed(rows.records, rows.units, file.stat().st_size)
@@ -269,9 +273,10 @@ def _observe_in_processes(
                 display.at(reading)
         except BrokenProcessPool as error:
             raise BuildFailed(
-                "a worker process was killed, most often because memory ran out: try fewer --workers; or it "
-                "could not import the builder. The parts that were read are kept; the same command goes on "
-                "from them"
+                "a worker process was killed, most often because memory ran out: try fewer workers. Or "
+                "it could not begin: it imports the builder, and the script that builds, whose call of "
+                'build_kb has to stand under `if __name__ == "__main__":`. The parts that were read are '
+                "kept; the same command goes on from them"
             ) from error
         except BaseException:
             stop.set()

@@ -11,10 +11,11 @@ from kgkit.building.engines.columns import ALIAS, ATTRIBUTE, ENTITY, FORM, REDIR
 # -- keys -------------------------------------------------------------------
 
 KEYS_TOLD: Final = f"""
-    SELECT a AS key, min(place) AS place, count(*) AS times FROM records WHERE what = {ENTITY} GROUP BY a
+    SELECT a AS key, min(place) AS place, max(place) AS last_place, count(*) AS times
+    FROM records WHERE what = {ENTITY} GROUP BY a
 """
 
-KEY_TOLD_TWICE: Final = "SELECT key FROM keys_told WHERE times > 1 ORDER BY place LIMIT 1"
+KEY_TOLD_TWICE: Final = "SELECT key, place, last_place FROM keys_told WHERE times > 1 ORDER BY place LIMIT 1"
 
 KEYS_IN_ORDER: Final = "SELECT key FROM keys_told ORDER BY place"
 """From which `ids` is numbered."""

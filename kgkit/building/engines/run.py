@@ -1,14 +1,17 @@
 """One build by an engine of tables: read the parts, group them, write the store."""
 
+import hashlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from kgkit.building.contract import Builder
 from kgkit.building.engines.parts import PartsFolder, Reading, observe_parts
 from kgkit.building.engines.session import Session
 from kgkit.building.engines.tables import Tables
 from kgkit.building.grouping import Grouped
-from kgkit.building.options import BuildOptions, kgkit_version
+from kgkit.building.options import GOING_ON, BuildOptions, kgkit_version
 from kgkit.building.sources import Material
 from kgkit.home import KBHome
 from kgkit.store.layout import FORMAT
@@ -41,6 +44,7 @@ class TableEngine:
         stats = [(str(file.absolute()), file.stat()) for file in self.material.files]
         return [
             (type(builder).__module__, type(builder).__qualname__, builder.version, kgkit_version()),
+            _code_of(type(builder)),
             (FORMAT, FOLDING),
             [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats],
             [(str(part.path.absolute()), part.name) for part in self.parts],
@@ -57,10 +61,13 @@ class TableEngine:
         """
         if not self.options.resume:
             self.folder.remove()
+        if done := sum(self.folder.observed(number) is not None for number in range(len(self.parts))):
+            tell(f"{GOING_ON} {done} of {len(self.parts)} parts that were read before")
         traits = self.material.traits
         with self._session(tell) as session:
             tables = Tables(
                 session,
+                self.parts,
                 store,
                 inverses=traits.inverses,
                 smoothing=traits.smoothing,
@@ -106,6 +113,22 @@ class TableEngine:
             self.folder.path, files, memory=options.memory, threads=options.workers
         ) as session:
             yield session
+
+
+def _code_of(builder: type[Builder]) -> str:
+    """Return the digest of the files that a builder is written in, as far as they can be found.
+
+    What a builder has read before somebody mended it is not what it would read now.
+    """
+    module = sys.modules.get(builder.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return ""
+    path = Path(file)
+    digest = hashlib.blake2b(digest_size=8)
+    for one in sorted(path.parent.glob("*.py")) if getattr(module, "__package__", None) else [path]:
+        digest.update(one.read_bytes())
+    return digest.hexdigest()
 
 
 def told(reading: Reading, unit: str) -> str:

@@ -1,7 +1,7 @@
 """From grouped rows to the tables of a build, a stretch of sorted rows at a time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from kgkit.building import aliases, facts
 from kgkit.building.engines import queries
-from kgkit.building.engines.columns import is_digest, shown_name, stored_key
+from kgkit.building.engines.columns import PART_BITS, is_digest, shown_name, stored_key
 from kgkit.building.engines.pieces import decode_entity, joined, with_attributes
 from kgkit.building.engines.session import Session, first_row
 from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, Grouped
 from kgkit.building.numbers import NONE, Numbers, numbering
+from kgkit.building.sources import Part
 from kgkit.errors import SourceError
 from kgkit.store import codec
 from kgkit.store.layout import MANY, Counts
@@ -35,6 +36,7 @@ class Tables:
 
     Args:
         session: has the table `records`.
+        parts: of which it has the rows.
         store: where the tables are written.
         inverses, smoothing, pieces: as in `Builder`.
         generator: the trait: `alias` KBs of many aliases are matched by tries.
@@ -45,6 +47,7 @@ class Tables:
     def __init__(
         self,
         session: Session,
+        parts: Sequence[Part],
         store: StoreWriter,
         *,
         inverses: Mapping[str, str],
@@ -54,7 +57,7 @@ class Tables:
         min_count: float,
         tell: Callable[[str], None],
     ) -> None:
-        self.session, self.store, self.tell = session, store, tell
+        self.session, self.parts, self.store, self.tell = session, parts, store, tell
         self.inverses, self.smoothing, self.min_count = inverses, smoothing, min_count
         self.generator, self.pieces = generator, pieces
         self._dropped: Counter[str] = Counter()
@@ -116,7 +119,7 @@ class Tables:
         session.make("keys_told", queries.KEYS_TOLD)
         twice = None if self.pieces else first_row(session, queries.KEY_TOLD_TWICE)
         if twice is not None:
-            raise SourceError(f"two entities have the key {shown_name(twice[0])!r}: keys must be unique")
+            raise self._told_twice(*twice)
         numbered = _Numbered()
         session.put("ids", _IDS, map(numbered, session.rows(queries.KEYS_IN_ORDER)))
         session.make("redirects_told", queries.REDIRECTS_TOLD)
@@ -133,6 +136,16 @@ class Tables:
             self._tell_lost_redirects()
         session.drop("keys_told", "redirects_told", "hops", "jumps", "resolved")
         return numbered.count, redirects
+
+    def _told_twice(self, key: str, *places: int) -> SourceError:
+        one, other = (self.parts[place >> PART_BITS] for place in places)
+        same = one.path == other.path
+        names = [part.name if same else f"{part.name} of {part.path}" for part in (one, other)]
+        return SourceError(
+            f"two entities have the key {shown_name(key)!r}, in {' and '.join(dict.fromkeys(names))}: "
+            "keys must be unique",
+            path=one.path if same else None,
+        )
 
     def _follow(self) -> None:
         """Make `jumps`: each redirect with the key at the end of its chain, or one within its loop."""
