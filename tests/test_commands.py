@@ -89,7 +89,10 @@ def test_the_manual_has_a_section_on_every_command_that_names_its_options(name, 
 
 def test_the_manual_names_no_option_that_is_not_there(manual):
     known = {
-        option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts
+        option
+        for command in COMMANDS.values()
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
     }
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", manual)) - known == {"--help"}
 
