@@ -3,16 +3,14 @@
 python -m benchmarks.cn_dbpedia --lines 20000000 --memory 1GB --work DIR
 """
 
-import argparse
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cn_dbpedia_dump
+from benchmarks import alone, cn_dbpedia_dump
 from benchmarks.inputs import Inputs
 from benchmarks.report import Table, Target
 from benchmarks.tree import Watched, watched
@@ -143,23 +141,5 @@ def _row(name: str, run: Watched, seconds: str, left: str) -> list[str]:
     return [name, seconds, reading, there, *megabytes, left, run.result["build"]]
 
 
-def main() -> None:
-    """Run this bench alone."""
-    from benchmarks import report
-
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cn_dbpedia")
-    parser.add_argument("--lines", type=int, default=LINES)
-    parser.add_argument("--memory", default=MEMORY)
-    parser.add_argument("--workers", type=int, default=WORKERS)
-    parser.add_argument("--work", type=Path, help="keep what is made on the way here")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        work = (chosen.work or Path(temporary)).resolve()
-        work.mkdir(parents=True, exist_ok=True)
-        inputs = Inputs(wordnet=work, data=work, work=work, knowbert=None, repeat=1)
-        tables = bench(inputs, chosen.lines, chosen.memory, chosen.workers)
-    print(report.page(tables, 1))
-
-
 if __name__ == "__main__":
-    main()
+    alone.main("cn_dbpedia", bench, "lines", (LINES, MEMORY, WORKERS))

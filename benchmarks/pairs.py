@@ -3,14 +3,13 @@
 python -m benchmarks.pairs --pairs 60000000 --memory 1GB --work DIR
 """
 
-import argparse
 import shutil
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks import alone
 from benchmarks.inputs import Inputs
 from benchmarks.report import Table, Target
 from benchmarks.tree import Watched, watched
@@ -233,23 +232,5 @@ def _row(name: str, run: Watched) -> list[str]:
     return [name, f"{run.seconds:.0f}", *lengths, f"{run.peak / 1e6:.0f}", f"{run.anonymous / 1e6:.0f}"]
 
 
-def main() -> None:
-    """Run this bench alone."""
-    from benchmarks import report
-
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs")
-    parser.add_argument("--pairs", type=int, default=PAIRS)
-    parser.add_argument("--memory", default=MEMORY)
-    parser.add_argument("--workers", type=int, default=WORKERS)
-    parser.add_argument("--work", type=Path, help="keep what is made on the way here")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        work = (chosen.work or Path(temporary)).resolve()
-        work.mkdir(parents=True, exist_ok=True)
-        inputs = Inputs(wordnet=work, data=work, work=work, knowbert=None, repeat=1)
-        tables = bench(inputs, chosen.pairs, chosen.memory, chosen.workers)
-    print(report.page(tables, 1))
-
-
 if __name__ == "__main__":
-    main()
+    alone.main("pairs", bench, "pairs", (PAIRS, MEMORY, WORKERS))
