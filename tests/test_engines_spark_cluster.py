@@ -158,7 +158,8 @@ def test_a_spark_of_its_own_is_quiet_and_leaves_nothing(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, timeout=180,
     )  # fmt: skip
     assert told.returncode == 0, told.stderr
-    assert [line.partition(" ")[0] for line in told.stderr.splitlines()] == ["built"]
+    # Where it takes long, a line of progress comes each half minute.
+    assert {line.partition(" ")[0] for line in told.stderr.splitlines()} <= {"building", "built"}
     built = build_kb("jsonl", source, home=tmp_path / "memory", limit=4)
     assert told.stdout == f"jsonl@{built.build}: 2 entities, 0 triples, 2 aliases\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [home.name, source.name, "memory"]
