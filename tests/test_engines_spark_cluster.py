@@ -163,6 +163,6 @@ def test_a_spark_of_its_own_is_quiet_and_leaves_nothing(tmp_path):
     built = build_kb("jsonl", source, home=tmp_path / "memory", limit=4)
     assert told.stdout == f"jsonl@{built.build}: 2 entities, 0 triples, 2 aliases\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [home.name, source.name, "memory"]
-    assert [path.name for path in (home / "cache").rglob("*")] == ["parts", "jsonl"]
+    assert [path.name for path in (home / "cache").rglob("*")] == ["parts"]
     processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert str(home) not in processes
