@@ -12,9 +12,11 @@
       StoreError           a knowledge base on disk cannot be used as it is
         FormatMismatch       it was written in another format
         DamagedKB            its files do not match its manifest
+        DamagedVectors       vectors, or their index, do not match what is written of them
         StaleKB              the build a handle was opened on is gone
+        StaleVectors         vectors were made for another build
         ClosedKB             the handle has been closed
-        KBBusy               another process is building it
+        KBBusy               another process is building it, or making the same vectors
         WriteFailed          the disk refused a write: full, or a size limit
       CatalogError         the catalog cannot be reached, written or understood
 
@@ -74,9 +76,10 @@ class UnknownName(UsageError):
 class MissingExtra(UsageError):
     """An optional dependency is not installed; says which extra brings it."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str, hint: str = "") -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"this needs the package {package!r}: pip install 'kgkit[{extra}]'")
+        needed = f"this needs the package {package!r}: pip install 'kgkit[{extra}]'"
+        super().__init__(f"{needed}; {hint}" if hint else needed)
 
 
 class NotThere(KgkitError):
@@ -113,12 +116,20 @@ class StaleKB(StoreError):
     """The build that a handle was opened on is gone."""
 
 
+class DamagedVectors(StoreError):
+    """The files of vectors, or of their index, do not match what is written of them."""
+
+
+class StaleVectors(StoreError):
+    """Vectors were made for another build of their knowledge base."""
+
+
 class ClosedKB(StoreError):
     """The handle has been closed."""
 
 
 class KBBusy(StoreError):
-    """Another process is building this knowledge base."""
+    """Another process is building this knowledge base, or making the same vectors."""
 
 
 class WriteFailed(StoreError):

@@ -4,6 +4,7 @@
       kbs/NAME/builds/BUILD/      one immutable build: data.mdb, manifest.json
       kbs/NAME/current            symbolic link to the published build
       kbs/NAME/lock               held by the process that is building NAME
+      kbs/NAME/vectors/VECTORS/   matrices with a row for each entity, see `kgkit.vectors`
       catalog.db                  an index over all this, see `kgkit.catalog`
       cache/                      downloads, and what stopped builds have read; safe to delete
 
@@ -23,6 +24,11 @@ CATALOG_URL: Final = "KGKIT_CATALOG_URL"
 """The variable that names another database for the catalog than the one in the home."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def is_name(name: str) -> bool:
+    """Say whether *name* can be the name of a folder everywhere, and so of a KB."""
+    return _NAME.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Home:
         Raises:
             UsageError: if *name* cannot be a folder name everywhere.
         """
-        if not _NAME.fullmatch(name):
+        if not is_name(name):
             raise UsageError(
                 f"{name!r} cannot name a knowledge base: use letters, digits, '.', '_' and '-', "
                 "64 at most, starting with a letter or digit"
@@ -71,14 +77,14 @@ class Home:
         return [
             KBHome(path.name, path)
             for path in found
-            if _NAME.fullmatch(path.name) and (path / "current").is_dir()
+            if is_name(path.name) and (path / "current").is_dir()
         ]
 
     def unfinished(self) -> list["KBHome"]:
         """Return the KBs of which builds that were stopped have read something, by name."""
         root = self.cache / "parts"
         names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
-        return [self.kb(name) for name in names if _NAME.fullmatch(name)]
+        return [self.kb(name) for name in names if is_name(name)]
 
     def only_kb(self) -> str:
         """Return the name of the only KB.
@@ -116,6 +122,15 @@ class KBHome:
     def unfinished(self) -> Path:
         """What builds that were stopped have read."""
         return self.path.parent.parent / "cache" / "parts" / self.name
+
+    @property
+    def vectors(self) -> Path:
+        return self.path / "vectors"
+
+    @property
+    def unfinished_vectors(self) -> Path:
+        """What jobs that make vectors and were stopped have done."""
+        return self.path.parent.parent / "cache" / "vectors" / self.name
 
     @property
     def lock(self) -> Path:

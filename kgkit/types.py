@@ -192,6 +192,13 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     prior: float
 
 
+class Neighbour(msgspec.Struct, frozen=True, gc=False):
+    """An entity near another one, or near a vector; the score is the cosine, in [-1, 1]."""
+
+    entity: Entity
+    score: float
+
+
 class Mention(msgspec.Struct, gc=False):
     """A span of text that may mean something.
 

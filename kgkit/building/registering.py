@@ -1,7 +1,8 @@
-"""Telling the catalog what is on disk.
+"""Telling the catalog what is on disk: builds, vectors, indexes.
 
 The manifests are the truth, the catalog is an index over them. A build is published first and registered
-then; whatever comes in between, and whatever people copy or remove by hand, `reconcile` puts right.
+then, and so are vectors; whatever comes in between, and whatever people copy or remove by hand, `reconcile`
+puts right.
 """
 
 import datetime
@@ -9,23 +10,38 @@ import logging
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
 
 from kgkit.errors import KgkitError
 from kgkit.home import CATALOG_URL, Home, KBHome
 from kgkit.store import Manifest
 from kgkit.store.reader import read_manifest
+from kgkit.vectors.layout import INDEX
 
 if TYPE_CHECKING:  # SQLAlchemy takes a third of a second to load
     from kgkit.catalog import Changes, FoundKB
 
-__all__ = ["agrees", "reconcile", "register"]
+__all__ = ["agrees", "reconcile", "register", "register_vectors"]
 
 CATCHES_UP: Final = "`kgkit kb list` will catch up"
 
 _NAMES: Final = """
     SELECT kbs.name, builds.name, builds.published FROM builds JOIN kbs ON kbs.id = builds.kb_id
     WHERE kbs.home = '.' AND builds.gone IS NULL
+"""
+
+_EVER: Final = (
+    "SELECT kbs.name, builds.name FROM builds JOIN kbs ON kbs.id = builds.kb_id WHERE kbs.home = '.'"
+)
+
+_VECTORS: Final = """
+    SELECT kbs.name, builds.name, vectors.name, indexes.kind FROM vectors
+    JOIN builds ON builds.id = vectors.build_id JOIN kbs ON kbs.id = builds.kb_id
+    LEFT JOIN indexes ON indexes.vectors_id = vectors.id AND indexes.gone IS NULL
+    WHERE kbs.home = '.' AND vectors.gone IS NULL
 """
 
 log = logging.getLogger(__name__)
@@ -46,8 +62,22 @@ def register(home: Home, name: str, build: str) -> None:
         log.warning("%s@%s is published but not in the catalog; %s: %s", name, build, CATCHES_UP, error)
 
 
+def register_vectors(home: Home, kb: str) -> None:
+    """Tell the catalog of a KB's newly made vectors, or their index.
+
+    That the catalog cannot be told takes nothing from them: it is logged as a warning.
+    """
+    from kgkit.catalog import Catalog
+
+    try:
+        with Catalog.open(home) as catalog:
+            catalog.reconcile(lambda: [_found(home.kb(kb))], kb=kb)
+    except (KgkitError, OSError) as error:
+        log.warning("the vectors of %s are published but not in the catalog; %s: %s", kb, CATCHES_UP, error)
+
+
 def agrees(home: Home) -> bool:
-    """Say whether the catalog in *home* names the builds on disk, no more and no fewer.
+    """Say whether the catalog in *home* names the builds and vectors on disk, no more and no fewer.
 
     This asks the file itself: SQLAlchemy takes longer to load than a list of
     KBs takes to print. Of a catalog elsewhere, or one that cannot be read, it
@@ -59,15 +89,26 @@ def agrees(home: Home) -> bool:
     import sqlite3
 
     named: set[tuple[str, str, int]] = set()
+    ever: set[tuple[str, str]] = set()
+    beside: set[tuple[str, str, str, str | None]] = set()
     if home.catalog.exists():
         try:
             with closing(sqlite3.connect(f"{home.catalog.absolute().as_uri()}?mode=ro", uri=True)) as catalog:
                 named.update(catalog.execute(_NAMES))
+                ever.update(catalog.execute(_EVER))
+                beside.update(catalog.execute(_VECTORS))
         except sqlite3.Error:
             return False
     there = {(kb.name, build, build == kb.published()) for kb in home.kbs() for build in kb.build_names()}
     # What another kgkit made cannot be read and has no row.
-    return named <= there and not any(_described(home.kb(kb), build) for kb, build, _ in there - named)
+    if not named <= there or any(_described(home.kb(kb), build) for kb, build, _ in there - named):
+        return False
+    return beside == {
+        (kb.name, found.build, name, found.indexed["kind"] if found.indexed else None)
+        for kb in home.kbs()
+        for name, found in _found_vectors(kb).items()
+        if (kb.name, found.build) in ever
+    }
 
 
 def reconcile(home: Home) -> "Changes":
@@ -84,12 +125,57 @@ def reconcile(home: Home) -> "Changes":
 
 
 def _found(kb: KBHome) -> "FoundKB":
-    from kgkit.catalog import FoundKB
+    from kgkit.catalog import FoundKB, FoundVectors
 
     published = kb.published()
     # Without a published build there is no KB, whatever else lies there.
     builds = kb.build_names() if published else []
-    return FoundKB(kb.name, published, {build: _described(kb, build) for build in builds})
+    described = {build: _described(kb, build) for build in builds}
+    vectors = _found_vectors(kb) if published else {}
+    return FoundKB(
+        kb.name, published, described, {name: FoundVectors(*found) for name, found in vectors.items()}
+    )
+
+
+class _Vectors(NamedTuple):
+    """What `FoundVectors` says, without SQLAlchemy."""
+
+    build: str
+    says: Mapping[str, Any]
+    indexed: Mapping[str, Any] | None
+
+
+def _found_vectors(kb: KBHome) -> dict[str, _Vectors]:
+    """Return the vectors of *kb* by name; those that cannot be read are not among them."""
+    from kgkit.vectors import find_vectors, vectors_names
+    from kgkit.vectors.matrix import read_manifest as read_vectors
+
+    found = {}
+    for name in vectors_names(kb):
+        try:
+            folder = find_vectors(kb, name)
+            manifest = read_vectors(folder)
+        except KgkitError:
+            continue
+        says = {
+            "method": manifest.method,
+            "rows": manifest.rows,
+            "width": manifest.width,
+            "dtype": manifest.dtype,
+            "config": {**manifest.config, "results": manifest.results, "versions": manifest.versions},
+            "created": _moment(manifest.created),
+        }
+        found[name] = _Vectors(manifest.build, says, _index(folder))
+    return found
+
+
+def _index(folder: Path) -> Mapping[str, Any] | None:
+    """Return the columns of the index in *folder*; None without one."""
+    try:
+        says = msgspec.json.decode((folder / INDEX).read_bytes())
+        return {"kind": says["kind"], "params": says, "created": _moment(says["created"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _described(kb: KBHome, build: str) -> Mapping[str, Any] | None:
@@ -116,5 +202,9 @@ def _columns(manifest: Manifest) -> Mapping[str, Any]:
         "triples": manifest.triples,
         "aliases": manifest.aliases,
         "size": sum(manifest.files.values()),
-        "created": datetime.datetime.fromisoformat(manifest.created).astimezone(datetime.UTC),
+        "created": _moment(manifest.created),
     }
+
+
+def _moment(written: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(written).astimezone(datetime.UTC)

@@ -5,7 +5,7 @@ truth, and `kgkit kb list` makes the catalog agree with them again. `models`
 draws the tables. Nothing that answers a query needs the catalog or loads it.
 """
 
-from kgkit.catalog.catalog import Catalog, Changes, FoundKB
+from kgkit.catalog.catalog import Catalog, Changes, FoundKB, FoundVectors
 from kgkit.catalog.models import KB, Base, Build, Index, Model, Run, Score, Vectors
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Catalog",
     "Changes",
     "FoundKB",
+    "FoundVectors",
     "Index",
     "Model",
     "Run",

@@ -12,9 +12,23 @@ from sqlalchemy.orm import Session
 
 from kgkit.catalog.database import catalog_url, engine_of, home_in, told, transaction
 from kgkit.catalog.migrating import upgrade
-from kgkit.catalog.models import KB, Base, Build
+from kgkit.catalog.models import KB, Base, Build, Index, Vectors
 from kgkit.errors import CatalogError
 from kgkit.home import Home
+
+
+class FoundVectors(NamedTuple):
+    """Vectors as they lie on disk.
+
+    Attributes:
+        build: the BUILD that they were made for.
+        says: their manifest, as columns of `Vectors`.
+        indexed: their index, as columns of `Index`; None without one.
+    """
+
+    build: str
+    says: Mapping[str, Any]
+    indexed: Mapping[str, Any] | None = None
 
 
 class FoundKB(NamedTuple):
@@ -24,15 +38,17 @@ class FoundKB(NamedTuple):
         name: of the KB.
         published: the BUILD that the name stands for.
         builds: what each build's manifest says, as columns of `Build`; None where that cannot be read.
+        vectors: its vectors, by name.
     """
 
     name: str
     published: str | None
     builds: Mapping[str, Mapping[str, Any] | None]
+    vectors: Mapping[str, FoundVectors] = {}
 
 
 class Changes(NamedTuple):
-    """What a reconciliation had to change: builds, as `NAME@BUILD`.
+    """What a reconciliation had to change: builds, as `NAME@BUILD`, vectors, as `NAME@BUILD/VECTORS`.
 
     Attributes:
         added: were not in the catalog, or had been gone and are back.
@@ -40,9 +56,9 @@ class Changes(NamedTuple):
         gone: are no longer on disk.
     """
 
-    added: Sequence[str] = ()
-    changed: Sequence[str] = ()
-    gone: Sequence[str] = ()
+    added: list[str]
+    changed: list[str]
+    gone: list[str]
 
 
 class Catalog:
@@ -133,6 +149,30 @@ class Catalog:
         with self.reading() as session:
             return list(session.scalars(query.order_by(KB.name, Build.created, Build.name)).unique())
 
+    def vectors(self, kb: str | None = None, *, gone: bool = False) -> list[Vectors]:
+        """Return the vectors of this home, or of one KB, by KB, name and age; each names its build.
+
+        Args:
+            kb: of this KB only.
+            gone: those too that are no longer on disk.
+        """
+        query = select(Vectors).join(Vectors.build).join(Build.kb).where(KB.home == self.home)
+        if kb is not None:
+            query = query.where(KB.name == kb)
+        if not gone:
+            query = query.where(Vectors.gone.is_(None))
+        with self.reading() as session:
+            return list(session.scalars(query.order_by(KB.name, Vectors.name, Vectors.created)).unique())
+
+    def indexes(self, kb: str | None = None) -> list[Index]:
+        """Return the indexes on disk in this home, or over the vectors of one KB; each names its vectors."""
+        query = select(Index).join(Index.vectors).join(Vectors.build).join(Build.kb)
+        query = query.where(KB.home == self.home, Index.gone.is_(None))
+        if kb is not None:
+            query = query.where(KB.name == kb)
+        with self.reading() as session:
+            return list(session.scalars(query.order_by(KB.name, Vectors.name)).unique())
+
     def reconcile(self, look: Callable[[], Sequence[FoundKB]], kb: str | None = None) -> Changes:
         """Make the catalog say what is on disk.
 
@@ -164,8 +204,8 @@ def _session(connection: Any) -> Session:
 
 def _compare(session: Session, home: str, known: Mapping[str, KB], found: Sequence[FoundKB]) -> Changes:
     """Change the rows to what was found, and say which were changed."""
-    added, changed, gone = list[str](), list[str](), list[str]()
-    seen = set()
+    changes = Changes([], [], [])
+    seen = set[str]()
     for there in found:
         kb = known.get(there.name)
         if kb is None:
@@ -180,15 +220,86 @@ def _compare(session: Session, home: str, known: Mapping[str, KB], found: Sequen
             says = {**(says or {}), "published": name == there.published, "gone": None}
             if row is None:
                 kb.builds.append(Build(name=name, **says))
-                added.append(build)
-            elif differing := {key: value for key, value in says.items() if getattr(row, key) != value}:
-                (added if "gone" in differing else changed).append(build)
-                for key, value in differing.items():
-                    setattr(row, key, value)
+                changes.added.append(build)
+            else:
+                _alter(row, says, build, changes)
+        _compare_vectors(session, kb, there.vectors, changes)
+    named = {there.name for there in found}
     for kb in known.values():
         for row in kb.builds:
             build = f"{kb.name}@{row.name}"
             if build not in seen and row.gone is None:
                 row.published, row.gone = False, datetime.now(UTC)
-                gone.append(build)
-    return Changes(added, changed, gone)
+                changes.gone.append(build)
+        if kb.name not in named:
+            _compare_vectors(session, kb, {}, changes)
+    return changes
+
+
+def _compare_vectors(session: Session, kb: KB, found: Mapping[str, FoundVectors], changes: Changes) -> None:
+    """Change the rows of one KB's vectors and their indexes to what was found."""
+    builds = {build.name: build for build in kb.builds}
+    rows: dict[tuple[str, str], Vectors] = {}
+    indexes: dict[int, list[Index]] = {}
+    if kb.id is not None:  # else it is new, and has none
+        query = select(Vectors).join(Vectors.build).where(Build.kb_id == kb.id)
+        rows = {(row.build.name, row.name): row for row in session.scalars(query)}
+        beside = select(Index).join(Index.vectors).join(Vectors.build).where(Build.kb_id == kb.id)
+        for one in session.scalars(beside):
+            indexes.setdefault(one.vectors_id, []).append(one)
+    for name, there in found.items():
+        if there.build not in builds:
+            continue  # it was gone before the catalog heard of it
+        row, called = rows.get((there.build, name)), f"{kb.name}@{there.build}/{name}"
+        says = {**there.says, "gone": None}
+        if row is None:
+            row = Vectors(build=builds[there.build], name=name, **says)
+            session.add(row)
+            changes.added.append(called)
+        else:
+            _alter(row, says, called, changes)
+        _compare_index(session, row, indexes.get(row.id, []), there.indexed, changes)
+    for (build, name), row in rows.items():
+        if row.gone is None and (name not in found or found[name].build != build):
+            row.gone = datetime.now(UTC)
+            changes.gone.append(f"{kb.name}@{build}/{name}")
+            _compare_index(session, row, indexes.get(row.id, []), None, changes)
+
+
+def _compare_index(
+    session: Session,
+    vectors: Vectors,
+    rows: Sequence[Index],
+    found: Mapping[str, Any] | None,
+    changes: Changes,
+) -> None:
+    """Change the rows of the indexes over *vectors*: of all kinds there have been, one may be there now."""
+    called = f"{vectors.build.kb.name}@{vectors.build.name}/{vectors.name}"
+    by_kind = {row.kind: row for row in rows}
+    for kind, row in by_kind.items():
+        if row.gone is None and (found is None or found["kind"] != kind):
+            row.gone = datetime.now(UTC)
+            _note(changes, called)
+    if found is None:
+        return
+    if found["kind"] not in by_kind:
+        session.add(Index(vectors=vectors, gone=None, **found))
+        _note(changes, called)
+    else:
+        fresh = Changes([], [], [])
+        _alter(by_kind[found["kind"]], {**found, "gone": None}, called, fresh)
+        if any(fresh):
+            _note(changes, called)
+
+
+def _note(changes: Changes, called: str) -> None:
+    if not any(called in names for names in changes):
+        changes.changed.append(called)
+
+
+def _alter(row: Base, says: Mapping[str, Any], called: str, changes: Changes) -> None:
+    differing = {key: value for key, value in says.items() if getattr(row, key) != value}
+    if differing:
+        (changes.added if "gone" in differing else changes.changed).append(called)
+        for key, value in differing.items():
+            setattr(row, key, value)

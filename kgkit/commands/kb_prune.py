@@ -20,11 +20,13 @@ def prune(
 ) -> None:
     """Remove every build but the published one, and print the names of those removed.
 
-    What builds that were stopped have read goes with them.
+    What builds that were stopped have read goes with them, and so does what was done for vectors by jobs
+    that were stopped.
     """
     from kgkit.home import Home
     from kgkit.store import find_build
     from kgkit.store import prune as prune_kb
+    from kgkit.vectors.work import sweep_unfinished
 
     where = Home.find(home)
     unfinished = {kb.name for kb in where.unfinished()}
@@ -33,6 +35,8 @@ def prune(
         if name not in unfinished:
             find_build(where, name)  # all of them are there, or nothing is removed
     removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
+    for name in names:
+        sweep_unfinished(where.kb(name))
     if as_json:
         write_json(removed)
     else:

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import numpy as np
 
-from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
-from kgkit.home import Home
+from kgkit.errors import MissingExtra, NotThere, StoreError, UnknownEntity, UnknownName, UsageError
+from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.walks import around, closure, shortest_path
 from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.store.layout import MAX_CLASS_BITS
+from kgkit.store.reader import read_manifest
 from kgkit.text import fold
-from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity, Ids, Triple
+from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity, Ids, Neighbour, Triple
 
 if TYPE_CHECKING:
     import networkx
     import pandas
+    from numpy.typing import ArrayLike
+
+    from kgkit.vectors import Vectors
 
 Node = int | str | Entity
 
@@ -55,6 +59,7 @@ class KnowledgeBase:
         self._facts = Facts(store, name)
         self._classes: np.ndarray | None = None
         self._bits: bytes | None = None
+        self._vectors: dict[str | None, Vectors] = {}
 
     # -- the handle ---------------------------------------------------------
 
@@ -69,12 +74,18 @@ class KnowledgeBase:
         return self.store.manifest
 
     @property
+    def home(self) -> KBHome:
+        """The folder of the KB: its builds and its vectors."""
+        return KBHome(self.name, self.store.folder.absolute().parents[1])
+
+    @property
     def relations(self) -> tuple[str, ...]:
         """The relations that can be asked for, both directions where both are answered."""
         return self._facts.relations
 
     def close(self) -> None:
         """Let go of the build. Not while another thread is reading through this handle."""
+        self._vectors.clear()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -163,6 +174,10 @@ class KnowledgeBase:
         if found is None:
             raise UnknownEntity(number, self.name)
         return found
+
+    def keys(self) -> Iterator[str]:
+        """Yield the key of every entity, in id order; those of redirects are not among them."""
+        return self.store.iter_keys()
 
     def _by_id(self, number: Any) -> Entity | None:
         if type(number) is not int:
@@ -279,6 +294,93 @@ class KnowledgeBase:
 
         found = process.extractOne(folded, self.surfaces(), scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
         return None if found is None else found[0]
+
+    # -- vectors ------------------------------------------------------------
+
+    def vectors(self, name: str | None = None) -> "Vectors":
+        """Open vectors of this KB: a row for each entity id.
+
+        Args:
+            name: `text`, `tucker`, …, or `KB/NAME`; None if the KB has one kind only.
+
+        Raises:
+            NotThere: if there are none (of that name); says how to make some.
+            UsageError: if there are several and none was named, or *name* is of another KB.
+            StaleVectors: if they were made for another build than this one or those that it extends.
+            DamagedVectors: if they cannot be used as they are.
+        """
+        if name not in self._vectors:
+            from kgkit.vectors import open_vectors  # here: readers of the KB alone do without it
+
+            kb, _, last = (name or "").rpartition("/")
+            if kb.partition("@")[0] not in ("", self.name):
+                raise UsageError(f"{name} are vectors of another knowledge base than {self.name!r}")
+            self._vectors[name] = open_vectors(self.home, None if name is None else last, self._ancestry())
+        return self._vectors[name]
+
+    def nearest(
+        self,
+        query: "Node | ArrayLike",
+        k: int = 10,
+        *,
+        vectors: str | None = None,
+        kind: str | None = None,
+    ) -> list[Neighbour]:
+        """Return the entities whose vectors are nearest to that of an entity, or to a vector.
+
+        Args:
+            query: an entity's key, its id or itself, which is then not among the answers; or (D,) numbers.
+            k: how many; fewer come where fewer have a vector.
+            vectors: which of the KB's vectors, as in `vectors`.
+            kind: only entities of this kind (`synset`, …).
+
+        Returns:
+            The neighbours with their cosine, nearest first; none for an entity without a vector.
+
+        Raises:
+            UnknownEntity: if there is no such entity.
+            UnknownName: if there is no such kind.
+            UsageError: if the vector has another width, or *k* is below 1.
+            NotThere, StaleVectors, DamagedVectors: as `vectors` does.
+        """
+        if kind is not None and kind not in self.manifest.counts.entities:
+            raise UnknownName(f"kind of entity in {self.name!r}", kind, sorted(self.manifest.counts.entities))
+        if k < 1:
+            raise UsageError(f"k is {k}; it is at least 1")
+        found, itself = self.vectors(vectors), -1
+        if isinstance(query, str | Entity | Integral) or np.ndim(query) == 0:
+            itself = self.id(query)  # type: ignore[arg-type]
+            row = found.gather(itself)
+            if not row.any():
+                return []
+        else:
+            row = np.asarray(query, np.float32)
+            if row.shape != (found.width,):
+                raise UsageError(
+                    f"{found.name} holds vectors of width {found.width}, the query has shape {row.shape}"
+                )
+        asked = k + (itself >= 0)
+        while True:
+            scores, ids = (part[0] for part in found.nearest(row, asked))
+            neighbours = [
+                Neighbour(entity, score)
+                for number, score in zip(ids.tolist(), scores.tolist(), strict=True)
+                if number not in (-1, itself) and (entity := self[number]).kind == (kind or entity.kind)
+            ]
+            if len(neighbours) >= k or asked >= len(found):
+                return neighbours[:k]
+            asked = min(4 * asked, len(found))  # the others were of another kind
+
+    def _ancestry(self) -> list[str]:
+        """Return the BUILD and those that it extends, as far as they are on disk: their ids are its own."""
+        builds, base = [self.build], self.manifest.base
+        while base and base not in builds:
+            builds.append(base)
+            try:
+                base = read_manifest(self.home.builds / base).base
+            except (StoreError, NotThere):
+                break
+        return builds
 
     # -- facts --------------------------------------------------------------
 

@@ -213,7 +213,8 @@ def remove(kb: KBHome) -> None:
             shutil.rmtree(kb.current)
         kb.current.unlink(missing_ok=True)
         _sweep(kb, set())
-        shutil.rmtree(kb.unfinished, ignore_errors=True)
+        for unfinished in (kb.unfinished, kb.unfinished_vectors):
+            shutil.rmtree(unfinished, ignore_errors=True)
         # The lock goes last; who waits for it sees that it has lost its name.
         shutil.rmtree(kb.path, ignore_errors=True)
 

@@ -252,6 +252,10 @@ class StoreReader:
         """Yield every entity, in id order."""
         return map(_decode_entity, (row for _, row in self.items("entities")))
 
+    def iter_keys(self) -> Iterator[str]:
+        """Yield the key of every entity, in id order."""
+        return (_decode_key(row).key for _, row in self.items("entities"))
+
     def iter_facts(self) -> Iterator[tuple[int, Ids, Ids]]:
         """Yield `(id, others, relation codes)` of every entity of which something is said."""
         for number, row in self.items("facts"):

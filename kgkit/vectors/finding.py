@@ -1,0 +1,109 @@
+"""Which vectors there are, and whether they are a build's."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from kgkit.errors import DamagedVectors, KgkitError, NotThere, StaleVectors, UsageError
+from kgkit.home import KBHome, is_name
+from kgkit.vectors.layout import vectors_folder
+from kgkit.vectors.matrix import Vectors, read_manifest
+
+
+def vectors_names(kb: KBHome) -> list[str]:
+    """Return the names of a KB's vectors, in order."""
+    found = sorted(kb.vectors.iterdir()) if kb.vectors.is_dir() else []
+    return [path.name for path in found if is_name(path.name) and (path / "current").is_dir()]
+
+
+def find_vectors(kb: KBHome, name: str | None = None) -> Path:
+    """Return the folder of the published version of KB/*name*; of the only vectors, if *name* is None.
+
+    Raises:
+        NotThere: if there are none (of that name).
+        UsageError: if there are several and none was named.
+    """
+    names = vectors_names(kb)
+    if name is None:
+        if len(names) > 1:
+            there = ", ".join(f"{kb.name}/{one}" for one in names)
+            raise UsageError(f"which vectors of {kb.name!r}? There are {there}: name one")
+        name = names[0] if names else None
+    if name is None or name not in names:
+        if name is not None:
+            vectors_folder(kb, name)  # a name that cannot be is told as such
+        there = ", ".join(f"{kb.name}/{one}" for one in names) or "none"
+        raise NotThere(
+            f"knowledge base {kb.name!r} has no vectors{'' if name is None else f' {name!r}'} (there are: "
+            f"{there}): `kgkit embed {kb.name} --method text` makes some"
+        )
+    folder = kb.vectors / name
+    return folder / (folder / "current").readlink()
+
+
+def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors:
+    """Open KB/*name* for a build.
+
+    Args:
+        kb: whose vectors.
+        name: which; None for the only ones.
+        builds: the build, then those that it extends, whose ids are therefore its own.
+
+    Raises:
+        NotThere, UsageError: as `find_vectors` does.
+        StaleVectors: if they were made for another build.
+        DamagedVectors: if they cannot be used as they are.
+    """
+    while True:
+        folder = find_vectors(kb, name)
+        try:
+            vectors = Vectors.open(folder)
+        except (NotThere, StaleVectors):
+            if find_vectors(kb, name) == folder:  # else other vectors have just taken the place
+                raise
+            continue
+        if vectors.manifest.build not in builds:
+            raise StaleVectors(
+                f"{vectors.name} was made for build {vectors.manifest.build} of {kb.name!r}, this is build "
+                f"{builds[0]}: `kgkit embed {kb.name} --name {vectors.manifest.name} --update` takes over "
+                "what fits"
+            )
+        return vectors
+
+
+def damages(folder: Path) -> list[str]:
+    """Return what is wrong with a version of vectors, one sentence each; none if it is sound."""
+    import hashlib
+
+    try:
+        manifest = read_manifest(folder)
+    except KgkitError as error:
+        return [str(error)]
+    problems = []
+    for name in manifest.files:
+        with (folder / name).open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+        if found != manifest.sha256.get(name):
+            problems.append(f"file: {name} is damaged: its checksum is not the one that the manifest has")
+    try:
+        Vectors(folder, manifest).index  # noqa: B018 - that it opens is what is asked
+    except DamagedVectors as error:
+        problems.append(f"index: {error}")
+    return problems
+
+
+def remove_vectors(kb: KBHome, name: str) -> None:
+    """Remove the vectors KB/*name* with their index, and what stopped jobs have done for them.
+
+    Raises:
+        NotThere: if there are none of that name.
+        KBBusy: if they are being made.
+    """
+    from kgkit.vectors.work import making, sweep_work
+
+    folder = vectors_folder(kb, name)
+    find_vectors(kb, name)
+    with making(kb, name):
+        (folder / "current").unlink(missing_ok=True)  # first: from here on nobody finds them
+        shutil.rmtree(folder, ignore_errors=True)
+        sweep_work(kb, name)

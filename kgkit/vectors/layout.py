@@ -1,0 +1,139 @@
+"""What vectors look like on disk.
+
+    kbs/KB/vectors/NAME/
+      VERSION/             named by its content
+        vectors.json       the manifest: method, settings, BUILD, sizes, checksums
+        matrix.npy         (R, D) float32, C order: row i belongs to entity i of the BUILD
+        keys.npy           (R,) uint64: `key_digest` of the key of entity i
+        index.json, index-….faiss        what finds near rows, if it has been built
+        …                  what the method keeps beside: rest.safetensors, words.npy, …
+      current              symbolic link to the version that KB/NAME stands for
+    cache/vectors/KB/NAME-SETTINGS/      what a job that was stopped has done
+
+A row of zeros says that its entity has no vector, and so does a row that is not there: a matrix may end
+before the entities do. Where entities are added, the matrix of the base is a prefix of the new one; in a
+build made anew `keys.npy` tells which row is whose.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import UsageError
+from kgkit.home import KBHome, is_name
+
+FORMAT: Final = 1
+
+MANIFEST: Final = "vectors.json"
+MATRIX: Final = "matrix.npy"
+KEYS: Final = "keys.npy"
+INDEX: Final = "index.json"
+
+Matrix = NDArray[np.float32]
+Digests = NDArray[np.uint64]
+
+
+class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What vectors say of themselves.
+
+    Attributes:
+        kb: the KB's name, `build` the BUILD whose ids are the rows.
+        name: behind the KB's: `text` in `wordnet/text`.
+        version: a digest of everything that is not merely how, when and where.
+        method: `text`, `tucker`, `wikipedia2vec`, `concat`, …
+        rows: of the matrix; `covered` of them are a vector, the others zeros.
+        width: of a row.
+        config: every setting that decided the numbers.
+        results: what was measured when they were made: losses, ranks, seconds.
+        versions: of the packages that made them.
+        files: size of each file in bytes, but for the manifest's own and the index's.
+        sha256: of each of these files.
+    """
+
+    format: int
+    kb: str
+    build: str
+    name: str
+    version: str
+    method: str
+    rows: int
+    covered: int
+    width: int
+    dtype: str = "float32"
+    config: dict[str, Any] = {}
+    results: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    kgkit_version: str = ""
+    created: str = ""
+    files: dict[str, int] = {}
+    sha256: dict[str, str] = {}
+
+
+class FormatOnly(msgspec.Struct):
+    """The one part of a manifest that any version of kgkit can read."""
+
+    format: int = -1
+
+
+class Owner(Protocol):
+    """The part of a `KnowledgeBase` that vectors are made for."""
+
+    name: str
+
+    @property
+    def build(self) -> str: ...
+    @property
+    def home(self) -> KBHome: ...
+    def __len__(self) -> int: ...
+    def keys(self) -> Iterable[str]: ...
+
+
+def key_digest(key: str) -> int:
+    """Return 64 bits of a key's BLAKE2b; two of ten million keys have the same with probability 3e-6."""
+    return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def key_digests(keys: Iterable[str], rows: int) -> Digests:
+    """Return (rows,) uint64, the digests of the first *rows* of *keys*."""
+    numbers = (key_digest(key) for _, key in zip(range(rows), keys, strict=False))
+    return np.fromiter(numbers, np.uint64, rows)
+
+
+def version_name(manifest: VectorsManifest) -> str:
+    """Return the VERSION that *manifest* describes: a digest of its content."""
+    content = msgspec.to_builtins(
+        msgspec.structs.replace(
+            manifest, version="", kgkit_version="", created="", results={}, versions={}, files={}
+        )
+    )
+    # What the method notes beside (a curve with times, say) may differ between equal runs.
+    content["sha256"] = {name: content["sha256"][name] for name in (MATRIX, KEYS)}
+    return blake2b(msgspec.json.encode(content, order="sorted"), digest_size=6).hexdigest()
+
+
+def vectors_folder(kb: KBHome, name: str) -> Path:
+    """Return the folder of the vectors KB/*name*, which need not exist.
+
+    Raises:
+        UsageError: if *name* cannot be a folder name everywhere.
+    """
+    return kb.vectors / checked_name(name)
+
+
+def checked_name(name: str) -> str:
+    """Return *name*.
+
+    Raises:
+        UsageError: if it cannot name vectors.
+    """
+    if not is_name(name):
+        raise UsageError(
+            f"{name!r} cannot name vectors: use letters, digits, '.', '_' and '-', 64 at most, starting with "
+            "a letter or digit"
+        )
+    return name

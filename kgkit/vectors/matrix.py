@@ -1,0 +1,267 @@
+"""Reading vectors: rows by entity id, and the rows that are near."""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kgkit.errors import DamagedVectors, NotThere, StaleVectors, UsageError
+from kgkit.vectors.layout import (
+    FORMAT,
+    INDEX,
+    KEYS,
+    MANIFEST,
+    MATRIX,
+    Digests,
+    FormatOnly,
+    Matrix,
+    VectorsManifest,
+)
+
+if TYPE_CHECKING:
+    from kgkit.vectors.index import Index
+
+_BLOCK: Final = 65_536  # rows that are compared at once
+
+
+class Neighbours(NamedTuple):
+    """What is near each of Q queries, nearest first.
+
+    Attributes:
+        scores: (Q, k) float32, cosines in [-1, 1].
+        ids: (Q, k) int64, entity ids; -1 where there are fewer than k vectors.
+    """
+
+    scores: Matrix
+    ids: NDArray[np.int64]
+
+
+class Vectors:
+    """A matrix with a row for each entity of one BUILD, mapped into memory.
+
+    Rows are entity ids. An entity without a vector has a row of zeros, or none:
+    the matrix may end before the entities do. May be used from any number of
+    threads and in a forked child; pickled, it opens the same version again or
+    raises `StaleVectors`.
+
+    Attributes:
+        matrix: (R, D) float32, read-only, not normalised.
+        manifest: how it was made.
+        folder: where it lies.
+
+    Example:
+        >>> vectors = kgkit.open_kb("wordnet").vectors("text")
+        >>> vectors.gather([10815, 10816]).shape
+        (2, 384)
+    """
+
+    def __init__(self, folder: Path, manifest: VectorsManifest) -> None:
+        self.folder, self.manifest = folder, manifest
+        self.matrix: Matrix = _mapped(folder / MATRIX)
+        if self.matrix.shape != (manifest.rows, manifest.width) or self.matrix.dtype != np.float32:
+            raise DamagedVectors(
+                f"{folder / MATRIX} holds {self.matrix.dtype} {self.matrix.shape}, its manifest says float32 "
+                f"{(manifest.rows, manifest.width)}: make the vectors again with `kgkit embed`"
+            )
+        self._index: Index | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, folder: Path) -> "Vectors":
+        """Open the version in *folder*.
+
+        Raises:
+            NotThere: if there is none.
+            DamagedVectors: if its files do not have the sizes that its manifest gives.
+        """
+        return cls(folder, read_manifest(folder))
+
+    @property
+    def name(self) -> str:
+        """`KB/NAME`."""
+        return f"{self.manifest.kb}/{self.manifest.name}"
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return self.manifest.width
+
+    def __len__(self) -> int:
+        return self.manifest.rows
+
+    def __repr__(self) -> str:
+        return f"<Vectors {self.name} of build {self.manifest.build}: {len(self):,} × {self.width}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (str(self.folder.absolute()), self.manifest.version)
+
+    @property
+    def keys(self) -> Digests:
+        """(R,) uint64, `key_digest` of the key of each row's entity, mapped into memory."""
+        found: Digests = _mapped(self.folder / KEYS)
+        return found
+
+    def gather(self, ids: ArrayLike) -> Matrix:
+        """Return a copy of the rows of *ids*, of any shape (…): (…, D) float32, zeros where there is none.
+
+        Raises:
+            UsageError: if an id is negative or no integer.
+        """
+        wanted = np.asarray(ids)
+        if wanted.size and (wanted.dtype.kind not in "iu" or wanted.min() < 0):
+            raise UsageError("entity ids are integers from 0")
+        wanted = wanted.astype(np.int64)
+        there = wanted < len(self)
+        rows: Matrix = self.matrix[np.where(there, wanted, 0)] if len(self) else np.zeros(0, np.float32)
+        if there.all():
+            return np.array(rows)
+        found = np.zeros((*wanted.shape, self.width), np.float32)
+        found[there] = rows[there] if len(self) else 0
+        return found
+
+    def nearest(self, queries: ArrayLike, k: int = 10) -> Neighbours:
+        """Return the k rows nearest to each query by cosine.
+
+        With the index, if one has been built; else by comparing with every row.
+
+        Args:
+            queries: (Q, D), or (D,) for one, which is answered as (1, k).
+            k: how many.
+
+        Raises:
+            UsageError: if the queries have another width, or *k* is below 1.
+            MissingExtra: if there is an index and faiss is not installed.
+            DamagedVectors: if the index cannot be read.
+        """
+        wanted = np.atleast_2d(np.asarray(queries, np.float32))
+        if wanted.ndim != 2 or wanted.shape[1] != self.width:
+            raise UsageError(
+                f"{self.name} holds vectors of width {self.width}, the query has shape {np.shape(queries)}"
+            )
+        if k < 1:
+            raise UsageError(f"k is {k}; it is at least 1")
+        if not len(wanted):
+            return Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
+        index = self.index
+        return Neighbours(*(search_all(self.matrix, wanted, k) if index is None else index.search(wanted, k)))
+
+    @property
+    def index(self) -> "Index | None":
+        """The index, opened when it is first asked for; None if none has been built."""
+        if self._index is None and (self.folder / INDEX).exists():
+            from kgkit.vectors.index import open_index
+
+            with self._lock:
+                if self._index is None:
+                    self._index = open_index(self.folder, self.matrix)
+        return self._index
+
+
+def search_all(matrix: Matrix, queries: Matrix, k: int) -> tuple[Matrix, NDArray[np.int64]]:
+    """Compare each query with every row that is not zero, by cosine.
+
+    Args:
+        matrix: (R, D); queries: (Q, D).
+        k: how many rows are wanted.
+
+    Returns:
+        (Q, k) scores and (Q, k) rows, best first, the lower row first of equal ones; row -1 and a score of
+        -inf where there are fewer than k.
+    """
+    best = np.full((len(queries), k), -np.inf, np.float32)
+    rows = np.full((len(queries), k), -1, np.int64)
+    sought = unit(queries)
+    for begin in range(0, len(matrix), _BLOCK):
+        block = np.asarray(matrix[begin : begin + _BLOCK])
+        norms = np.linalg.norm(block, axis=1)
+        scores = sought @ block.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores /= norms
+        scores[:, norms == 0] = -np.inf
+        here = np.broadcast_to(np.arange(begin, begin + len(block)), scores.shape)
+        best, rows = merged((best, rows), (scores, here), k)
+    return best, np.where(np.isneginf(best), -1, rows)
+
+
+def merged(
+    one: tuple[Matrix, NDArray[np.int64]], other: tuple[Matrix, NDArray[np.int64]], k: int
+) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return the k best of two results (Q, ·) of one search, the lower row first of equal scores."""
+    scores = np.concatenate([one[0], other[0]], axis=1)
+    rows = np.concatenate([one[1], other[1]], axis=1)
+    if scores.shape[1] > 4 * k:
+        # All that may be among the k best, ties at the border included, if they are few.
+        border = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
+        widest = int((scores >= border).sum(axis=1).max())
+        if widest <= 4 * k:
+            kept = np.argpartition(-scores, widest - 1, axis=1)[:, :widest]
+            scores, rows = np.take_along_axis(scores, kept, 1), np.take_along_axis(rows, kept, 1)
+    order = np.lexsort((rows, -scores), axis=1)[:, :k]
+    return np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
+
+
+def unit(rows: Matrix) -> Matrix:
+    """Return *rows* (N, D) at length 1; zeros stay zeros."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    found: Matrix = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return found
+
+
+def read_manifest(folder: Path) -> VectorsManifest:
+    """Return the manifest of the vectors in *folder*, its format and file sizes checked.
+
+    Raises:
+        NotThere, DamagedVectors: as `Vectors.open` does.
+    """
+    path = folder / MANIFEST
+    try:
+        written = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotThere(f"no vectors in {folder}: it has no {MANIFEST}") from None
+    again = "make the vectors again with `kgkit embed`"
+    try:
+        found = msgspec.json.decode(written, type=FormatOnly)
+        if found.format != FORMAT:
+            raise DamagedVectors(
+                f"{folder} has format {found.format}, this kgkit reads vectors of format {FORMAT}: {again}"
+            )
+        manifest = msgspec.json.decode(written, type=VectorsManifest)
+    except msgspec.DecodeError as error:
+        raise DamagedVectors(f"{path} cannot be read: {error}; {again}") from error
+    for name, size in manifest.files.items():
+        try:
+            there: int | None = (folder / name).stat().st_size
+        except OSError:
+            there = None
+        # Reading beyond the end of a mapped file would end the process.
+        if there != size:
+            is_there = "is not there" if there is None else f"has {there:,} bytes"
+            raise DamagedVectors(f"{folder / name} {is_there}, its manifest says {size:,} bytes: {again}")
+    return manifest
+
+
+def _mapped(path: Path) -> Any:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        if not path.parent.exists():
+            raise StaleVectors(f"{path.parent} was removed: open the vectors by name again") from None
+        raise DamagedVectors(
+            f"{path} cannot be mapped: {error}; make the vectors again with `kgkit embed`"
+        ) from error
+
+
+def _reopen(folder: str, version: str) -> Vectors:
+    try:
+        vectors = Vectors.open(Path(folder))
+    except NotThere:
+        raise StaleVectors(
+            f"version {version} is no longer at {folder}: open the vectors by name again"
+        ) from None
+    if vectors.manifest.version != version:
+        found = vectors.manifest.version
+        raise StaleVectors(f"{folder} now holds version {found}, the handle was opened on {version}")
+    return vectors

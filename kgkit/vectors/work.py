@@ -1,0 +1,275 @@
+"""Making vectors: a job that can be stopped and gone on with, and the moment its result appears.
+
+    cache/vectors/KB/NAME.lock           held by the process that makes KB/NAME
+    cache/vectors/KB/NAME-SETTINGS/      the job's folder; SETTINGS is a digest of BUILD and settings
+    kbs/KB/vectors/NAME/.new-…/          being put together from what the job keeps
+    kbs/KB/vectors/NAME/VERSION/         complete
+    kbs/KB/vectors/NAME/current          -> VERSION
+
+A job that is run again with the settings of one that was stopped finds its folder. When it publishes, its
+files are moved to their place, the link is replaced, and older versions and other jobs' folders of this name
+go away; whoever has them open reads on.
+"""
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+import numpy as np
+
+from kgkit.errors import KBBusy, UsageError, WriteFailed
+from kgkit.home import KBHome
+from kgkit.vectors.layout import (
+    FORMAT,
+    INDEX,
+    KEYS,
+    MANIFEST,
+    MATRIX,
+    Matrix,
+    Owner,
+    VectorsManifest,
+    checked_name,
+    key_digests,
+    version_name,
+)
+from kgkit.vectors.matrix import Vectors
+
+_BLOCK: Final = 65_536
+_PACKAGES: Final = ("numpy", "torch", "transformers", "pykeen", "faiss-cpu", "faiss-gpu", "wikipedia2vec")
+
+
+class Work:
+    """A job that makes the vectors KB/*name*.
+
+    Use as a context manager: entering takes the lock, leaving gives it back and
+    keeps the folder for the next run unless the vectors were published.
+
+    Args:
+        kb: the open knowledge base whose entities the rows belong to.
+        name: of the vectors.
+        settings: everything that decides the numbers, JSON-like; becomes the manifest's `config`.
+        resume: False begins anew if there is a folder of a job that was stopped.
+
+    Raises:
+        UsageError: if *name* cannot name vectors.
+        KBBusy: on entering, if another process is making these vectors.
+    """
+
+    def __init__(self, kb: Owner, name: str, settings: Mapping[str, Any], *, resume: bool = True) -> None:
+        self.kb, self.name, self.settings = kb, checked_name(name), dict(settings)
+        described = msgspec.json.encode([FORMAT, kb.build, self.settings], order="sorted")
+        digest = hashlib.blake2b(described, digest_size=6).hexdigest()
+        self.folder = kb.home.unfinished_vectors / f"{name}-{digest}"
+        self._resume, self._published = resume, False
+
+    def __enter__(self) -> Self:
+        self._lock = making(self.kb.home, self.name)
+        self._lock.__enter__()
+        try:
+            if not self._resume:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._published:
+            sweep_work(self.kb.home, self.name)
+        elif not any(self.folder.iterdir()):
+            self.folder.rmdir()
+        self._lock.__exit__(None, None, None)
+
+    def matrix(self, rows: int, width: int) -> Matrix:
+        """Return the matrix (rows, width) to be filled, float32, mapped into memory.
+
+        It is zeros, or what the stopped job left in it.
+
+        Raises:
+            WriteFailed: if there is not room for it.
+        """
+        path, shape = self.folder / MATRIX, (rows, width)
+        try:
+            found: Matrix = np.lib.format.open_memmap(path, mode="r+")
+            if found.shape == shape and found.dtype == np.float32:
+                return found
+        except (OSError, ValueError):
+            pass
+        size, free = 4 * rows * width, shutil.disk_usage(self.folder).free
+        if size > free:  # a sparse file that outgrows the disk ends the process when it is written to
+            raise WriteFailed("the matrix has no room", written=0, free=free, where=self.folder)
+        new = self.folder / f".{MATRIX}"  # a job killed in between would leave a file without its shape
+        made = np.lib.format.open_memmap(new, mode="w+", dtype=np.float32, shape=shape)
+        made.flush()
+        new.replace(path)
+        return made
+
+    def publish(
+        self,
+        method: str,
+        *,
+        files: Sequence[str] = (),
+        config: Mapping[str, Any] | None = None,
+        results: Mapping[str, Any] | None = None,
+    ) -> Vectors:
+        """Put the matrix and *files* of the folder in their place, and make them what KB/NAME stands for.
+
+        Args:
+            method: which made them.
+            files: further files in the folder that are kept beside the matrix.
+            config: the manifest's, if it says more than the settings.
+            results: what was measured.
+
+        Raises:
+            WriteFailed: if the disk refuses; the vectors that were published are as they were.
+        """
+        target = self.kb.home.vectors / self.name
+        staged = target / f".new-{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            matrix: Matrix = np.load(self.folder / MATRIX, mmap_mode="r")
+            np.save(self.folder / KEYS, key_digests(self.kb.keys(), len(matrix)))
+            kept = (MATRIX, KEYS, *files)
+            manifest = VectorsManifest(
+                format=FORMAT,
+                kb=self.kb.name,
+                build=self.kb.build,
+                name=self.name,
+                version="",
+                method=method,
+                rows=len(matrix),
+                covered=_covered(matrix),
+                width=matrix.shape[1],
+                config=dict(config if config is not None else self.settings),
+                results=dict(results or {}),
+                versions=_versions(),
+                kgkit_version=_version_of("kgkit") or "unknown",
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                files={name: (self.folder / name).stat().st_size for name in kept},
+                sha256={name: _sha256(self.folder / name) for name in kept},
+            )
+            del matrix
+            manifest = msgspec.structs.replace(manifest, version=version_name(manifest))
+            final = target / manifest.version
+            staged.mkdir(parents=True)
+            (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+            for name in kept:
+                # Linked, not moved: a job killed here finds its folder as it was.
+                _place(self.folder / name, staged / name)
+            if final.exists():  # the same content again: its index fits
+                _keep_index(final, staged)
+                final.rename(target / f".old-{secrets.token_hex(4)}")
+            staged.rename(final)
+            _link(target, manifest.version)
+        except OSError as error:
+            shutil.rmtree(staged, ignore_errors=True)
+            free = shutil.disk_usage(self.folder).free
+            raise WriteFailed(str(error), written=0, free=free, where=target) from error
+        self._published = True
+        for path in target.iterdir():
+            if path.name not in (manifest.version, "current"):
+                shutil.rmtree(path, ignore_errors=True)
+        return Vectors.open(final)
+
+
+@contextmanager
+def making(kb: KBHome, name: str) -> Iterator[None]:
+    """Hold the lock of the vectors KB/*name*.
+
+    Raises:
+        KBBusy: if another process has it.
+    """
+    from filelock import FileLock, Timeout  # here: readers do without it
+
+    folder = kb.unfinished_vectors
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / f"{checked_name(name)}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise KBBusy(f"another process is making the vectors {kb.name}/{name}; wait for it to end") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def sweep_work(kb: KBHome, name: str) -> None:
+    """Remove what stopped jobs have done for KB/*name*, under whatever settings."""
+    for path in kb.unfinished_vectors.glob(f"{name}-*"):
+        if path.is_dir() and len(path.name) == len(name) + 13:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep_unfinished(kb: KBHome) -> None:
+    """Remove what stopped jobs have done for any vectors of *kb*; those that are at work are left alone."""
+    for lock in kb.unfinished_vectors.glob("*.lock"):
+        with suppress(KBBusy), making(kb, lock.stem):
+            sweep_work(kb, lock.stem)
+
+
+def _covered(matrix: Matrix) -> int:
+    """Count the rows that are not zero.
+
+    Raises:
+        UsageError: if a number is not finite: such vectors are near nothing.
+    """
+    count = 0
+    for begin in range(0, len(matrix), _BLOCK):
+        block = np.asarray(matrix[begin : begin + _BLOCK])
+        if not np.isfinite(block).all():
+            row = begin + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
+            raise UsageError(
+                f"row {row} of the vectors holds a number that is not finite, so nothing was published: "
+                "a learning rate that is too high does this"
+            )
+        count += int(block.any(axis=1).sum())
+    return count
+
+
+def _place(path: Path, target: Path) -> None:
+    try:
+        os.link(path, target)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(path, target)
+
+
+def _keep_index(old: Path, new: Path) -> None:
+    for path in old.glob("index*"):
+        _place(path, new / path.name)
+    if not (old / INDEX).exists():
+        for path in new.glob("index*"):
+            path.unlink()
+
+
+def _link(folder: Path, version: str) -> None:
+    link = folder / f".current-{secrets.token_hex(4)}"
+    link.symlink_to(version)
+    link.replace(folder / "current")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    return {name: found for name in _PACKAGES if (found := _version_of(name))}
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
