@@ -9,16 +9,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 import kgkit
 from kgkit.errors import DamagedVectors, NotThere, StaleVectors, UnknownEntity, UnknownName, UsageError
 from kgkit.store import prune
 from kgkit.vectors import Vectors, damages, find_vectors, remove_vectors, vectors_names
 from kgkit.vectors.layout import key_digest
-from kgkit.vectors.matrix import merged, search_all, unit
 from tests.toys import LINKS, PAGES, run_python
 from tests.vector_toys import DIRECTIONS, built, made
 
@@ -173,38 +169,9 @@ def test_where_there_are_fewer_the_rest_is_minus_one(kb):
     assert np.isneginf(found.scores[0, 5:]).all()
 
 
-def test_a_query_of_zeros_does_not_break_anything(kb):
-    assert np.isfinite(kb.vectors("plane").nearest([0, 0], 3).scores).all()
-
-
-MATRICES = arrays.arrays(
-    np.float32, st.tuples(st.integers(1, 40), st.just(3)), elements=st.integers(-2, 2).map(float)
-)
-
-
-@given(MATRICES, MATRICES, st.integers(1, 12))
-def test_the_search_agrees_with_the_slow_definition(matrix, queries, k):
-    scores, rows = search_all(matrix, queries, k)
-    for query, found, these in zip(queries, scores, rows, strict=True):
-        cosines = {
-            row: float(np.dot(unit(query[None])[0], unit(vector[None])[0]))
-            for row, vector in enumerate(matrix)
-            if vector.any()
-        }
-        kept = these[these >= 0].tolist()
-        assert len(kept) == min(k, len(cosines)) == len(set(kept))
-        assert np.allclose([cosines[row] for row in kept], found[: len(kept)], atol=1e-6)
-        rest = [cosines[row] for row in cosines if row not in kept]
-        assert not rest or min(found[: len(kept)]) >= max(rest) - 1e-6
-
-
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=60), st.integers(1, 5))
-def test_the_lower_row_comes_first_of_equal_scores(numbers, k):
-    scores = np.array([numbers], np.float32)
-    half = len(numbers) // 2
-    rows = np.arange(len(numbers))[None]
-    found = merged((scores[:, half:], rows[:, half:]), (scores[:, :half], rows[:, :half]), k)
-    assert found[1][0].tolist() == sorted(range(len(numbers)), key=lambda row: (-numbers[row], row))[:k]
+def test_a_query_of_zeros_finds_nothing(kb):
+    assert kb.vectors("plane").nearest([0, 0], 3).ids.tolist() == [[-1, -1, -1]]
+    assert kb.nearest([0.0, 0.0]) == []
 
 
 # -- sharing -----------------------------------------------------------------------------------------------

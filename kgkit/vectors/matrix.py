@@ -2,7 +2,7 @@
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,11 +20,10 @@ from kgkit.vectors.layout import (
     Matrix,
     VectorsManifest,
 )
+from kgkit.vectors.scan import scan
 
 if TYPE_CHECKING:
     from kgkit.vectors.index import Index
-
-_BLOCK: Final = 65_536  # rows that are compared at once
 
 
 class Neighbours(NamedTuple):
@@ -146,7 +145,7 @@ class Vectors:
         if not len(wanted):
             return Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
         index = self.index
-        return Neighbours(*(search_all(self.matrix, wanted, k) if index is None else index.search(wanted, k)))
+        return Neighbours(*(scan(self.matrix, wanted, k) if index is None else index.search(wanted, k)))
 
     @property
     def index(self) -> "Index | None":
@@ -158,56 +157,6 @@ class Vectors:
                 if self._index is None:
                     self._index = open_index(self.folder, self.matrix)
         return self._index
-
-
-def search_all(matrix: Matrix, queries: Matrix, k: int) -> tuple[Matrix, NDArray[np.int64]]:
-    """Compare each query with every row that is not zero, by cosine.
-
-    Args:
-        matrix: (R, D); queries: (Q, D).
-        k: how many rows are wanted.
-
-    Returns:
-        (Q, k) scores and (Q, k) rows, best first, the lower row first of equal ones; row -1 and a score of
-        -inf where there are fewer than k.
-    """
-    best = np.full((len(queries), k), -np.inf, np.float32)
-    rows = np.full((len(queries), k), -1, np.int64)
-    sought = unit(queries)
-    for begin in range(0, len(matrix), _BLOCK):
-        block = np.asarray(matrix[begin : begin + _BLOCK])
-        norms = np.linalg.norm(block, axis=1)
-        scores = sought @ block.T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores /= norms
-        scores[:, norms == 0] = -np.inf
-        here = np.broadcast_to(np.arange(begin, begin + len(block)), scores.shape)
-        best, rows = merged((best, rows), (scores, here), k)
-    return best, np.where(np.isneginf(best), -1, rows)
-
-
-def merged(
-    one: tuple[Matrix, NDArray[np.int64]], other: tuple[Matrix, NDArray[np.int64]], k: int
-) -> tuple[Matrix, NDArray[np.int64]]:
-    """Return the k best of two results (Q, ·) of one search, the lower row first of equal scores."""
-    scores = np.concatenate([one[0], other[0]], axis=1)
-    rows = np.concatenate([one[1], other[1]], axis=1)
-    if scores.shape[1] > 4 * k:
-        # All that may be among the k best, ties at the border included, if they are few.
-        border = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
-        widest = int((scores >= border).sum(axis=1).max())
-        if widest <= 4 * k:
-            kept = np.argpartition(-scores, widest - 1, axis=1)[:, :widest]
-            scores, rows = np.take_along_axis(scores, kept, 1), np.take_along_axis(rows, kept, 1)
-    order = np.lexsort((rows, -scores), axis=1)[:, :k]
-    return np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
-
-
-def unit(rows: Matrix) -> Matrix:
-    """Return *rows* (N, D) at length 1; zeros stay zeros."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: Matrix = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
-    return found
 
 
 def read_manifest(folder: Path) -> VectorsManifest:

@@ -123,6 +123,7 @@ class Work:
         files: Sequence[str] = (),
         config: Mapping[str, Any] | None = None,
         results: Mapping[str, Any] | None = None,
+        extends: Vectors | None = None,
     ) -> Vectors:
         """Put the matrix and *files* of the folder in their place, and make them what KB/NAME stands for.
 
@@ -131,6 +132,8 @@ class Work:
             files: further files in the folder that are kept beside the matrix.
             config: the manifest's, if it says more than the settings.
             results: what was measured.
+            extends: vectors whose index is kept if their rows are the first of these: what has been added is
+                then found by comparing with it.
 
         Raises:
             WriteFailed: if the disk refuses; the vectors that were published are as they were.
@@ -159,6 +162,7 @@ class Work:
                 files={name: (self.folder / name).stat().st_size for name in kept},
                 sha256={name: _sha256(self.folder / name) for name in kept},
             )
+            prefix = extends is not None and _begins_with(matrix, extends.matrix)
             del matrix
             manifest = msgspec.structs.replace(manifest, version=version_name(manifest))
             final = target / manifest.version
@@ -167,6 +171,8 @@ class Work:
             for name in kept:
                 # Linked, not moved: a job killed here finds its folder as it was.
                 _place(self.folder / name, staged / name)
+            if extends is not None and prefix:
+                _keep_index(extends.folder, staged)
             if final.exists():  # the same content again: its index fits
                 _keep_index(final, staged)
                 final.rename(target / f".old-{secrets.token_hex(4)}")
@@ -236,6 +242,13 @@ def _covered(matrix: Matrix) -> int:
             )
         count += int(block.any(axis=1).sum())
     return count
+
+
+def _begins_with(matrix: Matrix, first: Matrix) -> bool:
+    return len(first) <= len(matrix) and all(
+        np.array_equal(first[begin : begin + _BLOCK], matrix[begin : min(begin + _BLOCK, len(first))])
+        for begin in range(0, len(first), _BLOCK)
+    )
 
 
 def _place(path: Path, target: Path) -> None:

@@ -1,0 +1,190 @@
+"""`kgkit project`: vectors to look at, in the embedding projector or as a picture."""
+
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kgkit.commands.kb_export import check_folder
+from kgkit.commands.messages import Messages, Tell
+from kgkit.commands.options import HomeOption, QuietOption, opened
+from kgkit.commands.output import check_place, whole_file
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Entity
+    from kgkit.vectors import Vectors
+    from kgkit.vectors.projection import Method
+    from kgkit.vectors.scan import Rows
+
+_PICTURED, _LISTED = 5_000, 10_000
+_MOST_TYPES: Final = 60
+_NAMED: Final = 60
+
+
+def project(
+    name: Annotated[str, typer.Argument(metavar="KB[/NAME]", help="Whose vectors: wordnet/text.")],
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FOLDER", help="Write vectors.tsv and metadata.tsv into a new folder."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=0,
+            metavar="N",
+            help="Entities to take, drawn evenly, 0 for all; else 10,000, in a picture 5,000.",
+        ),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", metavar="METHOD", help="How the picture is flattened: tsne, or pca (quick, coarse)."
+        ),
+    ] = "tsne",
+    color_by: Annotated[
+        str | None,
+        typer.Option(
+            "--color-by",
+            metavar="FIELD",
+            help="types, kind, pos, or an attribute (lexfile); else the first that sets entities apart.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn at random.")] = 0,
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write vectors for the embedding projector, or draw them as a picture coloured by type."""
+    from kgkit.vectors.picture import SUFFIXES
+    from kgkit.vectors.projection import checked_method
+
+    checked = checked_method(method)
+    messages = Messages(quiet=quiet)
+    if to is None and picture is None:
+        raise UsageError("where to? --to FOLDER writes the projector's files, --picture FILE draws a picture")
+    if to is not None:
+        check_folder(to)
+    if picture is not None:
+        check_place(picture)
+        if picture.suffix.lower() not in SUFFIXES:
+            raise UsageError(f"{picture}: a picture's name ends in {', '.join(SUFFIXES)}")
+    base, _, last = name.partition("/")
+    with opened(base, home) as kb, messages.progress("projecting") as tell:
+        vectors = kb.vectors(last or None)
+        if to is not None:
+            rows = chosen(kb, vectors, _LISTED if limit is None else limit, kind, seed)
+            write_pair(kb, vectors, rows, to, color_by, tell)
+            messages.say(f"wrote {len(rows):,} vectors of {vectors.name}: {to}")
+        if picture is not None:
+            rows = chosen(kb, vectors, _PICTURED if limit is None else limit, kind, seed)
+            draw(kb, vectors, rows, picture, checked, color_by, seed, tell)
+            messages.say(f"drew {len(rows):,} vectors of {vectors.name}: {picture}")
+
+
+def chosen(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str | None, seed: int) -> "Rows":
+    """Return the rows of up to *limit* entities that have a vector, drawn evenly; 0 is all."""
+    import numpy as np
+
+    from kgkit.vectors.projection import sampled
+
+    among = None
+    if kind is not None:
+        among = np.fromiter((entity.id for entity in kb.entities(kind)), np.int64)
+    return sampled(vectors.matrix, limit, seed, among=among)
+
+
+def write_pair(
+    kb: "KnowledgeBase", vectors: "Vectors", rows: "Rows", folder: Path, color_by: str | None, tell: Tell
+) -> None:
+    """Write the projector's pair beside *folder* and rename it, so that it appears whole or not at all."""
+    from kgkit.vectors.projection import write_projector
+
+    entities = [kb[row] for row in rows.tolist()]
+    field = color_by or telling_field(entities)
+    columns = ("key", "label", field, "description")
+    metadata = (
+        (entity.key, entity.label, group_of(entity, field), entity.description) for entity in entities
+    )
+    beside = folder.absolute().with_name(f".{secrets.token_hex(8)}.part")
+    beside.mkdir()
+    try:
+        write_projector(
+            beside, vectors.matrix, rows, columns, metadata, lambda done, of: tell(f"{done:,} of {of:,}")
+        )
+        beside.rename(folder.absolute())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def draw(
+    kb: "KnowledgeBase",
+    vectors: "Vectors",
+    rows: "Rows",
+    path: Path,
+    method: "Method",
+    color_by: str | None,
+    seed: int,
+    tell: Tell,
+) -> None:
+    """Draw the entities of *rows*."""
+    from kgkit.vectors.picture import picture
+    from kgkit.vectors.projection import placed
+
+    tell(f"laying out {len(rows):,} points")
+    points = placed(vectors.matrix, rows, method, seed)
+    entities = [kb[row] for row in rows.tolist()]
+    field = color_by or telling_field(entities)
+    degrees = [kb.degree(entity.id) for entity in entities]
+    known = sorted(range(len(entities)), key=lambda place: (-degrees[place], place))[:_NAMED]
+    how = {"tsne": "t-SNE: near is alike; how far apart clouds lie, and how wide they are, says nothing"}
+    drawn = picture(
+        points,
+        [group_of(entity, field) for entity in entities],
+        suffix=path.suffix,
+        names=[(place, entities[place].label) for place in known],
+        title=f"{vectors.name}: {len(rows):,} of {vectors.manifest.covered:,} vectors by {field}",
+        note=how.get(method, "the two directions of most variance (PCA)"),
+    )
+    with whole_file(path) as write:
+        write(drawn)
+
+
+def telling_field(entities: Sequence["Entity"]) -> str:
+    """Return what sets entities apart at a glance: types, an attribute of few values, else pos or kind."""
+    if 2 * sum(bool(entity.types) for entity in entities) >= len(entities):
+        return "types"
+    for name in dict.fromkeys(name for entity in entities for name in entity.attributes):
+        values = Counter(group_of(entity, name) for entity in entities)
+        empty = values.pop("", 0)
+        if 2 <= len(values) <= _MOST_TYPES and 2 * empty <= len(entities):
+            return name
+    return "pos" if len({entity.pos for entity in entities}) > 1 else "kind"
+
+
+def group_of(entity: "Entity", field: str) -> str:
+    """Return the one word of *entity* that it is coloured by; "" if it has none."""
+    match field:
+        case "types":
+            return entity.types[0] if entity.types else ""
+        case "kind":
+            return entity.kind
+        case "pos":
+            return entity.pos or ""
+    value = entity.attributes.get(field)
+    return value if isinstance(value, str) else ""

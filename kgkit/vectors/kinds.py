@@ -1,0 +1,175 @@
+"""The kinds of index, which of them suits a size, and the one place that imports faiss.
+
+    exact    every row is compared, in NumPy: nothing is stored, nothing is lost
+    sq8      every row is compared, as bytes (8-bit scalar quantiser)
+    hnsw     a graph of neighbours (Malkov and Yashunin 2018, 32 links) over rows as bytes
+    ivfsq8   rows as bytes in lists by k-means; the lists nearest to the query are read
+    ivfpq    lists by k-means, half a byte for every two numbers (4-bit product quantiser, fast scan)
+
+But for `exact` each proposes rows by approximate scores, and these are scored again from the matrix. So no
+kind keeps the vectors themselves: what is lost by bytes is the order of a few candidates, not their scores.
+"""
+
+import math
+import os
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from typing import Any, Final
+
+from kgkit.errors import MissingExtra, UnknownName, UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of index.
+
+    Attributes:
+        name: of the kind.
+        factory: faiss's description; `{lists}` and `{parts}` are filled in. Empty: nothing is built.
+        knob: the parameter of searching that trades time for recall; "" if there is none.
+        settings: of the knob, cheapest first; those that go beyond the lists are left out.
+        proposals: rows proposed for each one wanted, cheapest first.
+    """
+
+    name: str
+    factory: str = ""
+    knob: str = ""
+    settings: tuple[int, ...] = (0,)
+    proposals: tuple[int, ...] = (1,)
+
+
+_LISTS: Final = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
+_EF: Final = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+
+KINDS: Final = {
+    kind.name: kind
+    for kind in (
+        Kind(name="exact"),
+        Kind(name="sq8", factory="SQ8", proposals=(1, 2)),
+        Kind(name="hnsw", factory="HNSW32_SQ8", knob="efSearch", settings=_EF, proposals=(1, 2)),
+        Kind(name="ivfsq8", factory="IVF{lists},SQ8", knob="nprobe", settings=_LISTS, proposals=(1, 2)),
+        Kind(
+            name="ivfpq",
+            factory="IVF{lists},PQ{parts}x4fs",
+            knob="nprobe",
+            settings=_LISTS,
+            proposals=(1, 2, 4, 8, 16),
+        ),
+    )
+}
+"""By name."""
+
+AUTO: Final = "auto"
+
+_SMALL: Final = 1 << 22  # numbers in all vectors
+_LARGE: Final = 1 << 30
+
+_CPU_PACKAGE: Final = "faiss-cpu"
+_GPU_PACKAGES: Final = ("faiss-gpu", "faiss-gpu-cu12", "faiss-gpu-cu11")
+
+
+def find_kind(name: str, rows: int, width: int) -> Kind:
+    """Return the kind called *name*; for `auto` the one that suits *rows* vectors of *width* numbers.
+
+    Raises:
+        UnknownName: if there is no such kind.
+    """
+    if name == AUTO:
+        name = suited(rows, width)
+    if name not in KINDS:
+        raise UnknownName("kind of index", name, (AUTO, *KINDS))
+    return KINDS[name]
+
+
+def suited(rows: int, width: int) -> str:
+    """Return the kind that suits a size.
+
+    Under 4 million numbers comparing every row takes less than a millisecond, misses nothing and needs no
+    faiss. Above, the graph was the fastest at a recall of 0.95 over 117,659 glosses (width 384); over as many
+    random vectors it was slower than comparing all, which `build_index` finds out and then does. A graph
+    holds width + 272 bytes a vector while it is built, so above a thousand million numbers it is product
+    quantisation, of a quarter of that. `docs/nearest.md` has the figures.
+    """
+    numbers = rows * width
+    return "exact" if numbers < _SMALL else "hnsw" if numbers < _LARGE else "ivfpq"
+
+
+def described(kind: Kind, rows: int, width: int) -> str:
+    """Return faiss's description of an index of *kind* over *rows* vectors of *width* numbers."""
+    even = width + width % 2
+    padded = f"Pad{even}," if even != width and "{parts}" in kind.factory else ""
+    return padded + kind.factory.format(lists=lists_for(rows), parts=even // 2)
+
+
+def lists_for(rows: int) -> int:
+    """Return how many lists *rows* are divided into: faiss's own advice is 4 to 16 times the square root."""
+    return max(1, min(65_536, round(4 * math.sqrt(rows)), rows // 39))
+
+
+def seeded(faiss: Any, inner: Any, seed: int) -> None:
+    """Let everything that *inner* draws at random depend on *seed*."""
+    inner = _core(faiss, inner)
+    if isinstance(inner, faiss.IndexHNSW):
+        inner.hnsw.rng = faiss.RandomGenerator(seed)
+    for part in (inner, getattr(inner, "pq", None)):
+        if (clustering := getattr(part, "cp", None)) is not None:
+            clustering.seed = seed
+
+
+def turn(faiss: Any, inner: Any, knob: str, setting: int) -> None:
+    """Set the parameter of searching that is called *knob*."""
+    inner = _core(faiss, inner)
+    if knob == "efSearch":
+        inner.hnsw.efSearch = setting
+    elif knob == "nprobe":
+        inner.nprobe = setting
+
+
+def _core(faiss: Any, inner: Any) -> Any:
+    """Return the index behind whatever comes before it."""
+    inner = faiss.downcast_index(inner)
+    return _core(faiss, inner.index) if isinstance(inner, faiss.IndexPreTransform) else inner
+
+
+def faiss_module() -> Any:
+    """Return faiss.
+
+    Raises:
+        MissingExtra: if it is not installed.
+        UsageError: if it is installed twice over.
+    """
+    both = [name for name in (_CPU_PACKAGE, *_GPU_PACKAGES) if _installed(name)]
+    if len(both) > 1:
+        raise UsageError(
+            f"{' and '.join(both)} are both installed and overwrite each other's files: "
+            f"`pip uninstall {' '.join(both)}`, then install one of them again"
+        )
+    try:
+        import faiss
+    except ImportError as error:
+        if both:  # it is there and cannot be loaded: its own words say why
+            raise UsageError(f"the package {both[0]} is installed but cannot be loaded: {error}") from error
+        raise MissingExtra("faiss", "cpu") from error
+    _forks(faiss)
+    return faiss
+
+
+@cache
+def _forks(faiss: Any) -> None:
+    """Let a forked child use one thread: it would wait for OpenMP's others, which its parent alone has."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: faiss.omp_set_num_threads(1))
+
+
+def has_gpu_package() -> bool:
+    """Return whether the faiss that is installed is one for GPUs."""
+    return any(map(_installed, _GPU_PACKAGES))
+
+
+def _installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""Choosing how an index is searched: the cheapest setting that finds enough of the true neighbours.
+
+Q  queries    D  width    k  neighbours asked for    C  candidates
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kgkit.vectors.kinds import Kind
+from kgkit.vectors.scan import Matrix, Rows, rescored, scan, unit
+
+Propose = Callable[[Matrix, int, int], Rows]
+"""Takes queries (Q, D) of length 1, C and the setting of the knob; returns (Q, C) rows."""
+
+AT: Final = 10
+_NOISE: Final = 1.5
+
+
+class Tuned(NamedTuple):
+    """What was chosen, and the recall that it reaches on queries it was not chosen with."""
+
+    setting: int
+    proposals: int
+    recall: float
+    queries: int
+
+
+def sampled_queries(matrix: Matrix, rows: Rows, count: int, seed: int) -> Matrix:
+    """Return up to *count* rows of the matrix, each moved by 1.5 times its length in a random direction.
+
+    A row itself, or one moved a little, would be too easy: a graph that finds the row has its neighbours at
+    hand. Moved so far, glosses are about as hard to find neighbours of as sentences that are no glosses.
+    """
+    drawn = np.random.default_rng(seed)
+    chosen = np.sort(drawn.choice(rows, min(count, len(rows)), replace=False))
+    queries = unit(np.asarray(matrix).take(chosen, axis=0))  # (Q, D)
+    moves = unit(drawn.standard_normal(queries.shape, np.float32))
+    queries = queries + np.float32(_NOISE) * moves
+    # The order of the rows may mean something: both halves of the queries are to see all of it.
+    return queries[drawn.permutation(len(queries))]
+
+
+def tuned(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matrix, target: float) -> Tuned:
+    """Return the cheapest setting of *kind* with the recall *target*, or the dearest, if none has it.
+
+    Args:
+        propose: searches the index.
+        kind: whose knob is turned.
+        most: settings beyond it are not tried.
+        matrix: (R, D), compared with in full to know the truth.
+        queries: (Q, D); the first half is chosen with, the second measured with.
+        target: recall in [0, 1].
+    """
+    half = max(1, len(queries) // 2)
+    truth = scan(matrix, queries, AT).rows
+    sought = unit(queries)
+    chosen = _chosen(propose, kind, most, matrix, sought[:half], truth[:half], target)
+    setting, proposals = chosen
+    held_out, there = (sought[half:], truth[half:]) if len(queries) > half else (sought, truth)
+    found = rescored(matrix, held_out, propose(held_out, AT * proposals, setting), AT).rows
+    return Tuned(setting, proposals, recall_of(found, there), len(held_out))
+
+
+def _chosen(
+    propose: Propose, kind: Kind, most: int, matrix: Matrix, sought: Matrix, truth: Rows, target: float
+) -> tuple[int, int]:
+    tried = [setting for setting in kind.settings if setting <= most] or [kind.settings[0]]
+    for setting in tried:
+        rows = propose(sought, AT * kind.proposals[-1], setting)  # (Q, C), best first
+        for proposals in kind.proposals:
+            found = rescored(matrix, sought, rows[:, : AT * proposals], AT).rows
+            if recall_of(found, truth) >= target:
+                return setting, proposals
+    return tried[-1], kind.proposals[-1]
+
+
+def recall_of(found: Rows, truth: Rows) -> float:
+    """Return the share of the rows in *truth* (Q, k) that are in *found* (Q, k) too; -1 is no row."""
+    same = (found[:, :, None] == truth[:, None, :]) & (truth >= 0)[:, None, :]
+    return float(same.any(axis=1).sum() / max(1, int((truth >= 0).sum())))

@@ -1,0 +1,91 @@
+"""`kgkit project`: the embedding projector's files, and the picture."""
+
+import numpy as np
+import pytest
+
+import kgkit
+from kgkit.commands.project import group_of, telling_field
+from kgkit.types import Entity
+from tests.cli_helpers import run
+from tests.vector_toys import DIRECTIONS, built, made
+
+
+@pytest.fixture
+def home(tmp_path):
+    where, _ = built(tmp_path)
+    made(where)
+    return where
+
+
+def test_the_projectors_pair_names_each_entity_that_has_a_vector(home, tmp_path):
+    done = run("project", "toy/plane", "--to", tmp_path / "out", "--home", home)
+    assert done.code == 0, done.err
+    assert "wrote 5 vectors of toy/plane" in done.err
+    heading, *lines = (tmp_path / "out" / "metadata.tsv").read_text().splitlines()
+    assert heading.split("\t")[:2] == ["key", "label"]
+    with kgkit.open_kb("toy", home=home) as kb:
+        keys = [kb.key(row) for row in (0, 1, 2, 4, 5)]  # York, row 3, has none
+    assert [line.split("\t")[0] for line in lines] == keys
+    numbers = np.loadtxt(tmp_path / "out" / "vectors.tsv", delimiter="\t")
+    np.testing.assert_allclose(numbers, DIRECTIONS[[0, 1, 2, 4, 5]], rtol=1e-6)
+
+
+def test_the_picture_is_drawn(home, tmp_path):
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "toy.svg"
+    done = run("project", "toy", "--picture", file, "--method", "pca", "--home", home)
+    assert done.code == 0, done.err
+    assert file.read_bytes().startswith(b"<?xml")
+    assert b"toy/plane: 5 of 5 vectors by" in file.read_bytes()
+
+
+def test_a_limit_and_a_kind_leave_entities_out(home, tmp_path):
+    done = run("project", "toy", "--to", tmp_path / "out", "--limit", "2", "--home", home)
+    assert done.code == 0, done.err
+    assert len((tmp_path / "out" / "vectors.tsv").read_text().splitlines()) == 2
+    done = run("project", "toy", "--to", tmp_path / "other", "--kind", "nothing", "--home", home)
+    assert done.code == 2
+    assert "no kind of entity in 'toy' named 'nothing'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ([], 2, "where to?"),
+        (["--picture", "a.gif"], 2, ".png, .svg, .pdf"),
+        (["--picture", "nowhere/a.png"], 3, "no folder nowhere"),
+        (["--picture", "a.png", "--method", "umap"], 2, "no method named 'umap'"),
+        (["--to", "."], 2, "there already"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_the_work(home, tmp_path, monkeypatch, options, code, said):
+    monkeypatch.chdir(tmp_path)
+    done = run("project", "toy", *options, "--home", home)
+    assert (done.code, said in done.err) == (code, True), done.err
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_vectors_that_are_not_there_are_told(home, tmp_path):
+    done = run("project", "toy/other", "--to", tmp_path / "out", "--home", home)
+    assert done.code == 3
+    assert "kgkit embed" in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def entity(number, **settings):
+    return Entity(key=str(number), id=number, **settings)
+
+
+def test_entities_are_coloured_by_their_types_if_most_have_some():
+    typed = [entity(0, types=("city", "place")), entity(1, types=("river",)), entity(2)]
+    assert telling_field(typed) == "types"
+    assert [group_of(one, "types") for one in typed] == ["city", "river", ""]
+
+
+def test_else_by_an_attribute_of_few_values_else_by_part_of_speech_or_kind():
+    files = ("noun.animal", "noun.plant")
+    told = [entity(n, attributes={"gloss": str(n), "lexfile": files[n % 2], "n": n}) for n in range(200)]
+    assert telling_field(told) == "lexfile"
+    assert group_of(told[0], "n") == ""
+    assert telling_field([entity(0, pos="n"), entity(1, pos="v")]) == "pos"
+    assert telling_field([entity(0, kind="page"), entity(1, kind="page")]) == "kind"
