@@ -6,6 +6,7 @@ keep their spans and are looked up.
 """
 
 from kgkit.candidates.alias import AliasConfig, AliasGenerator
+from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.matching import Generator, GeneratorConfig, longest
 from kgkit.candidates.suited import generator_for
@@ -13,10 +14,13 @@ from kgkit.candidates.suited import generator_for
 __all__ = [
     "AliasConfig",
     "AliasGenerator",
+    "DenseConfig",
+    "DenseGenerator",
     "Generator",
     "GeneratorConfig",
     "LemmaConfig",
     "LemmaGenerator",
+    "TextEncoder",
     "generator_for",
     "longest",
 ]

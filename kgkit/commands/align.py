@@ -1,0 +1,160 @@
+"""`kgkit align`: a map from vectors into the space of an encoder's word pieces."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import Column, write_json, write_line, write_table
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.embedding.align import AlignConfig, Alignment, Check
+    from kgkit.home import Home
+    from kgkit.vectors import Vectors
+
+_DEFAULT = "wikipedia2vec"
+"""The vectors of a KB that are meant where only the KB is named."""
+
+
+def align(
+    name: Annotated[
+        str, typer.Argument(metavar="KB", help="KB/NAME, or a KB whose vectors are called wikipedia2vec.")
+    ],
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            metavar="ENCODER",
+            help="Into its word pieces: a folder, an installed package or a model of the Hugging Face hub.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="KB/NAME", help="Instead: into the space of other vectors."),
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            "--pairs",
+            metavar="FILE",
+            help="What belongs together, two names a line with a tab between; else equal words, or keys.",
+        ),
+    ] = None,
+    held_out: Annotated[
+        float,
+        typer.Option("--held-out", metavar="SHARE", help="Share of the pairs that the map is tried on."),
+    ] = 0.1,
+    ridge: Annotated[
+        float,
+        typer.Option(
+            "--ridge", metavar="X", help="Keep the map small: for few pairs; 0 is plain least squares."
+        ),
+    ] = 0.0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of which pairs are held out.")] = 0,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Fit the linear map that brings vectors into another space, as E-BERT does.
+
+    The table says how often what a vector is mapped to is nearest to its own word: on pairs that the map
+    was fitted on, and on pairs held out. The map that is kept is then fitted on all of them.
+    """
+    from kgkit.embedding.align import AlignConfig
+    from kgkit.home import Home
+
+    if (encoder is None) == (to is None):
+        raise UsageError("into which space? --encoder ENCODER or --to KB/NAME, one of them")
+    config = AlignConfig(held_out=held_out, ridge=ridge, seed=seed)
+    messages = Messages(quiet=quiet, bars=not as_json)
+    began = time.monotonic()
+    where = Home.find(home)
+    if encoder is not None:
+        found = _by_words(where, name, encoder, pairs, config, messages)
+    else:
+        found = _by_entities(where, name, to or "", pairs, config, messages)
+    report = found.report
+    messages.say(
+        f"mapped {found.source} to {found.target} by {report.anchors:,} pairs in "
+        f"{time.monotonic() - began:.1f} s"
+    )
+    if as_json:
+        write_json(_described(found))
+        return
+    checks = {"fitted on": report.train, "held out": report.held_out}
+    rows = [_row(label, check) for label, check in checks.items() if check is not None]
+    write_table(_columns(config.neighbours), rows)
+    if report.held_out is None:
+        write_line("held out\t0")
+
+
+def _by_words(
+    home: "Home", name: str, encoder: str, pairs: Path | None, config: "AlignConfig", messages: Messages
+) -> "Alignment":
+    from kgkit.embedding.align import align_words
+    from kgkit.encoder import Encoder
+
+    vectors = _opened(home, name)[0]
+    with messages.progress(f"mapping {vectors.name}") as show:
+        loaded = Encoder.load(encoder)
+        return align_words(
+            vectors, loaded, config, pairs=pairs, progress=lambda done, of: show(f"step {done} of {of}")
+        )
+
+
+def _by_entities(
+    home: "Home", name: str, to: str, pairs: Path | None, config: "AlignConfig", messages: Messages
+) -> "Alignment":
+    from kgkit.embedding.align import align_entities
+    from kgkit.kb import open_kb
+
+    (source, kb), (target, other) = _opened(home, name), _opened(home, to)
+    with (
+        messages.progress(f"mapping {source.name}") as show,
+        open_kb(kb, home.path) as one,
+        open_kb(other, home.path) as two,
+    ):
+        places = None if pairs is None else (pairs, one.store.id_of, two.store.id_of)
+        return align_entities(
+            source, target, config, pairs=places, progress=lambda done, of: show(f"step {done} of {of}")
+        )
+
+
+def _opened(home: "Home", name: str) -> "tuple[Vectors, str]":
+    """Open vectors; return them and the name of their KB."""
+    from kgkit.kb import open_kb
+
+    kb, _, last = name.partition("/")
+    with open_kb(kb, home.path) as opened:
+        return opened.vectors(last or _DEFAULT), kb
+
+
+def _columns(neighbours: tuple[int, ...]) -> tuple[Column, ...]:
+    figures = [
+        Column(heading=heading, align="right") for heading in ("pairs", *_accuracies(neighbours), "error")
+    ]
+    return Column(heading=""), *figures
+
+
+def _accuracies(neighbours: tuple[int, ...]) -> list[str]:
+    return [f"Acc@{k}" for k in neighbours]
+
+
+def _row(label: str, check: "Check") -> tuple[str, ...]:
+    return (
+        label,
+        str(check.anchors),
+        *(f"{share:.3f}" for share in check.accuracy.values()),
+        f"{check.error:.3f}",
+    )
+
+
+def _described(found: "Alignment") -> dict[str, Any]:
+    import msgspec
+
+    report: dict[str, Any] = msgspec.to_builtins(found.report, str_keys=True)
+    return {"vectors": found.source, "target": found.target, "fingerprint": found.fingerprint, **report}

@@ -1,0 +1,251 @@
+"""One space of vectors mapped into another: E-BERT's W (Poerner et al. 2020, section 3.1).
+
+    W = argmin Σ ‖W F(x) − E(x)‖²  over the words x that both spaces know                      (their 3.1)
+
+F are word vectors (Wikipedia2Vec's), E the word-piece input embeddings of an encoder. What W does to words
+it then does to entities, which lie in the space of F: W F(entity) can stand where a word piece stands.
+
+    S   numbers of a source row
+    T   numbers of a target row
+
+The map lies beside the vectors it maps, in `align-TARGET/`: `map.safetensors` with `weight` (T, S), and
+`align.json`. Departures: none in the default; `ridge` is ours.
+"""
+
+import hashlib
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, whole_words
+from kgkit.embedding.align.fitting import AlignConfig, Progress, Report, Rows, fit_map
+from kgkit.embedding.wikipedia2vec import read_words
+from kgkit.errors import DamagedVectors, MissingExtra, NotThere, UsageError
+from kgkit.vectors import Vectors
+
+MAP: Final = "map.safetensors"
+ABOUT: Final = "align.json"
+
+Find = Callable[[str], int | None]
+
+
+class HasWordPieces(Protocol):
+    """The part of an encoder that a map is fitted to."""
+
+    @property
+    def name(self) -> str: ...
+    def word_pieces(self) -> tuple[list[str], Rows]: ...
+
+
+class _About(msgspec.Struct, frozen=True, kw_only=True):
+    """`align.json`."""
+
+    source: str
+    target: str
+    fingerprint: str
+    report: Report
+    config: dict[str, Any] = {}
+    format: int = 1
+
+
+class Alignment:
+    """A linear map from one space to another.
+
+    Attributes:
+        weight: (T, S) float32, W.
+        source: the vectors it maps, `KB/NAME`.
+        target: the encoder, or the vectors, whose space it maps into.
+        fingerprint: of the target, see `fingerprint_of`.
+        report: what was measured.
+    """
+
+    def __init__(self, weight: Rows, *, source: str, target: str, fingerprint: str, report: Report) -> None:
+        self.weight, self.source, self.target = weight, source, target
+        self.fingerprint, self.report = fingerprint, report
+
+    def apply(self, rows: ArrayLike) -> Rows:
+        """Return W v for each v in *rows*, (…, S) -> (…, T) float32; zeros, no vector, stay zeros."""
+        given = np.asarray(rows, np.float32)
+        if given.shape[-1:] != self.weight.shape[1:]:
+            raise UsageError(
+                f"the map of {self.source} takes rows of width {self.weight.shape[1]}, not {given.shape}"
+            )
+        mapped: Rows = given @ self.weight.T
+        return mapped
+
+    def save(self, vectors: Vectors, config: Mapping[str, Any] | None = None) -> Path:
+        """Write the map beside *vectors*, in the place of an older one to the same target.
+
+        Raises:
+            MissingExtra: if safetensors is not installed.
+        """
+        try:
+            from safetensors.numpy import save_file
+        except ImportError:
+            raise MissingExtra("safetensors", "embed") from None
+        folder = _folder(vectors, self.target)
+        staged = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+        staged.mkdir()
+        try:
+            save_file({"weight": np.ascontiguousarray(self.weight)}, staged / MAP)
+            about = _About(
+                source=self.source,
+                target=self.target,
+                fingerprint=self.fingerprint,
+                report=self.report,
+                config=dict(config or {}),
+            )
+            (staged / ABOUT).write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2))
+            shutil.rmtree(folder, ignore_errors=True)
+            staged.rename(folder)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+        return folder
+
+    @classmethod
+    def load(cls, vectors: Vectors, target: "HasWordPieces | Vectors") -> "Alignment":
+        """Return the map of *vectors* into the space of *target*.
+
+        Raises:
+            NotThere: if none has been fitted.
+            UsageError: if it was fitted to an encoder, or vectors, of that name with other content.
+            DamagedVectors: if it cannot be read.
+            MissingExtra: if safetensors is not installed.
+        """
+        try:
+            from safetensors import SafetensorError
+            from safetensors.numpy import load_file
+        except ImportError:
+            raise MissingExtra("safetensors", "embed") from None
+        again = f"`kgkit align {vectors.name} {_option(target)}` fits one"
+        folder = _folder(vectors, target.name)
+        if not (folder / ABOUT).is_file():
+            raise NotThere(f"the vectors {vectors.name} have no map to {target.name}: {again}")
+        try:
+            about = msgspec.json.decode((folder / ABOUT).read_bytes(), type=_About)
+            weight = load_file(folder / MAP)["weight"]
+        except (OSError, msgspec.DecodeError, SafetensorError, KeyError) as error:
+            raise DamagedVectors(f"the map in {folder} cannot be read: {error}; {again}") from error
+        if weight.ndim != 2 or weight.shape[1] != vectors.width:
+            raise DamagedVectors(
+                f"the map in {folder} has shape {weight.shape}, the vectors have width {vectors.width}: "
+                f"{again}"
+            )
+        found = fingerprint_of(target)
+        if about.fingerprint != found:
+            raise UsageError(
+                f"the map of {vectors.name} was fitted to another {about.target} (fingerprint "
+                f"{about.fingerprint}, this one has {found}): {again}"
+            )
+        return cls(
+            np.asarray(weight, np.float32),
+            source=about.source,
+            target=about.target,
+            fingerprint=about.fingerprint,
+            report=about.report,
+        )
+
+
+def align_words(
+    vectors: Vectors,
+    encoder: HasWordPieces,
+    config: AlignConfig | None = None,
+    *,
+    pairs: Path | None = None,
+    progress: Progress | None = None,
+) -> Alignment:
+    """Map *vectors* into the word-piece space of *encoder* by words, and save the map beside them.
+
+    Args:
+        vectors: with words, as Wikipedia2Vec's are.
+        encoder: whose input embeddings.
+        config: how.
+        pairs: a file of anchors, word and piece, instead of the words that both share.
+        progress: is told (steps done, of how many).
+
+    Raises:
+        NotThere: if the vectors keep no words.
+        UsageError: if they share no words.
+        SourceError: if the file of pairs is none.
+    """
+    config = config or AlignConfig()
+    words, rows = read_words(vectors)
+    pieces, target = encoder.word_pieces()
+    if pairs is None:
+        anchors = shared_words(words, pieces, config.fold)
+    else:
+        place = {word: row for row, word in reversed([*enumerate(words)])}
+        anchors = read_pairs(pairs, place.get, whole_words(pieces).get)
+    return _aligned(vectors, rows, encoder, target, anchors, config, progress)
+
+
+def align_entities(
+    source: Vectors,
+    target: Vectors,
+    config: AlignConfig | None = None,
+    *,
+    pairs: tuple[Path, Find, Find] | None = None,
+    progress: Progress | None = None,
+) -> Alignment:
+    """Map the space of *source* into that of *target* by entities of one key, and save the map beside it.
+
+    Args:
+        source, target: vectors, of one KB or of two.
+        config: how.
+        pairs: a file of anchors instead, with what gives the row of a name in each, such as
+            `kb.store.id_of`.
+        progress: is told (steps done, of how many).
+
+    Raises:
+        UsageError: if they share no entity that has a vector in both.
+        SourceError: if the file of pairs is none.
+    """
+    anchors = shared_keys(source.keys, target.keys) if pairs is None else read_pairs(*pairs)
+    config = config or AlignConfig()
+    return _aligned(source, source.matrix, target, target.matrix, anchors, config, progress)
+
+
+def fingerprint_of(target: HasWordPieces | Vectors) -> str:
+    """Return a digest of all that a map into a space depends on."""
+    if isinstance(target, Vectors):
+        return target.manifest.version
+    pieces, rows = target.word_pieces()
+    digest = hashlib.blake2b("\n".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8)
+    digest.update(np.ascontiguousarray(rows, "<f4").tobytes())
+    return digest.hexdigest()
+
+
+def _aligned(
+    vectors: Vectors,
+    rows: Rows,
+    target: HasWordPieces | Vectors,
+    target_rows: Rows,
+    anchors: Anchors,
+    config: AlignConfig,
+    progress: Progress | None,
+) -> Alignment:
+    weight, report = fit_map(rows, target_rows, anchors, config, progress)
+    found = Alignment(
+        weight,
+        source=vectors.name,
+        target=target.name,
+        fingerprint=fingerprint_of(target),
+        report=report,
+    )
+    found.save(vectors, msgspec.to_builtins(config))
+    return found
+
+
+def _folder(vectors: Vectors, target: str) -> Path:
+    return vectors.folder / f"align-{re.sub(r'[^A-Za-z0-9._-]+', '-', target).strip('-')}"
+
+
+def _option(target: HasWordPieces | Vectors) -> str:
+    return f"--to {target.name}" if isinstance(target, Vectors) else f"--encoder {target.name}"

@@ -1,0 +1,130 @@
+"""Where two spaces have the same thing: words that both know, entities with the same key, given pairs.
+
+A   anchors
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import NotThere, SourceError
+
+_SPECIAL = re.compile(r"\[[^\[\]]+\]|<[^<>]+>")  # [CLS], [unused7], <mask>
+
+
+class Anchors(NamedTuple):
+    """Rows that stand for the same thing in two spaces.
+
+    Attributes:
+        source: (A,) int64.
+        target: (A,) int64, ascending.
+    """
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+
+
+def whole_words(pieces: Sequence[str]) -> dict[str, int]:
+    """Return word -> row, for the pieces of a tokenizer that are whole words.
+
+    Left out: pieces that continue a word (`##s`), those that only a model
+    writes (`[CLS]`, `<s>`), and, where words begin with `Ġ` as in GPT-2's and
+    RoBERTa's vocabularies, those beyond ASCII, which are bytes there.
+    """
+    for mark in ("Ġ", "▁"):
+        if any(piece.startswith(mark) and len(piece) > 1 for piece in pieces):
+            begun = ((piece[1:], row) for row, piece in enumerate(pieces) if piece.startswith(mark))
+            return _first((word, row) for word, row in begun if word and (mark == "▁" or word.isascii()))
+    return _first(
+        (piece, row)
+        for row, piece in enumerate(pieces)
+        if piece and not piece.startswith("##") and not _SPECIAL.fullmatch(piece)
+    )
+
+
+def _first(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for word, row in pairs:
+        found.setdefault(word, row)
+    return found
+
+
+def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None = None) -> Anchors:
+    """Return the words that a word table and a tokenizer's pieces share.
+
+    Args:
+        source: the words of the table, frequent ones first.
+        target: the pieces of the tokenizer.
+        fold: that a word which the pieces have in lower case only may stand for that, where the table
+            has no such word: the first that does. None: if no piece has an upper-case letter.
+    """
+    wanted = whole_words(target)
+    if fold is None:
+        fold = not any(word != word.lower() for word in wanted)
+    rows: dict[int, int] = {}
+    for row, word in enumerate(source):
+        piece = wanted.get(word)
+        if piece is not None:
+            rows.setdefault(piece, row)
+    if fold:
+        exact = set(rows)
+        for row, word in enumerate(source):
+            lower = word.lower()
+            piece = wanted.get(lower) if lower != word else None
+            if piece is not None and piece not in exact:
+                rows.setdefault(piece, row)
+    return _anchors(rows)
+
+
+def shared_keys(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> Anchors:
+    """Return the entities that two matrices share, by the digests of their keys."""
+    _, one, other = np.intersect1d(source, target, return_indices=True)
+    order = np.argsort(other)
+    return Anchors(one[order].astype(np.int64), other[order].astype(np.int64))
+
+
+def read_pairs(
+    path: Path, source: Callable[[str], int | None], target: Callable[[str], int | None]
+) -> Anchors:
+    """Return the anchors that a file names: on each line a name in the source, a tab, a name in the target.
+
+    Pairs of which a space does not know one are left out. Of several for one
+    row of the target, the first is taken.
+
+    Args:
+        path: the file.
+        source, target: return the row of a name.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if a line is no pair, or no pair is known to both.
+    """
+    if not path.is_file():
+        raise NotThere(f"no file of pairs {path}")
+    rows: dict[int, int] = {}
+    number = 0
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                fields = line.decode("utf-8").rstrip("\r\n").split("\t")
+            except UnicodeDecodeError:
+                raise SourceError("not UTF-8", path=path, line=number) from None
+            if len(fields) != 2:
+                message = f"expected 2 tab-separated fields, found {len(fields)}"
+                raise SourceError(message, path=path, line=number, text="\t".join(fields))
+            one, other = source(fields[0]), target(fields[1])
+            if one is not None and other is not None:
+                rows.setdefault(other, one)
+    if not rows:
+        raise SourceError(f"none of its {number:,} pairs is known on both sides", path=path)
+    return _anchors(rows)
+
+
+def _anchors(rows: dict[int, int]) -> Anchors:
+    """Return the anchors of target row -> source row."""
+    pairs = np.array(sorted(rows.items()), np.int64).reshape(-1, 2)
+    return Anchors(pairs[:, 1].copy(), pairs[:, 0].copy())

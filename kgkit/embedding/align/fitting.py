@@ -1,0 +1,225 @@
+"""Fitting a linear map between two spaces, and measuring it.
+
+A   anchors: rows that belong together
+S   numbers of a source row
+T   numbers of a target row
+V   rows of the target
+Q   queries
+B   rows of the target that are compared at once
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.embedding.align.anchors import Anchors
+from kgkit.errors import UsageError
+from kgkit.vectors.scan import unit
+
+Rows = NDArray[np.float32]
+Wide = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+_BLOCK = 4096  # anchors, or rows of the target, that are taken at once
+_WILD = 1.5  # an error on held-out anchors beyond which a map is said to fit noise
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignConfig:
+    """Settings of a map."""
+
+    held_out: float = 0.1  # of the anchors, for the check; W is then fitted on all
+    seed: int = 0  # of who is held out
+    fold: bool | None = None  # anchors by lower case; None: if the encoder has lower case only
+    ridge: float = 0.0  # λ, in mean squares of a source column; 0 as in the paper
+    neighbours: tuple[int, ...] = (1, 5, 10)  # Acc@k
+    most_checked: int = 10_000  # anchors of each part whose neighbours are looked for
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.held_out < 1 or self.ridge < 0 or self.most_checked < 1:
+            raise UsageError(f"out of range in {self}: held_out in [0, 1), ridge >= 0, most_checked >= 1")
+        if not self.neighbours or min(self.neighbours) < 1:
+            raise UsageError(f"neighbours is {self.neighbours}; they are numbers from 1")
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """How well a map does on some anchors.
+
+    Attributes:
+        anchors: how many.
+        accuracy: k -> the share whose own target is among the k nearest to what they are mapped to, by
+            cosine, of all rows of the target.
+        error: ‖W F − E‖ / ‖E‖ (Frobenius): 0 is perfect, 1 is what a map to nothing has.
+    """
+
+    anchors: int
+    accuracy: dict[int, float]
+    error: float
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found when a map was fitted.
+
+    Attributes:
+        anchors: all of them: what the map is fitted on.
+        rank: of the source rows of the anchors; below their width, the map is the smallest of many.
+        candidates: rows of the target that can be a neighbour.
+        train: of a map fitted on the anchors that are not held out, on these.
+        held_out: of the same map on the others; None if none is held out.
+    """
+
+    anchors: int
+    rank: int
+    candidates: int
+    train: Check
+    held_out: Check | None
+
+
+class Fit(NamedTuple):
+    """A map, before it is anybody's.
+
+    Attributes:
+        weight: (T, S) float32.
+        report: what was measured.
+    """
+
+    weight: Rows
+    report: Report
+
+
+def fit_map(
+    source: Rows, target: Rows, anchors: Anchors, config: AlignConfig, progress: Progress | None = None
+) -> Fit:
+    """Fit W, checked on anchors that were held out, then on all of them.
+
+    Args:
+        source: (·, S) float32.
+        target: (V, T) float32.
+        anchors: which rows of the two belong together; those with a row of zeros are left out.
+        config: how.
+        progress: is told (steps done, of how many).
+
+    Raises:
+        UsageError: if there is no anchor.
+    """
+    anchors = _real(source, target, anchors)
+    count = len(anchors.source)
+    if not count:
+        raise UsageError("the two spaces share nothing: name anchors in a file of pairs (`--pairs`)")
+    train, held_out = split(anchors, config.held_out, config.seed)
+    tell = progress or (lambda done, of: None)
+    tell(0, 4)
+    weight, rank = solve(source, target, train, config.ridge)
+    tell(1, 4)
+    on_train = check(weight, source, target, train, config)
+    tell(2, 4)
+    on_others = check(weight, source, target, held_out, config) if len(held_out.source) else None
+    tell(3, 4)
+    if len(held_out.source):
+        weight, rank = solve(source, target, anchors, config.ridge)
+    if rank < source.shape[1]:
+        _log.warning(
+            "%s anchors of rank %s cannot decide a map of vectors of width %s: it is the smallest of many",
+            f"{count:,}", rank, source.shape[1],
+        )  # fmt: skip
+    elif on_others is not None and on_others.error > _WILD and not config.ridge:
+        _log.warning(
+            "few anchors for vectors of width %s: on those held out it errs by %.1f, no map at all by 1; "
+            "a ridge of 0.1 (`--ridge 0.1`) keeps it small",
+            source.shape[1], on_others.error,
+        )  # fmt: skip
+    tell(4, 4)
+    there = int(sum(block.any(axis=1).sum() for block in _blocks(target)))
+    report = Report(anchors=count, rank=rank, candidates=there, train=on_train, held_out=on_others)
+    return Fit(weight, report)
+
+
+def split(anchors: Anchors, held_out: float, seed: int) -> tuple[Anchors, Anchors]:
+    """Return the anchors to fit on, at least one, and the share that is held out, drawn by *seed*."""
+    count = len(anchors.source)
+    many = min(round(count * held_out), count - 1)
+    order = np.random.default_rng(seed).permutation(count)
+    parts = np.sort(order[many:]), np.sort(order[:many])
+    one, other = [Anchors(anchors.source[part], anchors.target[part]) for part in parts]
+    return one, other
+
+
+def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> tuple[Rows, int]:
+    """Return W (T, S) of least squares and the rank of the source rows.
+
+    [F | E] is reduced to its triangle R block by block, in float64, so that no
+    more than a block of anchors is in memory; F's part of R has the singular
+    values of F, and least squares with it are those with F. Forming FᵀF instead
+    would square its condition. Of several solutions it is the smallest.
+    """
+    width = source.shape[1]
+    triangle: Wide = np.zeros((0, width + target.shape[1]))
+    for begin in range(0, len(anchors.source), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        both = np.hstack([source[anchors.source[rows]], target[anchors.target[rows]]]).astype(np.float64)
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, both]), mode="r"))
+    left, right = triangle[:width, :width], triangle[:width, width:]
+    if ridge:
+        scale = np.sqrt(ridge * np.square(left).sum() / width)
+        left = np.vstack([left, scale * np.eye(width)])
+        right = np.vstack([right, np.zeros((width, right.shape[1]))])
+    found, _, rank, _ = np.linalg.lstsq(left, right, rcond=None)
+    return np.ascontiguousarray(found.T, np.float32), int(rank)
+
+
+def check(weight: Rows, source: Rows, target: Rows, anchors: Anchors, config: AlignConfig) -> Check:
+    """Measure W on *anchors*, or on `most_checked` of them, spread evenly."""
+    count = len(anchors.source)
+    step = np.linspace(0, count - 1, min(count, config.most_checked)).round().astype(np.int64)
+    ranks, wrong, whole = [], 0.0, 0.0
+    for begin in range(0, len(step), _BLOCK):
+        part = step[begin : begin + _BLOCK]
+        mapped = np.asarray(source[anchors.source[part]], np.float32) @ weight.T
+        gold = np.asarray(target[anchors.target[part]], np.float32)
+        wrong += float(np.square(mapped - gold, dtype=np.float64).sum())
+        whole += float(np.square(gold, dtype=np.float64).sum())
+        ranks.append(ranks_of(mapped, target, anchors.target[part]))
+    rank = np.concatenate(ranks)
+    accuracy = {k: float((rank <= k).mean()) for k in config.neighbours}
+    return Check(anchors=count, accuracy=accuracy, error=float(np.sqrt(wrong / whole)))
+
+
+def ranks_of(mapped: Rows, target: Rows, gold: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return (Q,) int64: as which neighbour of its query, by cosine, each gold row comes; 1 is the nearest.
+
+    Args:
+        mapped: (Q, T), the queries.
+        target: (V, T); rows of zeros are nobody's neighbours.
+        gold: (Q,) rows of *target*.
+    """
+    sought, own = unit(mapped), unit(np.asarray(target[gold], np.float32))
+    mark = np.einsum("qt,qt->q", sought, own)
+    rank = np.ones(len(gold), np.int64)
+    for begin, block in zip(range(0, len(target), _BLOCK), _blocks(target), strict=True):
+        scores = sought @ unit(block).T  # (Q, B)
+        scores[:, ~block.any(axis=1)] = -np.inf
+        here = gold - begin
+        inside = (here >= 0) & (here < len(block))
+        scores[np.flatnonzero(inside), here[inside]] = -np.inf  # not its own rival
+        rank += (scores >= mark[:, None]).sum(axis=1)  # a tie is not won
+    return rank
+
+
+def _real(source: Rows, target: Rows, anchors: Anchors) -> Anchors:
+    kept = np.ones(len(anchors.source), bool)
+    for begin in range(0, len(kept), _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        kept[part] = source[anchors.source[part]].any(axis=1) & target[anchors.target[part]].any(axis=1)
+    return Anchors(anchors.source[kept], anchors.target[kept])
+
+
+def _blocks(rows: Rows) -> Iterator[Rows]:
+    for begin in range(0, len(rows), _BLOCK):
+        yield np.asarray(rows[begin : begin + _BLOCK], np.float32)

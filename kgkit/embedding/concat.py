@@ -1,0 +1,95 @@
+"""Several vectors of one KB side by side, as KnowBert joins TuckER's with those of the glosses.
+
+Peters et al. (2019), 4.1, join the vector of a synset in the graph with that of its gloss. What brings the
+joined row to one width is learnt with the head that takes it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import numpy as np
+
+from kgkit.errors import UsageError
+from kgkit.kb import KnowledgeBase
+from kgkit.vectors import Vectors, Work
+from kgkit.vectors.scan import unit
+
+_BLOCK: Final = 16_384  # rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcatConfig:
+    """Settings of `embed_concat`."""
+
+    parts: tuple[str, ...]  # names of vectors of the KB, in the order of the columns
+    name: str = "concat"
+    rows: str = "all"  # an entity has a row if `all` parts have a vector of it, or if `any` has
+    unit: bool = False  # bring each part to length 1 first, so that each weighs the same in a cosine
+
+    def __post_init__(self) -> None:
+        last = [part.rpartition("/")[2] for part in self.parts]  # NAME of KB/NAME
+        if len(last) < 2 or len(set(last)) < len(last):
+            raise UsageError(
+                f"vectors to put side by side: {', '.join(self.parts) or 'none'}; at least two, each once"
+            )
+        if self.rows not in ("all", "any"):
+            raise UsageError(f"rows is {self.rows!r}; it is one of 'all', 'any'")
+        if self.name in last:
+            raise UsageError(f"{self.name!r} cannot be part of itself: give the new vectors another name")
+
+
+def embed_concat(
+    kb: KnowledgeBase, config: ConcatConfig, *, progress: Callable[[int, int], None] | None = None
+) -> Vectors:
+    """Publish the rows of several vectors side by side.
+
+    A part of which an entity has no vector is zeros. The matrix ends with the
+    last entity that has a row.
+
+    Args:
+        kb: whose vectors.
+        config: which.
+        progress: is told (rows done, of how many).
+
+    Raises:
+        NotThere, StaleVectors, DamagedVectors: as `kb.vectors` does.
+        UsageError: if no entity has a row.
+    """
+    parts = [kb.vectors(part) for part in config.parts]
+    settings = {
+        **asdict(config),
+        "parts": [{"name": part.manifest.name, "version": part.manifest.version} for part in parts],
+    }
+    del settings["name"]
+    rows, width = _last_row(parts, config) + 1, sum(part.width for part in parts)
+    if not rows:
+        raise UsageError(f"no entity of {kb.name!r} has a vector in {' and '.join(config.parts)}")
+    with Work(kb, config.name, settings, resume=False) as work:
+        matrix = work.matrix(rows, width)
+        for begin in range(0, rows, _BLOCK):
+            end = min(begin + _BLOCK, rows)
+            blocks = [part.gather(np.arange(begin, end)) for part in parts]
+            there = _there(blocks, config)
+            if config.unit:
+                blocks = [unit(block) for block in blocks]
+            matrix[begin:end] = np.concatenate(blocks, axis=1) * there[:, None]
+            if progress is not None:
+                progress(end, rows)
+        return work.publish("concat")
+
+
+def _last_row(parts: Sequence[Vectors], config: ConcatConfig) -> int:
+    """Return the last entity that has a row; -1 if none has."""
+    rows = (min if config.rows == "all" else max)(map(len, parts))
+    for end in range(rows, 0, -_BLOCK):
+        begin = max(0, end - _BLOCK)
+        found = np.flatnonzero(_there([part.gather(np.arange(begin, end)) for part in parts], config))
+        if len(found):
+            return begin + int(found[-1])
+    return -1
+
+
+def _there(blocks: Sequence[np.ndarray], config: ConcatConfig) -> np.ndarray:
+    have = np.stack([block.any(axis=1) for block in blocks])
+    return np.asarray(have.all(axis=0) if config.rows == "all" else have.any(axis=0))

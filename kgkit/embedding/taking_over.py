@@ -1,0 +1,100 @@
+"""Vectors that were made for another build, taken over by key."""
+
+import logging
+import shutil
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import UsageError
+from kgkit.kb import KnowledgeBase
+from kgkit.vectors import Vectors, Work, find_vectors
+from kgkit.vectors.layout import KEYS, MATRIX, key_digests
+
+_BLOCK: Final = 16_384  # rows
+
+_log = logging.getLogger(__name__)
+
+
+class Places(NamedTuple):
+    """Where the entities of a build had their row.
+
+    Attributes:
+        old: (n,) int64, rows of the old matrix.
+        new: (n,) int64, ids in the build, ascending.
+    """
+
+    old: NDArray[np.int64]
+    new: NDArray[np.int64]
+
+
+def old_vectors(kb: KnowledgeBase, name: str) -> Vectors:
+    """Open the vectors KB/*name*, whatever build they were made for.
+
+    Raises:
+        NotThere, DamagedVectors: if there are none, or they cannot be used.
+    """
+    return Vectors.open(find_vectors(kb.home, name))
+
+
+def places(kb: KnowledgeBase, old: Vectors) -> Places:
+    """Say which entities of *kb* have a row in *old*, by the digest of their key."""
+    wanted, had = key_digests(kb.keys(), len(kb)), np.asarray(old.keys)
+    order = np.argsort(had, kind="stable")
+    at = np.searchsorted(had[order], wanted)
+    found = at < len(had)
+    found[found] = had[order[at[found]]] == wanted[found]
+    return Places(order[at[found]].astype(np.int64), np.flatnonzero(found))
+
+
+def take_over(kb: KnowledgeBase, name: str, *, progress: Callable[[int, int], None] | None = None) -> Vectors:
+    """Publish the vectors KB/*name* for the build of *kb*: each entity keeps its row, found by its key.
+
+    Entities that are new have no vector then, nor those that had none; how many
+    is logged. Vectors that are this build's already are returned as they are.
+
+    Args:
+        kb: open on the build that the vectors are wanted for.
+        name: of the vectors.
+        progress: is told (rows done, of how many).
+
+    Raises:
+        NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
+        UsageError: if no entity of the build has one.
+    """
+    old = old_vectors(kb, name)
+    if old.manifest.build == kb.build:
+        return old
+    settings = {
+        **old.manifest.config,
+        "taken_over": {"build": old.manifest.build, "version": old.manifest.version},
+    }
+    found = places(kb, old)
+    rows = int(found.new[-1]) + 1 if len(found.new) else 0
+    if not rows:
+        raise UsageError(f"no entity of {kb.name}@{kb.build} has a vector in {old.name}: make them anew")
+    with Work(kb, name, settings, resume=False) as work:
+        matrix = work.matrix(rows, old.width)
+        for begin in range(0, len(found.new), _BLOCK):
+            these = slice(begin, begin + _BLOCK)
+            matrix[found.new[these]] = old.matrix[found.old[these]]
+            if progress is not None:
+                progress(min(begin + _BLOCK, len(found.new)), len(found.new))
+        kept = [file for file in old.manifest.files if file not in (MATRIX, KEYS)]
+        for file in kept:
+            shutil.copyfile(old.folder / file, work.folder / file)
+        vectors = work.publish(
+            old.manifest.method,
+            files=kept,
+            results=_results(old.manifest.results, found, len(kb)),
+            extends=old,
+        )
+    if without := len(kb) - vectors.manifest.covered:
+        _log.warning("%s entities of %s have no vector in %s", f"{without:,}", kb.name, vectors.name)
+    return vectors
+
+
+def _results(old: dict[str, Any], found: Places, entities: int) -> dict[str, Any]:
+    return {**old, "taken_over": len(found.new), "new_entities": entities - len(found.new)}

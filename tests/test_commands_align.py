@@ -1,0 +1,107 @@
+"""`kgkit align`: a table of how well the map does, and a map that is kept."""
+
+import json
+
+import numpy as np
+import pytest
+
+import kgkit
+from kgkit.building import Entity
+from kgkit.embedding.align import Alignment
+from kgkit.embedding.wikipedia2vec import Wikipedia2VecConfig, read_wikipedia2vec
+from kgkit.vectors import Work
+from tests.cli_helpers import run
+from tests.small_kb import build
+
+pytest.importorskip("safetensors")
+encoders = pytest.importorskip("kgkit.encoder")
+
+PIECES = ["[PAD]", *[f"w{number}" for number in range(60)]]
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(61, 3)).astype(np.float32)
+WEIGHT = RNG.normal(size=(4, 3)).astype(np.float32)
+
+
+class FakeEncoder:
+    """Has word pieces that are a planted map of the words."""
+
+    name = "bert"
+
+    @classmethod
+    def load(cls, name):
+        assert name == "bert"
+        return cls()
+
+    def word_pieces(self):
+        return PIECES, ROWS @ WEIGHT.T
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setattr(encoders, "Encoder", FakeEncoder)
+    path = tmp_path / "vectors.txt"
+    words = "".join(
+        f"{word} {' '.join(map(repr, row))}\n" for word, row in zip(PIECES, ROWS.tolist(), strict=True)
+    )
+    path.write_text(f"ENTITY/Dog 1 2 3\n{words}", encoding="utf-8")
+    with build(tmp_path, [Entity("Dog"), Entity("Cat")], name="pets") as kb:
+        read_wikipedia2vec(kb, Wikipedia2VecConfig(source=path))
+    return tmp_path
+
+
+def test_a_map_is_fitted_told_and_kept(home):
+    done = run("align", "pets", "--encoder", "bert", "--home", home)
+    assert done.code == 0
+    assert [line.split("\t") for line in done.out.splitlines()] == [
+        ["", "pairs", "Acc@1", "Acc@5", "Acc@10", "error"],
+        ["fitted on", "54", "1.000", "1.000", "1.000", "0.000"],
+        ["held out", "6", "1.000", "1.000", "1.000", "0.000"],
+    ]
+    assert "mapped pets/wikipedia2vec to bert by 60 pairs in" in done.err
+    with kgkit.open_kb("pets", home=home) as kb:
+        found = Alignment.load(kb.vectors("wikipedia2vec"), FakeEncoder())
+    np.testing.assert_allclose(found.weight, WEIGHT, atol=1e-5)
+
+
+def test_json_says_it_all(home):
+    done = run(
+        "align", "pets/wikipedia2vec", "--encoder", "bert", "--held-out", "0", "--json", "--home", home
+    )
+    said = json.loads(done.out)
+    assert said["vectors"] == "pets/wikipedia2vec"
+    assert said["anchors"] == 60
+    assert said["held_out"] is None
+    assert said["train"]["accuracy"]["5"] == 1.0
+
+
+def test_vectors_are_mapped_to_vectors(home, tmp_path):
+    keys = [f"e{number}" for number in range(40)]
+    for name, rows in (("one", ROWS[:40]), ("two", ROWS[:40] @ WEIGHT.T)):
+        with build(tmp_path, [Entity(key) for key in keys], name=name) as kb, Work(kb, "v", {}) as work:
+            work.matrix(*rows.shape)[:] = rows
+            work.publish("hand")
+    done = run("align", "one/v", "--to", "two/v", "--home", home, "--quiet")
+    assert done.code == 0
+    assert done.out.splitlines()[2].startswith("held out\t4\t1.000")
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"{key}\t{key}\n" for key in keys[:20]), encoding="utf-8")
+    done = run("align", "one/v", "--to", "two/v", "--pairs", pairs, "--home", home)
+    assert "by 20 pairs" in done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["pets"], 2, "into which space"),
+        (["pets", "--encoder", "bert", "--to", "a/b"], 2, "one of them"),
+        (["pets", "--encoder", "bert", "--held-out", "1"], 2, "held_out"),
+        (["pets/none", "--encoder", "bert"], 3, "has no vectors 'none'"),
+        (["nokb", "--encoder", "bert"], 3, "nokb"),
+        (["pets", "--encoder", "bert", "--pairs", "none.tsv"], 3, "no file of pairs"),
+    ],
+)
+def test_what_cannot_be_is_told(home, args, code, message):
+    done = run("align", *args, "--home", home)
+    assert done.code == code
+    assert message in done.err
+    assert not done.out

