@@ -3,6 +3,10 @@
 `KGKIT_BENCH_KNOWBERT` may name a checkout of allenai/kb: KnowBert's own files are then run. Without it, its
 extraction is done by our words for it, and its candidate generator is left out. `KGKIT_BENCH_WIKIPEDIA2VEC`
 may name a Python that has wikipedia2vec.
+
+The benches of vectors are programs of their own, as they take hours or weights: `python -m benchmarks.NAME
+--help` with `text_vectors`, `index`, `tucker`, `alignment`, `dense_candidates`. They print their tables; those
+in the last part of `RESULTS.md` are put there by hand.
 """
 
 import argparse
@@ -39,7 +43,10 @@ BENCHES = {
 }
 AT_SCALE = {"h": wikipedia, "i": pairs, "j": cn_dbpedia}
 RESULTS = Path(__file__).with_name("RESULTS.md")
-BETWEEN = "\n<!-- what `make bench` writes ends here; what `make bench-scale` writes begins -->\n\n"
+BETWEEN = (
+    "\n<!-- what `make bench` writes ends here; what `make bench-scale` writes begins -->\n\n",
+    "\n<!-- what `make bench-scale` writes ends here; what the benches of vectors print begins -->\n\n",
+)
 
 
 def arguments() -> argparse.Namespace:
@@ -111,12 +118,12 @@ def main() -> None:
 
 
 def write_results(page: str, *, at_scale: bool) -> None:
-    """Write *page* into `RESULTS.md`, beside that of the other run."""
-    usual, _, scale = (
-        RESULTS.read_text(encoding="utf-8").partition(BETWEEN) if RESULTS.exists() else ("",) * 3
-    )
-    both = (usual, page) if at_scale else (page, scale)
-    RESULTS.write_text(BETWEEN.join(filter(None, both)), encoding="utf-8")
+    """Write *page* into `RESULTS.md`, in the place of the last run's; the other parts stay."""
+    written = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    usual, _, rest = written.partition(BETWEEN[0])
+    scale, _, vectors = rest.partition(BETWEEN[1])
+    parts = (usual, page, vectors) if at_scale else (page, scale, vectors)
+    RESULTS.write_text("".join(sum(zip(parts, (*BETWEEN, ""), strict=True), ())), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from pathlib import Path
 
 PACKAGES = (
     "kgkit", "lmdb", "msgspec", "numpy", "nltk", "wn", "spacy", "ahocorasick_rs", "duckdb", "pyarrow",
-    "marisa-trie", "mwparserfromhell",
+    "marisa-trie", "mwparserfromhell", "torch", "transformers", "sentence-transformers", "pykeen",
+    "faiss-cpu",
 )  # fmt: skip
 
 

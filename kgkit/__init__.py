@@ -4,6 +4,7 @@
     add_to_kb("wordnet", "mine.jsonl")        add to it
     kb = open_kb("wordnet")                   query it
     link("The dog barked.", kb="wordnet")     link a text to it
+    embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
 
 Importing this package is cheap; each name below is loaded when it is first used.
 """
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
     from kgkit.building.add import add_to_kb
     from kgkit.building.build import Built, build_kb
     from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator
+    from kgkit.embedding.embed import embed
     from kgkit.errors import KgkitError
     from kgkit.kb import KnowledgeBase, open_kb
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
-    from kgkit.types import Candidate, Candidates, Document, Entity, Link, LinkedDocument, Mention, Triple
+    from kgkit.types import Candidate, Candidates, Document, Entity, Link, LinkedDocument, Mention, Neighbour, Triple
+    from kgkit.vectors import Vectors
 
 _WHERE = {
     "AliasConfig": "kgkit.candidates",
@@ -38,9 +41,12 @@ _WHERE = {
     "Linker": "kgkit.linking",
     "LinkerConfig": "kgkit.linking",
     "Mention": "kgkit.types",
+    "Neighbour": "kgkit.types",
     "Triple": "kgkit.types",
+    "Vectors": "kgkit.vectors",
     "add_to_kb": "kgkit.building.add",
     "build_kb": "kgkit.building.build",
+    "embed": "kgkit.embedding.embed",
     "link": "kgkit.linking",
     "open_kb": "kgkit.kb",
 }
@@ -63,9 +69,12 @@ __all__ = [
     "Linker",
     "LinkerConfig",
     "Mention",
+    "Neighbour",
     "Triple",
+    "Vectors",
     "add_to_kb",
     "build_kb",
+    "embed",
     "link",
     "open_kb",
 ]

@@ -1,5 +1,7 @@
 """`kgkit project`: the embedding projector's files, and the picture."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,8 @@ def test_a_limit_and_a_kind_leave_entities_out(home, tmp_path):
         (["--picture", "nowhere/a.png"], 3, "no folder nowhere"),
         (["--picture", "a.png", "--method", "umap"], 2, "no method named 'umap'"),
         (["--to", "."], 2, "there already"),
+        (["--to", "out", "--color-by", "lexfiel"], 2, "--color-by takes types, kind, pos"),
+        (["--picture", "a.png", "--color-by", "lexfiel"], 2, "one word for 'lexfiel'"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_the_work(home, tmp_path, monkeypatch, options, code, said):
@@ -63,6 +67,24 @@ def test_what_cannot_be_done_is_said_before_the_work(home, tmp_path, monkeypatch
     done = run("project", "toy", *options, "--home", home)
     assert (done.code, said in done.err) == (code, True), done.err
     assert not list(tmp_path.glob("*.png"))
+
+
+def test_a_kind_none_of_which_has_a_vector_is_told(tmp_path):
+    where, _ = built(tmp_path)
+    made(where, DIRECTIONS[:3])  # pages alone
+    done = run("project", "toy", "--to", tmp_path / "out", "--kind", "category", "--home", where)
+    assert done.code == 2
+    assert "no entity of kind category has a vector in toy/plane" in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_matplotlib_no_time_is_spent_on_a_picture(home, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("kgkit.commands.project.find_spec", lambda name: None)
+    monkeypatch.setattr("kgkit.vectors.projection.placed", None)
+    done = run("project", "toy", "--picture", tmp_path / "a.png", "--home", home)
+    assert done.code == 2
+    assert "kgkit[plot]" in done.err
 
 
 def test_vectors_that_are_not_there_are_told(home, tmp_path):

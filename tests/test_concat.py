@@ -68,6 +68,8 @@ def test_the_settings_name_the_versions_that_were_joined(kb):
         ({"parts": ("text", "text")}, "each once"),
         ({"parts": ("a", "b"), "rows": "some"}, "'all', 'any'"),
         ({"parts": ("concat", "b")}, "cannot be part of itself"),
+        ({"parts": ("toy/concat", "b")}, "cannot be part of itself"),
+        ({"parts": ("text", "toy/text")}, "each once"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, says):

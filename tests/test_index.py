@@ -481,6 +481,16 @@ def test_without_faiss_the_extra_that_brings_it_is_named(tmp_path, monkeypatch):
         build_index(matrix, tmp_path, kind="hnsw")
 
 
+def test_without_faiss_auto_compares_every_row_and_says_so(tmp_path, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    monkeypatch.setattr(kinds, "_installed", lambda package: False)
+    monkeypatch.setattr(kinds, "_SMALL", 1)
+    with caplog.at_level(logging.WARNING):
+        index = build_index(clustered(1500), tmp_path)
+    assert index.manifest.kind == "exact"
+    assert "an index hnsw cannot be built: this needs the package 'faiss'" in caplog.text
+
+
 def test_two_packages_that_provide_faiss_are_both_named(monkeypatch):
     monkeypatch.setattr(kinds, "_installed", lambda package: package in ("faiss-cpu", "faiss-gpu"))
     with pytest.raises(UsageError, match="faiss-cpu and faiss-gpu are both installed"):

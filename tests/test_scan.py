@@ -97,6 +97,15 @@ def test_candidates_are_scored_as_a_scan_scores_them_bit_for_bit():
     assert again.scores.tobytes() == whole.scores.tobytes()
 
 
+def test_candidates_in_pieces_are_scored_as_at_once(monkeypatch):
+    matrix, asked = random_matrix(300), random_matrix(5, seed=1)
+    whole = scan(matrix, asked, 300)
+    monkeypatch.setattr("kgkit.vectors.scan._GATHERED", 100)
+    pieces = scan(matrix, asked, 300)
+    assert pieces.rows.tolist() == whole.rows.tolist()
+    assert pieces.scores.tobytes() == whole.scores.tobytes()
+
+
 def test_a_mapped_matrix_is_searched_where_it_lies(tmp_path):
     matrix = random_matrix(300)
     np.save(tmp_path / "m.npy", matrix)

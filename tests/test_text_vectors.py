@@ -219,6 +219,20 @@ def test_a_job_that_was_stopped_comes_to_the_same_numbers(tmp_path, encoder, mon
         assert found.manifest.results["tokens"] == whole.manifest.results["tokens"]
 
 
+def test_a_matrix_that_was_lost_is_not_taken_for_done(tmp_path, encoder, monkeypatch):
+    monkeypatch.setattr(module, "_RECORD_EVERY", 0.0)
+
+    def stop(done, total):
+        if done >= 30:
+            raise Stop
+
+    with build(tmp_path, many(60)) as kb:
+        with pytest.raises(Stop):
+            embed_text(kb, TextConfig(chunk=10), encoder=encoder, progress=stop)
+        next(kb.home.unfinished_vectors.glob("*/matrix.npy")).unlink()
+        assert embed_text(kb, TextConfig(chunk=10), encoder=encoder).manifest.covered == 60
+
+
 def test_a_job_can_be_begun_anew(tmp_path, encoder):
     def stop(done, total):
         if done:

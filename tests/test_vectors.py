@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 import kgkit
-from kgkit.errors import DamagedVectors, NotThere, StaleVectors, UnknownEntity, UnknownName, UsageError
+from kgkit.errors import (
+    DamagedVectors,
+    MissingExtra,
+    NotThere,
+    StaleVectors,
+    UnknownEntity,
+    UnknownName,
+    UsageError,
+)
 from kgkit.store import prune
 from kgkit.vectors import Vectors, damages, find_vectors, remove_vectors, vectors_names
 from kgkit.vectors.layout import key_digest
@@ -54,6 +62,7 @@ def test_ids_of_any_shape_are_gathered_in_that_shape(kb):
     assert vectors.gather([[0, 1], [2, 6]]).shape == (2, 2, 2)
     assert vectors.gather([]).shape == (0, 2)
     assert vectors.gather(np.uint32(5)).tolist() == DIRECTIONS[5].tolist()
+    assert vectors.gather(np.array([0, 2**64 - 1], np.uint64)).tolist() == [[4, 0], [0, 0]]
 
 
 @pytest.mark.parametrize("wrong", [-1, [0, -3], 1.5, ["Apple"]])
@@ -139,6 +148,26 @@ def test_only_entities_of_a_kind_are_told_when_asked_so(kb):
     assert near(kb, "Apple", 3, kind="category") == [("Fruit", 1.0)]
     with pytest.raises(UnknownName, match="category, page"):
         kb.nearest("Apple", kind="pages")
+
+
+def test_of_a_rare_kind_as_many_are_found_as_there_are(home):
+    with kgkit.open_kb("toy", home=home) as kb:
+        for k in (1, 2, 10**12):
+            assert near(kb, "Apple", k, kind="category") == [("Fruit", 1.0)]
+        assert near(kb, "Fruit", 3, kind="category") == []
+        assert len(near(kb, "Apple", 10**12)) == 4  # nothing so large is ever laid out
+
+
+def test_only_the_ids_that_are_asked_for_are_compared(kb):
+    found = kb.vectors("plane").nearest([[1, 0], [0, 0]], 3, among=[1, 3, 4, 6])
+    assert found.ids.tolist() == [[1, 4, -1], [-1, -1, -1]]
+    assert found.scores[0, :2].tolist() == kb.vectors("plane").nearest([1, 0], 5).scores[0, [2, 4]].tolist()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_query_that_is_not_finite_is_refused(kb, bad):
+    with pytest.raises(UsageError, match="not finite"):
+        kb.nearest([bad, 1])
 
 
 def test_an_entity_without_a_vector_is_near_nothing(kb):
@@ -316,6 +345,28 @@ def test_a_changed_number_is_found_by_its_checksum(kb):
     assert damages(folder) == [
         "file: matrix.npy is damaged: its checksum is not the one that the manifest has"
     ]
+
+
+def test_an_index_that_nobody_can_open_without_faiss_is_no_damage(kb, monkeypatch):
+    (folder_of(kb) / "index.json").write_text("{}")
+
+    def missing(*_):
+        raise MissingExtra("faiss", "cpu")
+
+    monkeypatch.setattr("kgkit.vectors.index.open_index", missing)
+    assert damages(folder_of(kb)) == []
+
+
+def test_who_has_vectors_open_and_no_index_yet_reads_on_when_they_are_removed_under_way(kb, monkeypatch):
+    vectors = kb.vectors("plane")
+    (vectors.folder / "index.json").write_text("{}")
+
+    def gone(folder, matrix):
+        shutil.rmtree(folder)
+        raise DamagedVectors("the index cannot be read")
+
+    monkeypatch.setattr("kgkit.vectors.index.open_index", gone)
+    assert vectors.nearest([1, 0], 1).ids.tolist() == [[0]]
 
 
 def test_removed_vectors_are_gone_whole_and_their_job_with_them(kb):

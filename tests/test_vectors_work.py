@@ -1,16 +1,19 @@
 """Jobs that make vectors: gone on with, published whole, never two at once."""
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import kgkit
-from kgkit.errors import KBBusy, UsageError, WriteFailed
-from kgkit.vectors import Work, find_vectors, vectors_names
+from kgkit.errors import KBBusy, NotThere, UsageError, WriteFailed
+from kgkit.vectors import Vectors, Work, find_vectors, remove_vectors, vectors_names
 from kgkit.vectors.work import sweep_unfinished
 from tests.toys import child_env, listing
 from tests.vector_toys import DIRECTIONS, built, made
@@ -212,3 +215,87 @@ def test_removing_a_kb_removes_its_vectors(kb, home):
     kgkit.store.remove(kb.home)
     assert vectors_names(kb.home) == []
     assert not kb.home.unfinished_vectors.exists()
+
+
+def test_a_kb_that_was_removed_meanwhile_does_not_come_back_as_vectors(kb):
+    with (
+        pytest.raises(NotThere, match="was removed while its vectors were made"),
+        Work(kb, "plane", {}) as work,
+    ):
+        work.matrix(6, 2)[:] = 1
+        kgkit.store.remove(kb.home)
+        work.publish("hand")
+    assert not kb.home.path.exists()
+
+
+def test_a_matrix_of_more_rows_than_entities_is_refused(kb):
+    with Work(kb, "plane", SETTINGS) as work:
+        work.matrix(len(kb) + 1, 2)[:] = 1
+        with pytest.raises(UsageError, match="8 rows, 'toy' has 7 entities"):
+            work.publish("hand")
+
+
+def test_a_job_killed_behind_its_publishing_does_not_write_into_what_readers_have_mapped(kb, home):
+    with Work(kb, "plane", SETTINGS) as work:
+        work.matrix(6, 2)[:] = DIRECTIONS
+        published = work.publish("hand")
+        kept = work.folder.with_name("kept")
+        shutil.copytree(work.folder, kept, copy_function=os.link)  # as if it had not been swept
+    kept.rename(work.folder)
+    with Work(kb, "plane", SETTINGS) as work:
+        work.matrix(6, 2)[:] = 9
+    assert np.array_equal(published.matrix, DIRECTIONS)
+
+
+def test_the_same_vectors_again_are_there_at_every_moment(kb, home, monkeypatch):
+    made(home)
+    seen = []
+    for name in ("rename", "replace"):
+        real = getattr(Path, name)
+
+        def watched(path, target, real=real):
+            done = real(path, target)
+            seen.append(np.array_equal(Vectors.open(find_vectors(kb.home, "plane")).matrix, DIRECTIONS))
+            return done
+
+        monkeypatch.setattr(Path, name, watched)
+    made(home)
+    assert len(seen) >= 4 and all(seen)
+
+
+def test_a_full_disk_is_told_where_the_matrix_is_made_not_where_it_is_written(kb, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with Work(kb, "plane", SETTINGS) as work:
+        with pytest.raises(WriteFailed, match="No space left"):
+            work.matrix(6, 2)
+        assert list(work.folder.iterdir()) == []
+
+
+def test_an_emptied_cache_does_not_hide_the_error_that_ended_the_job(kb):
+    with pytest.raises(RuntimeError, match="stopped"), Work(kb, "plane", SETTINGS) as work:
+        shutil.rmtree(work.folder)
+        raise RuntimeError("stopped")
+    with Work(kb, "plane", SETTINGS):  # and the lock is free
+        pass
+
+
+def test_a_copy_that_followed_links_is_read_published_over_and_removed(kb, home):
+    made(home)
+    current = kb.home.vectors / "plane" / "current"
+    copied = current.with_name("copied")
+    shutil.copytree(current, copied)
+    current.unlink()
+    copied.rename(current)
+    assert np.array_equal(kb.vectors("plane").matrix, DIRECTIONS)
+    made(home, -DIRECTIONS)
+    assert current.is_symlink()
+    with kgkit.open_kb("toy", home=home) as again:
+        assert np.array_equal(again.vectors("plane").matrix, -DIRECTIONS)
+    shutil.copytree(current, copied)
+    current.unlink()
+    copied.rename(current)
+    remove_vectors(kb.home, "plane")
+    assert vectors_names(kb.home) == []

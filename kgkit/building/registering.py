@@ -155,25 +155,25 @@ def _found_vectors(kb: KBHome) -> dict[str, _Vectors]:
         try:
             folder = find_vectors(kb, name)
             manifest = read_vectors(folder)
-        except KgkitError:
+            says = {
+                "method": manifest.method,
+                "rows": manifest.rows,
+                "width": manifest.width,
+                "dtype": manifest.dtype,
+                "config": {**manifest.config, "results": manifest.results, "versions": manifest.versions},
+                "created": _moment(manifest.created),
+            }
+        except (KgkitError, OSError, ValueError):
             continue
-        says = {
-            "method": manifest.method,
-            "rows": manifest.rows,
-            "width": manifest.width,
-            "dtype": manifest.dtype,
-            "config": {**manifest.config, "results": manifest.results, "versions": manifest.versions},
-            "created": _moment(manifest.created),
-        }
-        found[name] = _Vectors(manifest.build, says, _index(folder))
+        found[name] = _Vectors(manifest.build, says, _index(folder, manifest.created))
     return found
 
 
-def _index(folder: Path) -> Mapping[str, Any] | None:
+def _index(folder: Path, made: str) -> Mapping[str, Any] | None:
     """Return the columns of the index in *folder*; None without one."""
     try:
         says = msgspec.json.decode((folder / INDEX).read_bytes())
-        return {"kind": says["kind"], "params": says, "created": _moment(says["created"])}
+        return {"kind": says["kind"], "params": says, "created": _moment(says.get("created") or made)}
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -15,9 +15,12 @@ import typer
 from typer.core import TyperGroup
 
 from kgkit.commands import (
+    align,
     build_kb,
     candidates,
+    embed,
     evaluate_wsd,
+    index,
     kb_add,
     kb_diff,
     kb_export,
@@ -29,8 +32,11 @@ from kgkit.commands import (
     kb_rm,
     kb_verify,
     link,
+    nearest,
     path,
+    project,
     show,
+    vectors,
 )
 from kgkit.commands.messages import report, report_usage, write_line
 from kgkit.commands.output import discard
@@ -122,6 +128,7 @@ def _root(
 
 
 kb = typer.Typer(no_args_is_help=True, help="Look after the knowledge bases on this machine.")
+of_vectors = typer.Typer(no_args_is_help=True, help="Look after the vectors on this machine.")
 evaluate = typer.Typer(no_args_is_help=True, help="Score a model on a data set.")
 
 app.command("build-kb")(build_kb.build_kb)
@@ -130,6 +137,12 @@ app.command("show")(show.show)
 app.command("path")(path.path)
 app.command("candidates")(candidates.candidates)
 app.command("link")(link.link)
+app.command("embed")(embed.embed)
+app.command("index")(index.index)
+app.command("nearest")(nearest.nearest)
+app.command("align")(align.align)
+app.command("project")(project.project)
+app.add_typer(of_vectors, name="vectors")
 app.add_typer(evaluate, name="evaluate")
 
 kb.command("list")(kb_list.list_kbs)
@@ -144,3 +157,6 @@ kb.command("prune")(kb_prune.prune)
 kb.command("publish")(kb_publish.publish)
 
 evaluate.command("wsd")(evaluate_wsd.wsd)
+
+of_vectors.command("list")(vectors.list_vectors)
+of_vectors.command("rm")(vectors.remove)

@@ -40,6 +40,7 @@ QuietOption = Annotated[
     bool,
     typer.Option("--quiet", "-q", metavar="", help="No messages and no progress, only results and errors."),
 ]
+DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]
 
 _PIECES = re.compile(r"[.%#:(/]")
 _SUGGESTED = 5

@@ -4,6 +4,7 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,7 +14,7 @@ from kgkit.commands.kb_export import check_folder
 from kgkit.commands.messages import Messages, Tell
 from kgkit.commands.options import HomeOption, QuietOption, opened
 from kgkit.commands.output import check_place, whole_file
-from kgkit.errors import UsageError
+from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -82,6 +83,8 @@ def project(
         check_place(picture)
         if picture.suffix.lower() not in SUFFIXES:
             raise UsageError(f"{picture}: a picture's name ends in {', '.join(SUFFIXES)}")
+        if find_spec("matplotlib") is None:
+            raise MissingExtra("matplotlib", "plot")
     base, _, last = name.partition("/")
     with opened(base, home) as kb, messages.progress("projecting") as tell:
         vectors = kb.vectors(last or None)
@@ -104,7 +107,10 @@ def chosen(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str | None
     among = None
     if kind is not None:
         among = np.fromiter((entity.id for entity in kb.entities(kind)), np.int64)
-    return sampled(vectors.matrix, limit, seed, among=among)
+    rows = sampled(vectors.matrix, limit, seed, among=among)
+    if not len(rows):
+        raise UsageError(f"no entity{f' of kind {kind}' if kind else ''} has a vector in {vectors.name}")
+    return rows
 
 
 def write_pair(
@@ -114,7 +120,7 @@ def write_pair(
     from kgkit.vectors.projection import write_projector
 
     entities = [kb[row] for row in rows.tolist()]
-    field = color_by or telling_field(entities)
+    field = checked_field(entities, color_by)
     columns = ("key", "label", field, "description")
     metadata = (
         (entity.key, entity.label, group_of(entity, field), entity.description) for entity in entities
@@ -146,10 +152,10 @@ def draw(
     from kgkit.vectors.picture import picture
     from kgkit.vectors.projection import placed
 
+    entities = [kb[row] for row in rows.tolist()]
+    field = checked_field(entities, color_by)
     tell(f"laying out {len(rows):,} points")
     points = placed(vectors.matrix, rows, method, seed)
-    entities = [kb[row] for row in rows.tolist()]
-    field = color_by or telling_field(entities)
     degrees = [kb.degree(entity.id) for entity in entities]
     known = sorted(range(len(entities)), key=lambda place: (-degrees[place], place))[:_NAMED]
     how = {"tsne": "t-SNE: near is alike; how far apart clouds lie, and how wide they are, says nothing"}
@@ -175,6 +181,21 @@ def telling_field(entities: Sequence["Entity"]) -> str:
         if 2 <= len(values) <= _MOST_TYPES and 2 * empty <= len(entities):
             return name
     return "pos" if len({entity.pos for entity in entities}) > 1 else "kind"
+
+
+def checked_field(entities: Sequence["Entity"], wanted: str | None) -> str:
+    """Return the field *wanted*, or the telling one if none is.
+
+    Raises:
+        UsageError: if no entity has a word there; names the fields that there are.
+    """
+    if wanted is None:
+        return telling_field(entities)
+    if not any(group_of(entity, wanted) for entity in entities):
+        attributes = {name for entity in entities for name in entity.attributes if group_of(entity, name)}
+        there = ", ".join(("types", "kind", "pos", *sorted(attributes)))
+        raise UsageError(f"none of these entities has one word for {wanted!r}; --color-by takes {there}")
+    return wanted
 
 
 def group_of(entity: "Entity", field: str) -> str:

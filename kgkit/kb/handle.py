@@ -38,6 +38,7 @@ POS: Final = {
 
 _WORDNET_POS: Final = ("n", "v", "a", "s", "r")
 _FUZZY_CUTOFF = 80.0
+_RARE: Final = 16  # more than one vector of so many, and still too few of the kind: only those are compared
 
 
 class KnowledgeBase:
@@ -60,6 +61,7 @@ class KnowledgeBase:
         self._classes: np.ndarray | None = None
         self._bits: bytes | None = None
         self._vectors: dict[str | None, Vectors] = {}
+        self._kinds: dict[str, Ids] = {}
 
     # -- the handle ---------------------------------------------------------
 
@@ -359,17 +361,26 @@ class KnowledgeBase:
                 raise UsageError(
                     f"{found.name} holds vectors of width {found.width}, the query has shape {row.shape}"
                 )
-        asked = k + (itself >= 0)
-        while True:
-            scores, ids = (part[0] for part in found.nearest(row, asked))
+        asked, most = k + (itself >= 0), found.manifest.covered
+        while most:
+            asked = min(asked, most)
+            rare = kind is not None and asked * _RARE > most
+            scores, ids = found.nearest(row, asked, among=self._of_kind(kind) if rare and kind else None)
             neighbours = [
                 Neighbour(entity, score)
-                for number, score in zip(ids.tolist(), scores.tolist(), strict=True)
+                for number, score in zip(ids[0].tolist(), scores[0].tolist(), strict=True)
                 if number not in (-1, itself) and (entity := self[number]).kind == (kind or entity.kind)
             ]
-            if len(neighbours) >= k or asked >= len(found):
+            if len(neighbours) >= k or asked >= most or rare:
                 return neighbours[:k]
-            asked = min(4 * asked, len(found))  # the others were of another kind
+            asked *= 4  # the others were of another kind
+        return []
+
+    def _of_kind(self, kind: str) -> Ids:
+        """Return the ids of the entities of *kind*, found once by reading them all."""
+        if kind not in self._kinds:
+            self._kinds[kind] = np.fromiter((entity.id for entity in self.entities(kind)), np.int64)
+        return self._kinds[kind]
 
     def _ancestry(self) -> list[str]:
         """Return the BUILD and those that it extends, as far as they are on disk: their ids are its own."""

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from kgkit.errors import DamagedVectors, KgkitError, NotThere, StaleVectors, UsageError
@@ -29,16 +30,19 @@ def find_vectors(kb: KBHome, name: str | None = None) -> Path:
             there = ", ".join(f"{kb.name}/{one}" for one in names)
             raise UsageError(f"which vectors of {kb.name!r}? There are {there}: name one")
         name = names[0] if names else None
-    if name is None or name not in names:
-        if name is not None:
-            vectors_folder(kb, name)  # a name that cannot be is told as such
-        there = ", ".join(f"{kb.name}/{one}" for one in names) or "none"
-        raise NotThere(
-            f"knowledge base {kb.name!r} has no vectors{'' if name is None else f' {name!r}'} (there are: "
-            f"{there}): `kgkit embed {kb.name} --method text` makes some"
-        )
-    folder = kb.vectors / name
-    return folder / (folder / "current").readlink()
+    if name in names:
+        current = kb.vectors / name / "current"
+        if not current.is_symlink():
+            return current  # a folder is what a copy that follows links makes of it
+        with suppress(OSError):  # removed a moment ago
+            return current.parent / current.readlink()
+    if name is not None:
+        vectors_folder(kb, name)  # a name that cannot be is told as such
+    there = ", ".join(f"{kb.name}/{one}" for one in names if one != name) or "none"
+    raise NotThere(
+        f"knowledge base {kb.name!r} has no vectors{'' if name is None else f' {name!r}'} (there are: "
+        f"{there}): `kgkit embed {kb.name} --method text` makes some"
+    )
 
 
 def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors:
@@ -58,7 +62,7 @@ def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors
         folder = find_vectors(kb, name)
         try:
             vectors = Vectors.open(folder)
-        except (NotThere, StaleVectors):
+        except (NotThere, StaleVectors, DamagedVectors):
             if find_vectors(kb, name) == folder:  # else other vectors have just taken the place
                 raise
             continue
@@ -81,14 +85,20 @@ def damages(folder: Path) -> list[str]:
         return [str(error)]
     problems = []
     for name in manifest.files:
-        with (folder / name).open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        try:
+            with (folder / name).open("rb") as content:
+                found = hashlib.file_digest(content, "sha256").hexdigest()
+        except OSError as error:
+            problems.append(f"file: {name} cannot be read: {error.strerror}")
+            continue
         if found != manifest.sha256.get(name):
             problems.append(f"file: {name} is damaged: its checksum is not the one that the manifest has")
     try:
         Vectors(folder, manifest).index  # noqa: B018 - that it opens is what is asked
     except DamagedVectors as error:
         problems.append(f"index: {error}")
+    except UsageError:
+        pass  # without faiss nobody can tell
     return problems
 
 
@@ -99,11 +109,13 @@ def remove_vectors(kb: KBHome, name: str) -> None:
         NotThere: if there are none of that name.
         KBBusy: if they are being made.
     """
-    from kgkit.vectors.work import making, sweep_work
+    from kgkit.vectors.work import making, set_aside, sweep_work
 
     folder = vectors_folder(kb, name)
     find_vectors(kb, name)
     with making(kb, name):
-        (folder / "current").unlink(missing_ok=True)  # first: from here on nobody finds them
+        set_aside(folder / "current")  # first: from here on nobody finds them
+        for path in folder.iterdir():
+            set_aside(path)
         shutil.rmtree(folder, ignore_errors=True)
         sweep_work(kb, name)

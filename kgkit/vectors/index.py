@@ -232,6 +232,15 @@ def read_index_manifest(folder: Path) -> IndexManifest:
         raise _damaged(folder, f"cannot be read: {_first_line(error)}") from error
 
 
+def index_manifest(folder: Path) -> IndexManifest | None:
+    """Return what the index in *folder* says of itself, without faiss; None if there is none.
+
+    Raises:
+        DamagedVectors: if it cannot be read.
+    """
+    return read_index_manifest(folder) if (folder / INDEX).exists() else None
+
+
 def sample(matrix: Matrix, rows: int) -> str:
     """Return a digest of some of the first *rows* of *matrix*: whether it is the one that was indexed."""
     from hashlib import blake2b

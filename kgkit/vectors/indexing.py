@@ -54,7 +54,8 @@ def build_index(
     Args:
         matrix: (R, D) float32, rows of any length.
         folder: of the vectors.
-        kind: `auto` chooses by size, see `kgkit.vectors.kinds`; under 1,000 vectors it is always `exact`.
+        kind: `auto` chooses by size, see `kgkit.vectors.kinds`; without faiss it is `exact`, with a warning.
+            Under 1,000 vectors it is always `exact`.
         recall: share of the 10 true neighbours to be found; the cheapest setting that does is kept.
         queries: (Q, D) to choose and measure with, if there are real ones; else a thousand rows, moved.
         seed: of what is drawn at random.
@@ -63,7 +64,7 @@ def build_index(
     Raises:
         UnknownName: if there is no such kind.
         UsageError: if *recall* is not within 0 and 1, or the queries have another width.
-        MissingExtra: if the kind needs faiss and it is not installed.
+        MissingExtra: if a kind was named that needs faiss, and it is not installed.
         WriteFailed: if the disk refuses; the old index is as it was.
     """
     if not 0 < recall <= 1:
@@ -73,7 +74,7 @@ def build_index(
     began = time.perf_counter()
     rows = np.flatnonzero(lengths_of(matrix) > 0)
     chosen = find_kind(kind, len(rows), matrix.shape[1])
-    if len(rows) < _FEW:
+    if len(rows) < _FEW or (kind == AUTO and chosen.factory and not _has_faiss(chosen)):
         chosen = KINDS["exact"]
     manifest = IndexManifest(
         format=FORMAT,
@@ -96,6 +97,17 @@ def build_index(
         _put(folder / INDEX, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
     _sweep(folder, manifest)
     return opened(folder, manifest, matrix)
+
+
+def _has_faiss(wanted: Kind) -> bool:
+    try:
+        faiss_module()
+    except UsageError as error:
+        _log.warning(
+            "searches will compare every vector, for an index %s cannot be built: %s", wanted.name, error
+        )
+        return False
+    return True
 
 
 def _made(

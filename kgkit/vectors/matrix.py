@@ -1,5 +1,6 @@
 """Reading vectors: rows by entity id, and the rows that are near."""
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ from kgkit.vectors.layout import (
     Matrix,
     VectorsManifest,
 )
-from kgkit.vectors.scan import scan
+from kgkit.vectors.scan import rescored, scan, unit
 
 if TYPE_CHECKING:
     from kgkit.vectors.index import Index
@@ -66,7 +67,7 @@ class Vectors:
                 f"{(manifest.rows, manifest.width)}: make the vectors again with `kgkit embed`"
             )
         self._index: Index | None = None
-        self._lock = threading.Lock()
+        self._lock, self._pid = threading.Lock(), os.getpid()
 
     @classmethod
     def open(cls, folder: Path) -> "Vectors":
@@ -112,16 +113,16 @@ class Vectors:
         wanted = np.asarray(ids)
         if wanted.size and (wanted.dtype.kind not in "iu" or wanted.min() < 0):
             raise UsageError("entity ids are integers from 0")
-        wanted = wanted.astype(np.int64)
-        there = wanted < len(self)
-        rows: Matrix = self.matrix[np.where(there, wanted, 0)] if len(self) else np.zeros(0, np.float32)
+        there = wanted < len(self)  # before the cast, which makes some of uint64 negative
+        wanted = np.where(there, wanted, 0).astype(np.int64)
+        rows: Matrix = self.matrix[wanted] if len(self) else np.zeros(0, np.float32)
         if there.all():
             return np.array(rows)
         found = np.zeros((*wanted.shape, self.width), np.float32)
         found[there] = rows[there] if len(self) else 0
         return found
 
-    def nearest(self, queries: ArrayLike, k: int = 10) -> Neighbours:
+    def nearest(self, queries: ArrayLike, k: int = 10, *, among: ArrayLike | None = None) -> Neighbours:
         """Return the k rows nearest to each query by cosine.
 
         With the index, if one has been built; else by comparing with every row.
@@ -129,9 +130,10 @@ class Vectors:
         Args:
             queries: (Q, D), or (D,) for one, which is answered as (1, k).
             k: how many.
+            among: ids to choose from, which are then compared one by one; None for all.
 
         Raises:
-            UsageError: if the queries have another width, or *k* is below 1.
+            UsageError: if the queries have another width or are not finite, or *k* is below 1.
             MissingExtra: if there is an index and faiss is not installed.
             DamagedVectors: if the index cannot be read.
         """
@@ -142,10 +144,22 @@ class Vectors:
             )
         if k < 1:
             raise UsageError(f"k is {k}; it is at least 1")
+        if not np.isfinite(wanted).all():
+            raise UsageError("a query holds a number that is not finite")
         if not len(wanted):
             return Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
+        if among is not None:
+            return self._nearest_among(wanted, k, np.asarray(among, np.int64))
         index = self.index
         return Neighbours(*(scan(self.matrix, wanted, k) if index is None else index.search(wanted, k)))
+
+    def _nearest_among(self, queries: Matrix, k: int, ids: NDArray[np.int64]) -> Neighbours:
+        rows = ids[ids < len(self)][None]
+        none = np.full((1, 1), -1, np.int64)
+        found = [
+            rescored(self.matrix, query[None], rows if query.any() else none, k) for query in unit(queries)
+        ]
+        return Neighbours(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     @property
     def index(self) -> "Index | None":
@@ -153,9 +167,15 @@ class Vectors:
         if self._index is None and (self.folder / INDEX).exists():
             from kgkit.vectors.index import open_index
 
+            if os.getpid() != self._pid:  # another thread of the parent may hold the lock, for ever
+                self._lock, self._pid = threading.Lock(), os.getpid()
             with self._lock:
-                if self._index is None:
-                    self._index = open_index(self.folder, self.matrix)
+                try:
+                    if self._index is None:
+                        self._index = open_index(self.folder, self.matrix)
+                except DamagedVectors:
+                    if (self.folder / MANIFEST).exists():  # else newer vectors have just taken the place
+                        raise
         return self._index
 
 

@@ -47,8 +47,9 @@ def scan(matrix: Matrix, queries: Matrix, k: int, *, begin: int = 0, lengths: Ma
         lengths: (R,), what `lengths_of` says of the matrix; saves a third of the time for a single query.
     """
     plain, sought = np.asarray(matrix), unit(queries)
+    most = max(1, min(k, len(plain) - begin)) + SPARE
     parts = [
-        _scanned(plain, sought[at : at + _QUERIES], k + SPARE, begin, lengths)
+        _scanned(plain, sought[at : at + _QUERIES], most, begin, lengths)
         for at in range(0, len(sought), _QUERIES)
     ]
     rows = np.concatenate(parts) if parts else np.empty((0, k), np.int64)
@@ -124,10 +125,14 @@ def rescored(matrix: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
 
 def _scored(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
     """Do the work of `rescored` for as many queries as fit into memory; there may be fewer than k columns."""
-    near = plain.take(rows, axis=0, mode="clip")  # (Q, C, D); -1 is read as row 0 and then put out
-    # einsum adds each row up in the same order wherever it stands: equal rows have equal scores.
-    scores = np.einsum("qd,qcd->qc", sought, near)
-    length = np.sqrt(np.einsum("qcd,qcd->qc", near, near))
+    scores, length = np.empty(rows.shape, np.float32), np.empty(rows.shape, np.float32)
+    step = max(1, _GATHERED // max(1, len(rows) * plain.shape[1]))
+    for at in range(0, rows.shape[1], step):
+        here = slice(at, at + step)
+        near = plain.take(rows[:, here], axis=0, mode="clip")  # (Q, c, D); -1 is read as row 0, then put out
+        # einsum adds each row up in the same order wherever it stands: equal rows have equal scores.
+        scores[:, here] = np.einsum("qd,qcd->qc", sought, near)
+        length[:, here] = np.sqrt(np.einsum("qcd,qcd->qc", near, near))
     nothing = (rows < 0) | (length == 0)
     some = bool(nothing.any())
     if some:

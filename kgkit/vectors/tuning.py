@@ -16,6 +16,7 @@ Propose = Callable[[Matrix, int, int], Rows]
 
 AT: Final = 10
 _NOISE: Final = 1.5
+_MARGIN: Final = 0.2  # of what the target leaves: the cheapest setting that reaches it has had luck
 
 
 class Tuned(NamedTuple):
@@ -56,7 +57,8 @@ def tuned(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matr
     half = max(1, len(queries) // 2)
     truth = scan(matrix, queries, AT).rows
     sought = unit(queries)
-    chosen = _chosen(propose, kind, most, matrix, sought[:half], truth[:half], target)
+    wanted = target + _MARGIN * (1 - target)
+    chosen = _chosen(propose, kind, most, matrix, sought[:half], truth[:half], wanted)
     setting, proposals = chosen
     held_out, there = (sought[half:], truth[half:]) if len(queries) > half else (sought, truth)
     found = rescored(matrix, held_out, propose(held_out, AT * proposals, setting), AT).rows

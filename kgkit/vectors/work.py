@@ -7,10 +7,11 @@
     kbs/KB/vectors/NAME/current          -> VERSION
 
 A job that is run again with the settings of one that was stopped finds its folder. When it publishes, its
-files are moved to their place, the link is replaced, and older versions and other jobs' folders of this name
-go away; whoever has them open reads on.
+files are linked into their place, the link is replaced, and older versions and other jobs' folders of this
+name go away; whoever has them open reads on.
 """
 
+import errno
 import hashlib
 import os
 import secrets
@@ -26,8 +27,8 @@ from typing import Any, Final, Self
 import msgspec
 import numpy as np
 
-from kgkit.errors import KBBusy, UsageError, WriteFailed
-from kgkit.home import KBHome
+from kgkit.errors import KBBusy, NotThere, UsageError, WriteFailed
+from kgkit.home import KBHome, is_name
 from kgkit.vectors.layout import (
     FORMAT,
     INDEX,
@@ -86,11 +87,15 @@ class Work:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._published:
-            sweep_work(self.kb.home, self.name)
-        elif not any(self.folder.iterdir()):
-            self.folder.rmdir()
-        self._lock.__exit__(None, None, None)
+        try:
+            if self._published:
+                sweep_work(self.kb.home, self.name)
+            else:
+                with suppress(OSError):  # the cache may have been emptied meanwhile
+                    if not any(self.folder.iterdir()):
+                        self.folder.rmdir()
+        finally:
+            self._lock.__exit__(None, None, None)
 
     def matrix(self, rows: int, width: int) -> Matrix:
         """Return the matrix (rows, width) to be filled, float32, mapped into memory.
@@ -101,18 +106,23 @@ class Work:
             WriteFailed: if there is not room for it.
         """
         path, shape = self.folder / MATRIX, (rows, width)
+        new = self.folder / f".{MATRIX}"  # a job killed in between would leave a file without its shape
         try:
+            _unlinked(path, new)
             found: Matrix = np.lib.format.open_memmap(path, mode="r+")
             if found.shape == shape and found.dtype == np.float32:
                 return found
-        except (OSError, ValueError):
+        except (FileNotFoundError, ValueError):
             pass
-        size, free = 4 * rows * width, shutil.disk_usage(self.folder).free
-        if size > free:  # a sparse file that outgrows the disk ends the process when it is written to
-            raise WriteFailed("the matrix has no room", written=0, free=free, where=self.folder)
-        new = self.folder / f".{MATRIX}"  # a job killed in between would leave a file without its shape
-        made = np.lib.format.open_memmap(new, mode="w+", dtype=np.float32, shape=shape)
-        made.flush()
+        try:
+            if 4 * rows * width > _free(self.folder):
+                raise OSError("the matrix has no room")
+            made = np.lib.format.open_memmap(new, mode="w+", dtype=np.float32, shape=shape)
+            made.flush()
+            _take_room(new)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            raise WriteFailed(str(error), written=0, free=_free(self.folder), where=self.folder) from error
         new.replace(path)
         return made
 
@@ -137,11 +147,23 @@ class Work:
 
         Raises:
             WriteFailed: if the disk refuses; the vectors that were published are as they were.
+            UsageError: if the matrix has more rows than there are entities, or a number is not finite.
+            NotThere: if the KB has been removed meanwhile.
         """
+        if self.kb.home.published() is None:
+            raise NotThere(
+                f"knowledge base {self.kb.name!r} was removed while its vectors were made: they go with it"
+            )
         target = self.kb.home.vectors / self.name
         staged = target / f".new-{os.getpid()}-{secrets.token_hex(4)}"
         try:
             matrix: Matrix = np.load(self.folder / MATRIX, mmap_mode="r")
+            if len(matrix) > len(self.kb):
+                raise UsageError(
+                    f"the matrix has {len(matrix):,} rows, {self.kb.name!r} has {len(self.kb):,} entities: "
+                    "row i is entity i"
+                )
+            (self.folder / KEYS).unlink(missing_ok=True)  # it may be linked to what has been published
             np.save(self.folder / KEYS, key_digests(self.kb.keys(), len(matrix)))
             kept = (MATRIX, KEYS, *files)
             manifest = VectorsManifest(
@@ -175,17 +197,18 @@ class Work:
                 _keep_index(extends.folder, staged)
             if final.exists():  # the same content again: its index fits
                 _keep_index(final, staged)
-                final.rename(target / f".old-{secrets.token_hex(4)}")
+                # The link never leads nowhere: to a second copy while the folders change places.
+                second = shutil.copytree(staged, _aside(target), copy_function=_place)
+                _link(target, second.name)
+                final.rename(_aside(target))
             staged.rename(final)
             _link(target, manifest.version)
         except OSError as error:
+            raise WriteFailed(str(error), written=0, free=_free(self.folder), where=target) from error
+        finally:
             shutil.rmtree(staged, ignore_errors=True)
-            free = shutil.disk_usage(self.folder).free
-            raise WriteFailed(str(error), written=0, free=free, where=target) from error
         self._published = True
-        for path in target.iterdir():
-            if path.name not in (manifest.version, "current"):
-                shutil.rmtree(path, ignore_errors=True)
+        _sweep(target, manifest.version)
         return Vectors.open(final)
 
 
@@ -221,8 +244,9 @@ def sweep_work(kb: KBHome, name: str) -> None:
 def sweep_unfinished(kb: KBHome) -> None:
     """Remove what stopped jobs have done for any vectors of *kb*; those that are at work are left alone."""
     for lock in kb.unfinished_vectors.glob("*.lock"):
-        with suppress(KBBusy), making(kb, lock.stem):
-            sweep_work(kb, lock.stem)
+        if is_name(lock.stem):
+            with suppress(KBBusy), making(kb, lock.stem):
+                sweep_work(kb, lock.stem)
 
 
 def _covered(matrix: Matrix) -> int:
@@ -251,7 +275,7 @@ def _begins_with(matrix: Matrix, first: Matrix) -> bool:
     )
 
 
-def _place(path: Path, target: Path) -> None:
+def _place(path: Path | str, target: Path | str) -> None:
     try:
         os.link(path, target)
     except OSError:  # another file system, or one without links
@@ -267,9 +291,55 @@ def _keep_index(old: Path, new: Path) -> None:
 
 
 def _link(folder: Path, version: str) -> None:
-    link = folder / f".current-{secrets.token_hex(4)}"
+    link, current = folder / f".current-{secrets.token_hex(4)}", folder / "current"
     link.symlink_to(version)
-    link.replace(folder / "current")
+    if current.is_dir() and not current.is_symlink():  # what a copy that follows links makes of it
+        current.rename(_aside(folder))
+    link.replace(current)
+
+
+def _sweep(folder: Path, version: str) -> None:
+    """Remove all but the published *version*; each goes at once, so that no reader meets a part of it."""
+    for path in folder.iterdir():
+        if path.name not in (version, "current"):
+            set_aside(path)
+
+
+def set_aside(path: Path) -> None:
+    """Remove *path*, a folder or a file: under another name first."""
+    with suppress(OSError):
+        path = path.rename(_aside(path.parent))
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _aside(folder: Path) -> Path:
+    return folder / f".old-{secrets.token_hex(4)}"
+
+
+def _unlinked(path: Path, beside: Path) -> None:
+    """Give *path* a file of its own, if a job killed while it published left it the readers'."""
+    if path.stat().st_nlink > 1:
+        shutil.copyfile(path, beside)
+        beside.replace(path)
+
+
+def _take_room(path: Path) -> None:
+    """Let the disk set aside what the file will hold: mapped and full, it would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            with path.open("rb+") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise  # else the file system cannot do that
+
+
+def _free(path: Path) -> int:
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    return shutil.disk_usage(existing).free
 
 
 def _sha256(path: Path) -> str:

@@ -1,0 +1,59 @@
+"""`kgkit index`: build the index over vectors that are there."""
+
+from typing import Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import write_json, write_line
+
+
+def index(
+    name: Annotated[str, typer.Argument(metavar="KB/NAME", help="Which vectors: wordnet/text.")],
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="auto, exact, sq8, hnsw, ivfsq8 or ivfpq.")
+    ] = "auto",
+    recall: Annotated[
+        float,
+        typer.Option(
+            "--recall", metavar="SHARE", help="Share of the ten true neighbours that a search is to find."
+        ),
+    ] = 0.95,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn at random.")] = 0,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Build the index over vectors anew, in place of the one they have.
+
+    Until it is done, searches use the old one.
+    """
+    from kgkit.building.registering import register_vectors
+    from kgkit.commands.embed import described, summary
+    from kgkit.commands.vectors import named
+    from kgkit.home import Home
+    from kgkit.vectors import Vectors, find_vectors
+    from kgkit.vectors.indexing import build_index
+    from kgkit.vectors.work import making
+
+    where = Home.find(home)
+    kb, last = named(where, name)
+    messages = Messages(quiet=quiet, bars=not as_json)
+    find_vectors(kb, last)
+    with messages.progress(f"indexing {kb.name}/{last}") as show, making(kb, last):
+        vectors = Vectors.open(find_vectors(kb, last))
+        made = build_index(
+            vectors.matrix,
+            vectors.folder,
+            kind=kind,
+            recall=recall,
+            seed=seed,
+            progress=lambda done, total: show(f"{done:,} of {total:,} rows"),
+        )
+    register_vectors(where, kb.name)
+    messages.say(f"built in {made.manifest.seconds:.1f} s: {vectors.folder}")
+    if as_json:
+        write_json(described(vectors))
+    else:
+        write_line(summary(vectors))

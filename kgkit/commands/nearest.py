@@ -1,0 +1,97 @@
+"""`kgkit nearest`: the entities whose vectors are nearest."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import (
+    HomeOption,
+    JSONOption,
+    KBOption,
+    QuietOption,
+    checked_text,
+    found_entity,
+    opened,
+)
+from kgkit.commands.output import Column, on_terminal, write_json, write_table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Neighbour
+
+_COLUMNS = (
+    Column(heading="cosine", align="right"),
+    Column(heading="entity", most=40),
+    Column(heading="meaning", wide=True, fit="wrap"),
+)
+_COLUMNS_IN_A_PIPE = tuple(Column(heading=name) for name in ("cosine", "entity", "label", "meaning"))
+
+
+def nearest(
+    query: Annotated[str, typer.Argument(metavar="ENTITY", help="Its key: dog.n.01; with --text, any text.")],
+    kb: KBOption = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            "--vectors", metavar="NAME", help="Which vectors; not needed where the KB has one kind only."
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="How many.")] = 10,
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
+    ] = None,
+    text: Annotated[
+        bool,
+        typer.Option(
+            "--text", metavar="", help="Encode ENTITY as a text, by the encoder that made the vectors."
+        ),
+    ] = False,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List the entities whose vectors are nearest to an entity's, or to a text's."""
+    with opened(kb, home) as base:
+        asked = _encoded(base, vectors, checked_text(query, "TEXT")) if text else found_entity(base, query)
+        found = base.nearest(asked, k, vectors=vectors, kind=kind)
+        name = base.vectors(vectors).name
+    if as_json:
+        write_json([_told(neighbour) for neighbour in found])
+    elif found:
+        _write(found)
+    if not found:
+        Messages(quiet=quiet).say(f"{query!r} has no vector in {name}, or nothing is near it")
+
+
+def _encoded(kb: "KnowledgeBase", vectors: str | None, text: str) -> "np.ndarray":
+    """Return the vector of a text, by the encoder that made the vectors of the entities."""
+    from kgkit.embedding.text import encoder_of
+
+    found: np.ndarray = encoder_of(kb.vectors(vectors)).encode([text])[0]
+    return found
+
+
+def _told(neighbour: "Neighbour") -> dict[str, Any]:
+    entity = neighbour.entity
+    return {
+        "entity": entity.key,
+        "score": float(f"{neighbour.score:.7g}"),  # as many digits as a float32 has
+        "label": entity.label,
+        "kind": entity.kind,
+        "description": entity.description,
+    }
+
+
+def _write(found: "list[Neighbour]") -> None:
+    rows: list[tuple[str, ...]] = []
+    for neighbour in found:
+        entity, score = neighbour.entity, f"{neighbour.score:.4f}"
+        meaning = entity.description or entity.label
+        if on_terminal():
+            rows.append((score, entity.key, meaning))
+        else:
+            rows.append((score, entity.key, entity.label, meaning))
+    write_table(_COLUMNS if on_terminal() else _COLUMNS_IN_A_PIPE, rows)

@@ -1,0 +1,128 @@
+"""`kgkit vectors`: which vectors there are, and the way to be rid of some."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import Column, number, size, write_json, write_table
+from kgkit.errors import KgkitError, UsageError
+
+if TYPE_CHECKING:
+    from kgkit.home import Home, KBHome
+
+_COLUMNS = (
+    Column(heading="vectors"),
+    Column(heading="method"),
+    Column(heading="entities", align="right"),
+    Column(heading="width", align="right"),
+    Column(heading="index"),
+    Column(heading="size", align="right"),
+    Column(heading="created"),
+    Column(heading="build", fit="wrap"),
+)
+
+
+def list_vectors(
+    kb: Annotated[
+        str | None, typer.Argument(metavar="KB", help="Only of this knowledge base; else of all.")
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List the vectors on this machine, and the index of each."""
+    from kgkit.home import Home
+    from kgkit.store import find_build
+    from kgkit.vectors import vectors_names
+
+    where = Home.find(home)
+    kbs = where.kbs() if kb is None else [where.kb(find_build(where, kb).name)]
+    found = [_summary(one, name) for one in kbs for name in vectors_names(one)]
+    if as_json:
+        write_json(found)
+    elif found:
+        write_table(_COLUMNS, [_row(one) for one in found])
+    if not found:
+        Messages(quiet=quiet).say(
+            f"no vectors in {where.path}: `kgkit embed {kb or 'KB'} --method text` makes some"
+        )
+
+
+def remove(
+    names: Annotated[list[str], typer.Argument(metavar="KB/NAME", help="Vectors to remove.")],
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove vectors with their index, and what stopped jobs have done for them."""
+    from kgkit.building.registering import register_vectors
+    from kgkit.home import Home
+    from kgkit.vectors import find_vectors, remove_vectors
+
+    where = Home.find(home)
+    wanted = list(dict.fromkeys(named(where, name) for name in names))
+    for kb, name in wanted:
+        find_vectors(kb, name)  # all of them are there, or nothing is removed
+    for kb, name in wanted:
+        remove_vectors(kb, name)
+        register_vectors(where, kb.name)
+        Messages(quiet=quiet).say(f"removed {kb.name}/{name}")
+
+
+def named(where: "Home", name: str) -> "tuple[KBHome, str]":
+    """Return the KB and the vectors that `KB/NAME` names.
+
+    Raises:
+        UsageError: if it is no such name.
+    """
+    kb, _, last = name.partition("/")
+    if not last:
+        raise UsageError(f"vectors are named KB/NAME, as in wordnet/text; {name!r} is not")
+    return where.kb(kb.partition("@")[0]), last
+
+
+def _summary(kb: "KBHome", name: str) -> dict[str, Any]:
+    """Return what a manifest says; of vectors that cannot be used, why."""
+    from kgkit.vectors import find_vectors
+    from kgkit.vectors.index import index_manifest
+    from kgkit.vectors.matrix import read_manifest
+
+    summary: dict[str, Any] = {"vectors": f"{kb.name}/{name}"}
+    try:
+        folder = find_vectors(kb, name)
+        manifest = read_manifest(folder)
+        index, taken = index_manifest(folder), _bytes(folder)
+    except (KgkitError, OSError) as error:
+        return {**summary, "error": str(error)}
+    return {
+        **summary,
+        "method": manifest.method,
+        "entities": manifest.covered,
+        "width": manifest.width,
+        "index": None if index is None else index.kind,
+        "size": taken,
+        "created": manifest.created,
+        "build": manifest.build,
+        "current": manifest.build == kb.published(),
+    }
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _row(one: dict[str, Any]) -> list[str]:
+    if "error" in one:
+        return [one["vectors"], "", "", "", "", "", "", one["error"]]
+    return [
+        one["vectors"],
+        one["method"],
+        number(one["entities"]),
+        str(one["width"]),
+        one["index"] or "",
+        size(one["size"]),
+        one["created"][:10],
+        one["build"] + ("" if one["current"] else " (not current)"),
+    ]
