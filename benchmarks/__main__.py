@@ -5,8 +5,8 @@ extraction is done by our words for it, and its candidate generator is left out.
 may name a Python that has wikipedia2vec.
 
 The benches of vectors are programs of their own, as they take hours or weights: `python -m benchmarks.NAME
---help` with `text_vectors`, `index`, `tucker`, `alignment`, `dense_candidates`. They print their tables; those
-in the last part of `RESULTS.md` are put there by hand.
+--help` with `text_vectors`, `index`, `tucker`, `alignment`, `dense_candidates`. They print their tables; the
+last part of `RESULTS.md` is put together from them by hand.
 """
 
 import argparse

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from kgkit.errors import KgkitError
     from kgkit.kb import KnowledgeBase, open_kb
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
-    from kgkit.types import Candidate, Candidates, Document, Entity, Link, LinkedDocument, Mention, Neighbour, Triple
+    from kgkit.types import (
+        Candidate,
+        Candidates,
+        Document,
+        Entity,
+        Link,
+        LinkedDocument,
+        Mention,
+        Neighbour,
+        Triple,
+    )
     from kgkit.vectors import Vectors
 
 _WHERE = {

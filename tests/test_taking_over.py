@@ -68,6 +68,17 @@ def test_the_files_beside_the_matrix_come_along(home, tmp_path):
     assert vectors.manifest.config["taken_over"]["build"] != kb.build
 
 
+def test_a_map_into_another_space_comes_along_and_stays_when_equal_vectors_are_published(home, tmp_path):
+    with kgkit.open_kb("toy", home=home) as kb:
+        folder = kb.vectors("plane").folder / "align-bert"
+        folder.mkdir()
+        (folder / "map.safetensors").write_bytes(b"W")
+    assert (made(home).folder / "align-bert/map.safetensors").read_bytes() == b"W"
+    rebuilt(tmp_path, *TURNED)
+    with kgkit.open_kb("toy", home=home) as kb:
+        assert (take_over(kb, "plane").folder / "align-bert/map.safetensors").read_bytes() == b"W"
+
+
 def test_vectors_of_this_very_build_are_left_as_they_are(home):
     with kgkit.open_kb("toy", home=home) as kb:
         assert take_over(kb, "plane").folder == kb.vectors("plane").folder

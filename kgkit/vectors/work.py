@@ -142,8 +142,8 @@ class Work:
             files: further files in the folder that are kept beside the matrix.
             config: the manifest's, if it says more than the settings.
             results: what was measured.
-            extends: vectors whose index is kept if their rows are the first of these: what has been added is
-                then found by comparing with it.
+            extends: vectors in the same space. Their maps into others are kept, and their index if their
+                rows are the first of these: what has been added is then found by comparing with it.
 
         Raises:
             WriteFailed: if the disk refuses; the vectors that were published are as they were.
@@ -193,9 +193,12 @@ class Work:
             for name in kept:
                 # Linked, not moved: a job killed here finds its folder as it was.
                 _place(self.folder / name, staged / name)
-            if extends is not None and prefix:
-                _keep_index(extends.folder, staged)
+            if extends is not None:
+                _keep_maps(extends.folder, staged)
+                if prefix:
+                    _keep_index(extends.folder, staged)
             if final.exists():  # the same content again: its index fits
+                _keep_maps(final, staged)
                 _keep_index(final, staged)
                 # The link never leads nowhere: to a second copy while the folders change places.
                 second = shutil.copytree(staged, _aside(target), copy_function=_place)
@@ -280,6 +283,12 @@ def _place(path: Path | str, target: Path | str) -> None:
         os.link(path, target)
     except OSError:  # another file system, or one without links
         shutil.copyfile(path, target)
+
+
+def _keep_maps(old: Path, new: Path) -> None:
+    """Copy the maps into other spaces that lie beside vectors: they are of the space, not of its rows."""
+    for path in old.glob("align-*"):
+        shutil.copytree(path, new / path.name, dirs_exist_ok=True)
 
 
 def _keep_index(old: Path, new: Path) -> None:

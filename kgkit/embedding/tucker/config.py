@@ -1,0 +1,194 @@
+"""What TuckER is trained with: every setting, and two sets of them that belong together."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Literal, Self
+
+from kgkit.errors import UnknownName, UsageError
+
+Scoring = Literal["auto", "all", "shared"]
+Evaluation = Literal["sampled", "full"]
+
+_COPIES: Final = (
+    6  # matrices of batch x candidates that are alive at once: scores, labels, weights, gradients
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuckERConfig:
+    """Settings of TuckER.
+
+    Attributes:
+        name: of the vectors: KB/*name*.
+        dim: width of entity vectors.
+        relation_dim: width of relation vectors.
+        epochs: passes over the triples at most.
+        batch_size: triples (with `scoring` all: heads with a relation) of a step.
+        scoring: against `all` entities, or negatives that a batch has `shared`; `auto` takes all if their
+            scores fit into `memory`.
+        negatives: drawn uniformly for a batch, besides the tails of its triples.
+        memory: bytes that scores may take; None is half of what is free.
+        loss: `crossentropy` or `bcewithlogits`.
+        label_smoothing: share of a label that goes to the other entities.
+        half: multiply queries and candidates in bfloat16 (cross entropy with shared negatives).
+        optimizer: `rows` is Adagrad for the entities of a batch and Adam for the rest; `adam` moves all rows
+            in every step.
+        lr: learning rate of Adam.
+        row_factor: with `rows`, the entities' learning rate is `lr * row_factor`.
+        row_eps: with `rows`, gradients much smaller than it move their rows but little.
+        row_decay: with `rows`, the share of their learning rate that rows lose whenever a step meets them.
+        lr_decay: the learning rates are multiplied by it after each epoch.
+        input_dropout: of heads.
+        relation_dropout: of the core contracted with a relation ("hidden dropout 1" in the paper's code).
+        hidden_dropout: of queries ("hidden dropout 2").
+        entity_std: entities begin as normal numbers of this deviation; None is Xavier's.
+        held_out: share of the triples that are not trained but ranked.
+        held_out_at_most: and how many at most.
+        evaluate: rank held-out tails among a sample of entities, or among all: `full`.
+        candidates: size of the sample.
+        evaluate_every: epochs between two rankings.
+        patience: stop after so many rankings without a gain; 0 trains all epochs.
+        min_gain: what counts as a gain of the mean reciprocal rank.
+        seed: of everything that is drawn.
+        device: `auto`, `cpu`, `cuda`, `cuda:1`, …
+        checkpoint_seconds: between two checkpoints.
+
+    Raises:
+        UsageError: if a value is out of range.
+    """
+
+    name: str = "tucker"
+    dim: int = 200
+    relation_dim: int = 30
+    epochs: int = 14
+    batch_size: int = 1024
+    scoring: Scoring = "shared"
+    negatives: int = 2048
+    memory: int | None = None
+    loss: Literal["crossentropy", "bcewithlogits"] = "crossentropy"
+    label_smoothing: float = 0.0
+    half: bool = True
+    optimizer: Literal["rows", "adam"] = "rows"
+    lr: float = 1e-3
+    row_factor: float = 100.0
+    row_eps: float = 1e-4
+    row_decay: float = 0.6
+    lr_decay: float = 0.85
+    input_dropout: float = 0.2
+    relation_dropout: float = 0.2
+    hidden_dropout: float = 0.3
+    entity_std: float | None = 0.001
+    held_out: float = 0.01
+    held_out_at_most: int = 2_000
+    evaluate: Evaluation = "sampled"
+    candidates: int = 1_000
+    evaluate_every: int = 1
+    patience: int = 3
+    min_gain: float = 0.001
+    seed: int = 0
+    device: str = "auto"
+    checkpoint_seconds: float = 300.0
+
+    def __post_init__(self) -> None:
+        for name in (
+            "dim",
+            "relation_dim",
+            "epochs",
+            "batch_size",
+            "negatives",
+            "candidates",
+            "evaluate_every",
+        ):
+            _check(name, getattr(self, name), at_least=1)
+        for name in ("patience", "seed", "held_out_at_most", "min_gain", "checkpoint_seconds", "row_decay"):
+            _check(name, getattr(self, name), at_least=0)
+        for name in ("lr", "row_factor", "row_eps", "lr_decay"):
+            _check(name, getattr(self, name), above=0)
+        for name in ("input_dropout", "relation_dropout", "hidden_dropout", "label_smoothing", "held_out"):
+            _check(name, getattr(self, name), at_least=0, below=1)
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise UsageError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(known)}")
+        if self.memory is not None:
+            _check("memory", self.memory, at_least=1)
+        if self.entity_std is not None:
+            _check("entity_std", self.entity_std, above=0)
+
+    @classmethod
+    def preset(cls, preset: str, /, **changes: Any) -> Self:
+        """Return the settings called *preset*, with *changes*.
+
+        `cpu` is what gained most in minutes on two cores; `paper` is Balažević et al. (2019).
+
+        Raises:
+            UnknownName: if there are none of that name.
+            UsageError: if there is no such setting, or its value is out of range.
+        """
+        if preset not in PRESETS:
+            raise UnknownName("preset of TuckER", preset, sorted(PRESETS))
+        if unknown := changes.keys() - {field.name for field in fields(cls)}:
+            raise UnknownName("setting of TuckER", min(unknown), sorted(field.name for field in fields(cls)))
+        return replace(cls(**PRESETS[preset]), **changes)
+
+    def scores_all(self, entities: int, free: int) -> bool:
+        """Return whether a step scores all of *entities*, *free* bytes being free."""
+        if self.scoring != "auto":
+            return self.scoring == "all"
+        limit = free // 2 if self.memory is None else self.memory
+        return step_bytes(self.batch_size, entities) <= limit
+
+
+PRESETS: Final[dict[str, dict[str, Any]]] = {
+    "cpu": {},
+    # Balažević et al. (2019), appendix A: dropouts, smoothing and width as for WN18RR, learning rate and
+    # decay as for WN18 (WN18RR: 0.01, no decay; relations 30 wide on both). Batches and epochs: their code.
+    "paper": {
+        "relation_dim": 200,
+        "epochs": 500,
+        "batch_size": 128,
+        "scoring": "auto",
+        "loss": "bcewithlogits",
+        "label_smoothing": 0.1,
+        "half": False,
+        "optimizer": "adam",
+        "lr": 0.005,
+        "lr_decay": 0.995,
+        "input_dropout": 0.2,
+        "relation_dropout": 0.2,
+        "hidden_dropout": 0.3,
+        "entity_std": None,
+        "evaluate_every": 5,
+        "patience": 10,
+    },
+}
+_CHOICES: Final = {
+    "scoring": ("auto", "all", "shared"),
+    "loss": ("crossentropy", "bcewithlogits"),
+    "optimizer": ("rows", "adam"),
+    "evaluate": ("sampled", "full"),
+}
+
+
+def step_bytes(batch_size: int, entities: int) -> int:
+    """Return about how many bytes the scores of a step against all entities take, gradients included."""
+    return 4 * _COPIES * batch_size * entities
+
+
+def _check(
+    name: str,
+    value: float,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> None:
+    bounds = {"at least": at_least, "above": above, "below": below}
+    number: object = value  # whatever the caller wrote
+    fits = (
+        isinstance(number, int | float)
+        and (at_least is None or value >= at_least)
+        and (above is None or value > above)
+        and (below is None or value < below)
+    )
+    if not fits:
+        wanted = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
+        raise UsageError(f"{name} is {value}; it is {wanted}")

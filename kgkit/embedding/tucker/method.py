@@ -1,0 +1,345 @@
+"""TuckER (Balažević et al. 2019, "TuckER: Tensor Factorization for Knowledge Graph Completion"), by PyKEEN.
+
+    N  entities    T  triples    D  entity width
+
+From the triples of a knowledge base to vectors of its entities. The model is PyKEEN's, trained through
+`SharedNegativesTrainingLoop`, with an inverse for each relation; held-out triples tell how good it is.
+
+Departures from the paper, in every preset: dropout of the contracted core is drawn for each relation of a
+step, not for each triple. The preset `cpu` also replaces binary cross entropy over all entities by a softmax
+over a sample, and the optimizer of the entity table by Adagrad with decay.
+"""
+
+import gc
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from kgkit.embedding.tucker.config import TuckERConfig
+from kgkit.embedding.tucker.triples import Split, split, stored_triples
+from kgkit.errors import MissingExtra, UsageError
+from kgkit.vectors import Vectors, Work
+
+try:
+    import torch
+    from pykeen.models import TuckER
+    from pykeen.triples import CoreTriplesFactory
+    from pykeen.utils import NoRandomSeedNecessary
+    from safetensors.torch import save_file
+except ImportError as error:  # pragma: no cover
+    raise MissingExtra(error.name or "pykeen", "embed") from error
+
+from kgkit.embedding.tucker.known import KnownTails
+from kgkit.embedding.tucker.rows import RowOptimizer
+from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
+from kgkit.embedding.tucker.watch import BEST, CURVE, Watch, replace
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+
+__all__ = ["Trained", "TuckERConfig", "both_ways", "embed_tucker", "find_device", "pykeen_settings", "train"]
+
+logger = logging.getLogger(__name__)
+
+METHOD: Final = "tucker"
+REST: Final = "rest.safetensors"
+_TABLE: Final = "entity_representations.0._embeddings.weight"
+_NOT_NUMBERS: Final = ("checkpoint_seconds", "memory", "name")  # settings that do not decide the numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What came out of a training.
+
+    Attributes:
+        model: in the state that ranked best, or the last if nothing was ranked.
+        best: the line of the curve that it belongs to, if it was ranked.
+        curve: a line for each epoch.
+        seconds: of training and ranking, in all runs.
+        settings: as PyKEEN's pipeline would take them.
+    """
+
+    model: TuckER
+    best: dict[str, Any] | None
+    curve: list[dict[str, Any]]
+    seconds: float
+    settings: dict[str, Any]
+
+
+def embed_tucker(
+    kb: "KnowledgeBase",
+    config: TuckERConfig | None = None,
+    *,
+    resume: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Vectors:
+    """Train TuckER on the facts of a knowledge base and publish the entities' vectors.
+
+    Entities of which no fact tells have a row of zeros. A call with the same
+    settings goes on where one that was stopped left off, and comes to the same
+    numbers on a CPU.
+
+    Args:
+        kb: the open knowledge base.
+        config: settings; the preset `cpu` if left out.
+        resume: False begins anew.
+        progress: told steps done and steps at most.
+
+    Raises:
+        UsageError: if the knowledge base has no facts, or the device is not there.
+        KBBusy: if another process is making these vectors.
+        WriteFailed: if the disk refuses.
+    """
+    config = config or TuckERConfig.preset("cpu")
+    device = find_device(config.device)
+    triples = stored_triples(kb)
+    if not len(triples):
+        raise UsageError(
+            f"{kb.name!r} has no facts, so there is nothing for TuckER to learn from; "
+            "vectors of its texts can be had: `kgkit embed --method text`"
+        )
+    relations = [relation for relation, _ in kb.store.relations]
+    used = np.unique(triples[:, 1])
+    triples[:, 1] = np.searchsorted(used, triples[:, 1])
+    decides = {key: value for key, value in asdict(config).items() if key not in _NOT_NUMBERS}
+    decides["scores_all"] = config.scores_all(len(kb), free_bytes(device))
+    with Work(kb, config.name, {"method": METHOD, **decides}, resume=resume) as work:
+        count = min(round(config.held_out * len(triples)), config.held_out_at_most)
+        parts = split(triples, count, len(kb), np.random.default_rng([config.seed, 1]))
+        trained = train(
+            parts, len(kb), len(used), config, work.folder, device,
+            scores_all=decides["scores_all"], progress=progress,
+        )  # fmt: skip
+        _write(trained.model, triples, work)
+        return work.publish(
+            METHOD,
+            files=[REST, CURVE],
+            config={
+                "method": METHOD, **decides, "relations": [relations[place] for place in used],
+                "triples": {"train": len(parts.train), "held_out": len(parts.held_out)},
+                "pykeen": trained.settings,
+            },
+            results={
+                **(trained.best or {"epoch": len(trained.curve)}), "epochs": len(trained.curve),
+                "seconds": round(trained.seconds, 1),
+                "random_mrr": _random_mrr(config, len(kb)),
+            },
+        )  # fmt: skip
+
+
+def train(
+    parts: Split,
+    entities: int,
+    relations: int,
+    config: TuckERConfig,
+    folder: Path,
+    device: "torch.device",
+    *,
+    scores_all: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Trained:
+    """Train on `parts.train`, rank `parts.held_out`, keep what a resumed run needs in *folder*.
+
+    Args:
+        parts: relations numbered from 0.
+        entities: how many there are.
+        relations: how many there are.
+        config: settings.
+        folder: if it holds a checkpoint, the run goes on from there.
+        device: where to train.
+        scores_all: score every entity in each step, not a sample.
+        progress: told steps done and steps at most.
+    """
+    factory = CoreTriplesFactory(
+        torch.from_numpy(parts.train), entities, relations, create_inverse_triples=True
+    )
+    settings = pykeen_settings(config, scores_all=scores_all)
+    with _quiet(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        loop = _loop(factory, config, settings, device)
+        rows = factory.num_triples * 2
+        if scores_all:
+            both = both_ways(parts.train)
+            rows = len(np.unique(both[:, :2], axis=0))
+        watch = Watch(
+            folder, config,
+            questions=both_ways(parts.held_out),
+            known=KnownTails(both_ways(np.concatenate(parts))),
+            candidates=_candidates(config, entities),
+            steps=max(rows // config.batch_size, 1),
+            progress=progress,
+        )  # fmt: skip
+        resumed = watch.resume(loop)
+        if not watch.stopped:
+            loop.train(
+                factory, num_epochs=config.epochs, batch_size=config.batch_size,
+                label_smoothing=config.label_smoothing, continue_training=resumed, callbacks=watch,
+                use_tqdm=False, checkpoint_directory=folder,
+            )  # fmt: skip
+    best = folder / BEST
+    if watch.best is not None:
+        loop.model.load_state_dict(torch.load(best, weights_only=True, map_location=device))
+    return Trained(
+        model=cast("TuckER", loop.model.eval()),
+        best=watch.best,
+        curve=watch.curve,
+        seconds=watch.seconds,
+        settings=settings,
+    )
+
+
+def both_ways(triples: np.ndarray) -> np.ndarray:
+    """Return triples and their inverses, relations numbered as PyKEEN numbers them: 2r, and 2r + 1."""
+    forth = triples * np.array([1, 2, 1])
+    back = forth[:, ::-1] + np.array([0, 1, 0])
+    return np.concatenate([forth, back])
+
+
+def pykeen_settings(config: TuckERConfig, *, scores_all: bool) -> dict[str, Any]:
+    """Return the settings in the words of `pykeen.pipeline.pipeline`, JSON-like."""
+    optimizer: dict[str, Any] = {"lr": config.lr}
+    if config.optimizer == "rows":
+        optimizer |= {
+            "row_factor": config.row_factor, "row_eps": config.row_eps, "row_decay": config.row_decay
+        }  # fmt: skip
+    loop = "kgkit.embedding.tucker.shared_negatives.SharedNegativesTrainingLoop"
+    return {
+        "model": "TuckER",
+        "model_kwargs": {
+            "embedding_dim": config.dim,
+            "relation_dim": config.relation_dim,
+            "dropout_0": config.input_dropout,
+            "dropout_1": config.relation_dropout,
+            "dropout_2": config.hidden_dropout,
+        },
+        "entity_std": config.entity_std,
+        "dataset_kwargs": {"create_inverse_triples": True},
+        "loss": config.loss,
+        "optimizer": "RowOptimizer" if config.optimizer == "rows" else "Adam",
+        "optimizer_kwargs": optimizer,
+        "lr_scheduler": None if config.lr_decay == 1 else "ExponentialLR",
+        "lr_scheduler_kwargs": None if config.lr_decay == 1 else {"gamma": config.lr_decay},
+        "training_loop": loop,
+        "training_loop_kwargs": {
+            "num_negatives": config.negatives,
+            "grouped": scores_all,
+            "half": config.half,
+            "seed": config.seed,
+        },
+        "training_kwargs": {
+            "num_epochs": config.epochs,
+            "batch_size": config.batch_size,
+            "label_smoothing": config.label_smoothing,
+        },
+        "random_seed": config.seed,
+    }
+
+
+def find_device(name: str) -> "torch.device":
+    """Return the device called *name*; `auto` is the first GPU, else the CPU.
+
+    Raises:
+        UsageError: if there is none of that name here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"no device {name!r} here ({reason}); use 'cpu', or 'auto' to take what is there"
+        ) from None
+    return device
+
+
+def free_bytes(device: "torch.device") -> int:
+    """Return how much memory of *device* is free."""
+    if device.type == "cuda":
+        free: int = torch.cuda.mem_get_info(device)[0]
+        return free
+    try:
+        with Path("/proc/meminfo").open(encoding="ascii") as lines:
+            found = {line.split(":")[0]: line.split()[1] for line in lines}
+        return 1024 * int(found["MemAvailable"])
+    except (OSError, KeyError, ValueError):
+        return 4 << 30  # nothing says: be modest
+
+
+def _loop(
+    factory: CoreTriplesFactory, config: TuckERConfig, settings: dict[str, Any], device: "torch.device"
+) -> SharedNegativesTrainingLoop:
+    normal: dict[str, Any] = {}
+    if config.entity_std is not None:
+        normal = {"entity_initializer": partial(torch.nn.init.normal_, std=config.entity_std)}
+    model = TuckER(
+        triples_factory=factory,
+        loss=config.loss,
+        random_seed=cast(int, NoRandomSeedNecessary),  # a number would seed Python's and NumPy's generators
+        **settings["model_kwargs"],
+        **normal,
+    ).to(device)
+    return SharedNegativesTrainingLoop(
+        model=model,
+        triples_factory=factory,
+        optimizer=RowOptimizer if config.optimizer == "rows" else "Adam",
+        optimizer_kwargs=settings["optimizer_kwargs"],
+        lr_scheduler=settings["lr_scheduler"],
+        lr_scheduler_kwargs=settings["lr_scheduler_kwargs"],
+        automatic_memory_optimization=False,
+        **settings["training_loop_kwargs"],
+    )
+
+
+def _candidates(config: TuckERConfig, entities: int) -> np.ndarray | None:
+    if config.evaluate == "full" or config.candidates >= entities:
+        return None
+    generator = np.random.default_rng([config.seed, 2])
+    return np.sort(generator.choice(entities, config.candidates, replace=False))
+
+
+def _write(model: TuckER, triples: np.ndarray, work: Work) -> None:
+    state = {key: value.cpu().contiguous() for key, value in model.state_dict().items()}
+    table = state.pop(_TABLE)
+    matrix = work.matrix(*table.shape)
+    matrix[:] = 0
+    there = np.unique(triples[:, [0, 2]])
+    matrix[there] = table.numpy()[there]
+    cast("np.memmap[Any, Any]", matrix).flush()
+    replace(work.folder / REST, lambda path: save_file(state, path))
+
+
+def _random_mrr(config: TuckERConfig, entities: int) -> float:
+    """Return the mean of 1 / rank if each rank is as likely as the others."""
+    count = entities if config.evaluate == "full" else min(config.candidates + 1, entities)
+    return float((1.0 / np.arange(1, count + 1)).mean())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep PyKEEN's and torch's warnings about each other from the user, and its collections short."""
+    names = ("pykeen.training.training_loop", "pykeen.models.base", "pykeen.triples.triples_factory")
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.ERROR)
+    gc.freeze()  # PyKEEN collects garbage after each epoch; what was there before need not be looked at
+    try:
+        with warnings.catch_warnings():
+            # PyKEEN passes the epoch to the scheduler, which torch would rather not be told.
+            warnings.filterwarnings(
+                "ignore", message="The epoch parameter in `scheduler.step", category=UserWarning
+            )
+            yield
+    finally:
+        gc.unfreeze()
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)

@@ -1,0 +1,176 @@
+"""What goes on beside the training of TuckER: rankings, the best state, checkpoints, progress.
+
+    checkpoint.pt    model, optimizer, scheduler, torch's random states, epoch and step, the curve
+    best.pt          the model that ranked best
+    curve.jsonl      a line for each epoch: loss, seconds, the ranking if there was one
+
+Each file is replaced as a whole. A run that was killed begins again at its checkpoint and does what it would
+have done: batches are drawn from the epoch and the step, everything else from torch's generator.
+"""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from pykeen.training.callbacks import TrainingCallback
+
+from kgkit.embedding.tucker.config import TuckERConfig
+from kgkit.embedding.tucker.known import KnownTails
+from kgkit.embedding.tucker.ranking import Scores, ranks
+from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
+
+logger = logging.getLogger(__name__)
+
+CHECKPOINT: Final = "checkpoint.pt"
+BEST: Final = "best.pt"
+CURVE: Final = "curve.jsonl"
+
+
+class Watch(TrainingCallback):
+    """Ranks, remembers, saves and stops.
+
+    Args:
+        folder: for the files.
+        config: how often, and when to stop.
+        questions: (Q, 3) what is ranked, relations as the model numbers them; may be none.
+        known: true tails.
+        candidates: entities to rank against; None for all.
+        steps: of an epoch.
+        progress: told steps done and steps at most.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        config: TuckERConfig,
+        *,
+        questions: np.ndarray,
+        known: KnownTails,
+        candidates: np.ndarray | None,
+        steps: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.folder, self.config, self.steps = folder, config, steps
+        self.questions, self.known, self.candidates = questions, known, candidates
+        self.progress = progress
+        self.curve: list[dict[str, Any]] = []
+        self.best: dict[str, Any] | None = None
+        self.waited = 0  # rankings since the best
+        self.step = 0  # of this epoch
+        self.seconds = 0.0  # of training, in all runs
+        self._random: list[torch.Tensor] | None = None
+        self._since = self._saved = time.monotonic()
+
+    # -- called by the loop -----------------------------------------------------
+
+    def pre_batch(self, **kwargs: Any) -> None:
+        """Save, if it is time: here all of the last step has been done, and nothing of the next."""
+        if self._random is not None:  # what the loop drew on its way here it had drawn before
+            torch.set_rng_state(self._random[0])
+            if self.model.device.type == "cuda" and len(self._random) > 1:
+                torch.cuda.set_rng_state(self._random[1], self.model.device)
+            self._random = None
+        if time.monotonic() - self._saved >= self.config.checkpoint_seconds and self._done():
+            self.save()
+
+    def post_batch(self, epoch: int, batch: Any, **kwargs: Any) -> None:
+        """Count the step."""
+        self.step += 1
+        if self.progress is not None:
+            self.progress(self._done(), self.config.epochs * self.steps)
+
+    def post_epoch(self, epoch: int, epoch_loss: float, **kwargs: Any) -> None:
+        """Rank, if it is time, and stop, if nothing has been gained for long."""
+        self.step = 0
+        line: dict[str, Any] = {"epoch": epoch, "loss": epoch_loss, "seconds": round(self._spent(), 1)}
+        if len(self.questions) and (epoch % self.config.evaluate_every == 0 or epoch == self.config.epochs):
+            line |= asdict(Scores.of(ranks(self.model, self.questions, self.known, self.candidates)))
+            self._compare(line)
+        self.curve.append(line)
+        text = "".join(json.dumps(entry) + "\n" for entry in self.curve)
+        replace(self.folder / CURVE, lambda path: path.write_text(text, encoding="utf-8"))
+
+    # -- the rest ---------------------------------------------------------------
+
+    def _compare(self, line: dict[str, Any]) -> None:
+        logger.info("epoch %d: loss %.4f, MRR %.4f", line["epoch"], line["loss"], line["mrr"])
+        if self.best is None or line["mrr"] > self.best["mrr"]:
+            # Small gains are kept as the best, but do not buy more time.
+            gained = self.best is None or line["mrr"] >= self.best["mrr"] + self.config.min_gain
+            self.best = line
+            self.waited = 0 if gained else self.waited + 1
+            state = self.model.state_dict()
+            replace(self.folder / BEST, lambda path: torch.save(state, path))
+        else:
+            self.waited += 1
+        if self.stopped:
+            self.training_loop._should_stop = True
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        loop = self.training_loop
+        random = [torch.get_rng_state()]
+        if loop.device.type == "cuda":
+            random.append(torch.cuda.get_rng_state(loop.device))
+        state = {
+            "model": loop.model.state_dict(),
+            "optimizer": loop.optimizer.state_dict(),
+            "scheduler": loop.lr_scheduler.state_dict() if loop.lr_scheduler is not None else None,
+            "random": random,
+            "epoch": loop._epoch,
+            "step": self.step,
+            "losses": loop.losses_per_epochs,
+            "curve": self.curve,
+            "best": self.best,
+            "waited": self.waited,
+            "seconds": self._spent(),
+        }
+        replace(self.folder / CHECKPOINT, lambda path: torch.save(state, path))
+        self._saved = time.monotonic()
+
+    def resume(self, loop: SharedNegativesTrainingLoop) -> bool:
+        """Put *loop* and this where the checkpoint was made; False if there is none."""
+        path = self.folder / CHECKPOINT
+        if not path.exists():
+            return False
+        state = torch.load(path, weights_only=True, map_location="cpu")
+        loop.model.load_state_dict(state["model"])
+        assert loop.optimizer is not None
+        loop.optimizer.load_state_dict(state["optimizer"])
+        if loop.lr_scheduler is not None:
+            loop.lr_scheduler.load_state_dict(state["scheduler"])
+        loop._epoch, loop.first_step = state["epoch"], state["step"]
+        loop.losses_per_epochs = state["losses"]
+        self.curve, self.best, self.waited = state["curve"], state["best"], state["waited"]
+        self.step, self.seconds, self._random = state["step"], state["seconds"], state["random"]
+        return True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing has been gained for as long as the settings allow."""
+        return bool(self.config.patience) and self.waited >= self.config.patience
+
+    def _done(self) -> int:
+        return int(self.training_loop._epoch) * self.steps + self.step
+
+    def _spent(self) -> float:
+        now = time.monotonic()
+        self.seconds, self._since = self.seconds + now - self._since, now
+        return self.seconds
+
+
+def replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Replace a file by what *write* writes, as a whole or not at all."""
+    new = path.with_name(f".{path.name}")
+    write(new)
+    with new.open("rb") as file:
+        os.fsync(file.fileno())
+    new.replace(path)

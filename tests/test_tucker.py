@@ -1,0 +1,306 @@
+"""TuckER from a knowledge base to its vectors: settings, memory, what is published, what is refused."""
+
+import gc
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("pykeen")
+pytest.importorskip("safetensors")
+
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from pykeen.models import TuckER  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+
+import kgkit  # noqa: E402
+from kgkit.building import Entity, Triple  # noqa: E402
+from kgkit.embedding.tucker.config import PRESETS, TuckERConfig, step_bytes  # noqa: E402
+from kgkit.embedding.tucker.method import REST, embed_tucker, find_device, free_bytes  # noqa: E402
+from kgkit.embedding.tucker.triples import split, stored_triples  # noqa: E402
+from kgkit.errors import KgkitError, UnknownName, UsageError  # noqa: E402
+from tests import small_kb  # noqa: E402
+from tests.graph_toys import factory, ring, ring_kb  # noqa: E402
+
+SMALL = TuckERConfig(
+    dim=8, relation_dim=4, epochs=3, batch_size=16, negatives=6, held_out=0.1, device="cpu", half=False
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _frozen():
+    """PyKEEN collects garbage after each epoch: let it look at what a test made, not at all of torch."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def kb(tmp_path):
+    """A ring of thirty, with an entity in the middle of the ids that no fact tells of."""
+    with ring_kb(tmp_path, 30, more=[Entity("alone")]) as opened:
+        yield opened
+
+
+# -- settings ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_holds_and_can_be_changed(name):
+    assert TuckERConfig.preset(name, dim=7).dim == 7
+
+
+def test_the_preset_paper_has_the_figures_of_the_paper():
+    found = TuckERConfig.preset("paper")
+    assert (found.dim, found.relation_dim, found.batch_size, found.epochs) == (200, 200, 128, 500)
+    assert (found.input_dropout, found.relation_dropout, found.hidden_dropout) == (0.2, 0.2, 0.3)
+    assert (found.loss, found.label_smoothing, found.optimizer) == ("bcewithlogits", 0.1, "adam")
+    assert TuckERConfig.preset("paper", relation_dim=30).relation_dim == 30  # as for WN18RR
+
+
+def test_an_unknown_preset_or_setting_is_named_with_those_there_are():
+    with pytest.raises(UnknownName, match=r"no preset of TuckER named 'gpu'; there are: cpu, paper"):
+        TuckERConfig.preset("gpu")
+    with pytest.raises(UnknownName, match=r"no setting of TuckER named 'dims'"):
+        TuckERConfig.preset("cpu", dims=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("dim", 0, "dim is 0; it is at least 1"),
+        ("relation_dim", -1, "relation_dim is -1"),
+        ("epochs", 0, "epochs is 0"),
+        ("batch_size", 0, "batch_size is 0"),
+        ("lr", 0, "lr is 0; it is above 0"),
+        ("held_out", 1.0, "held_out is 1.0; it is at least 0 and below 1"),
+        ("hidden_dropout", 1, "hidden_dropout is 1"),
+        ("loss", "mse", "loss is 'mse'; it is one of crossentropy, bcewithlogits"),
+        ("scoring", "some", "scoring is 'some'"),
+        ("evaluate", "no", "evaluate is 'no'; it is one of sampled, full"),
+        ("memory", 0, "memory is 0"),
+        ("entity_std", 0.0, "entity_std is 0.0"),
+        ("patience", -1, "patience is -1"),
+        ("dim", "many", "dim is many"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_where_it_is_written(name, value, said):
+    with pytest.raises(UsageError, match=said):
+        TuckERConfig(**{name: value})
+
+
+def test_all_entities_are_scored_where_memory_allows():
+    auto = TuckERConfig.preset("paper", batch_size=128)
+    needed = step_bytes(128, 40_000)
+    assert needed == 128 * 40_000 * 4 * 6
+    assert auto.scores_all(40_000, free=2 * needed)
+    assert not auto.scores_all(40_000, free=2 * needed - 2)
+    assert replace(auto, memory=needed).scores_all(40_000, free=0)
+    assert not replace(auto, memory=needed - 1).scores_all(40_000, free=10 * needed)
+
+
+def test_scoring_asked_for_by_name_is_not_a_matter_of_memory():
+    assert TuckERConfig(scoring="all").scores_all(10**9, free=1)
+    assert not TuckERConfig(scoring="shared").scores_all(1, free=10**12)
+
+
+def test_a_device_that_is_not_here_is_refused_with_what_to_do():
+    with pytest.raises(UsageError, match=r"no device 'cuda:99' here .*use 'cpu', or 'auto'"):
+        find_device("cuda:99")
+    with pytest.raises(UsageError, match="no device 'abacus' here"):
+        find_device("abacus")
+    assert find_device("cpu").type == "cpu"
+    assert find_device("auto").type in ("cpu", "cuda")
+
+
+def test_some_memory_is_free():
+    assert free_bytes(torch.device("cpu")) > 1 << 20
+
+
+# -- triples -----------------------------------------------------------------------------------------------
+
+
+def triples_one_by_one(kb):
+    names = [name for name, _ in kb.store.relations]
+    return sorted(
+        (kb.id(triple.subject), names.index(triple.relation), kb.id(triple.object)) for triple in kb.match()
+    )
+
+
+def test_triples_are_those_that_match_yields(toy, kb):
+    assert list(map(tuple, stored_triples(toy).tolist())) == triples_one_by_one(toy)
+    assert list(map(tuple, stored_triples(kb).tolist())) == triples_one_by_one(kb)
+
+
+@given(st.integers(0, 40), st.integers(0, 5))
+def test_what_is_held_out_leaves_each_entity_and_relation_a_triple_to_learn_from(count, seed):
+    triples = np.concatenate([ring(12), [(3, 2, 3), (0, 2, 12)]])
+    parts = split(triples, count, 14, np.random.default_rng(seed))
+    assert len(parts.held_out) <= count
+    whole = np.concatenate(parts)
+    assert sorted(map(tuple, whole.tolist())) == sorted(map(tuple, triples.tolist()))
+    assert set(np.unique(parts.train[:, [0, 2]])) == set(range(13))
+    assert set(np.unique(parts.train[:, 1])) == {0, 1, 2}
+
+
+def test_as_many_are_held_out_as_were_asked_for_if_there_are_enough():
+    assert len(split(ring(50), 10, 50, np.random.default_rng(0)).held_out) == 10
+    assert len(split(ring(50), 0, 50, np.random.default_rng(0)).held_out) == 0
+
+
+# -- what is published -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The vectors of the ring, and what progress was told."""
+    told = []
+    with (
+        ring_kb(tmp_path_factory.mktemp("ring"), 30, more=[Entity("alone")]) as kb,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("error")
+        vectors = embed_tucker(kb, SMALL, progress=lambda done, of: told.append((done, of)))
+        yield kb, vectors, told
+
+
+def test_rows_are_entities_in_the_order_of_their_ids(published):
+    kb, vectors, _ = published
+    assert vectors.matrix.shape == (31, 8)
+    assert vectors.matrix.dtype == np.float32
+    assert vectors.name == "small/tucker"
+    assert kb.vectors("tucker").manifest.version == vectors.manifest.version
+
+
+def test_an_entity_that_no_fact_tells_of_has_no_vector(published):
+    kb, vectors, _ = published
+    zero = np.flatnonzero(~vectors.matrix.any(axis=1))
+    assert zero.tolist() == [kb.id("alone")]
+    assert vectors.manifest.covered == 30
+
+
+def test_the_manifest_holds_the_settings_pykeens_and_the_last_figures(published):
+    _, vectors, _ = published
+    config, results = vectors.manifest.config, vectors.manifest.results
+    assert config["dim"] == 8
+    assert config["relations"] == ["r0", "r1"]
+    assert config["triples"] == {"train": 54, "held_out": 6}
+    assert config["pykeen"]["model_kwargs"]["embedding_dim"] == 8
+    assert config["pykeen"]["training_loop"].endswith("SharedNegativesTrainingLoop")
+    assert 0 < results["mrr"] <= 1
+    assert results["questions"] == 12
+    assert results["random_mrr"] == pytest.approx(np.mean(1 / np.arange(1, 32)))
+
+
+def test_the_curve_is_kept_a_line_for_each_epoch(published):
+    _, vectors, _ = published
+    lines = [json.loads(line) for line in (vectors.folder / "curve.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == [1, 2, 3]
+    assert all(line.keys() >= {"loss", "seconds", "mrr"} for line in lines)
+    assert max(line["mrr"] for line in lines) == vectors.manifest.results["mrr"]
+
+
+def test_the_matrix_and_the_rest_make_the_model_again(published):
+    kb, vectors, _ = published
+    state = load_file(vectors.folder / REST)
+    triples = stored_triples(kb)
+    made = TuckER(
+        triples_factory=factory(triples, entities=31), embedding_dim=8, relation_dim=4, random_seed=0
+    )
+    table = torch.from_numpy(np.array(vectors.matrix))
+    made.load_state_dict({**state, "entity_representations.0._embeddings.weight": table})
+    scores = made.eval().predict_t(torch.tensor([[0, 0]]))
+    assert torch.isfinite(scores).all()
+
+
+def test_progress_is_told_after_each_step_and_ends_at_the_end(published):
+    _, _, told = published
+    assert told == [(step, 18) for step in range(1, 19)]  # 108 rows in batches of 16: 6 steps, 3 epochs
+
+
+def test_nothing_is_left_in_the_cache(published):
+    kb, _, _ = published
+    assert [path.name for path in kb.home.unfinished_vectors.iterdir()] == ["tucker.lock"]
+
+
+def test_two_runs_of_one_seed_publish_one_version(kb):
+    first, second = embed_tucker(kb, SMALL), embed_tucker(kb, replace(SMALL, name="again"))
+    assert np.array_equal(first.matrix, second.matrix)
+    assert not np.array_equal(first.matrix, embed_tucker(kb, replace(SMALL, seed=1, name="other")).matrix)
+
+
+def test_a_symmetric_relation_and_one_with_an_inverse_are_trained(toy):
+    assert len(stored_triples(toy)) == len(set(map(tuple, stored_triples(toy).tolist())))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {
+            "scoring": "all",
+            "loss": "bcewithlogits",
+            "optimizer": "adam",
+            "label_smoothing": 0.1,
+            "lr_decay": 0.9,
+        },
+        {"scoring": "shared", "loss": "bcewithlogits", "entity_std": None},
+        {"evaluate": "full", "half": True, "hidden_dropout": 0.2},
+        {"held_out": 0.0},
+        {"candidates": 5, "label_smoothing": 0.1},
+    ],
+    ids=lambda changes: "-".join(map(str, changes)),
+)
+def test_every_way_of_training_publishes_finite_vectors(kb, changes):
+    vectors = embed_tucker(kb, replace(SMALL, epochs=1, **changes))
+    assert np.isfinite(vectors.matrix).all()
+    assert vectors.manifest.covered == 30
+
+
+def test_a_ring_is_learnt(kb):
+    vectors = embed_tucker(
+        kb, replace(SMALL, epochs=20, held_out=0.0, lr=0.005, input_dropout=0.0, hidden_dropout=0.0, dim=16)
+    )
+    lines = (vectors.folder / "curve.jsonl").read_text().splitlines()
+    losses = [json.loads(line)["loss"] for line in lines]
+    assert losses[-1] < losses[0] / 2
+
+
+def test_training_stops_when_nothing_is_gained(kb):
+    settings = replace(SMALL, epochs=50, patience=2, min_gain=1.0)
+    assert (
+        embed_tucker(kb, settings).manifest.results["epochs"] == 3
+    )  # the first ranking, and two without a gain
+
+
+# -- what is small, and what is refused --------------------------------------------------------------------
+
+
+def test_a_knowledge_base_without_facts_is_refused(tmp_path):
+    with (
+        small_kb.build(tmp_path, [Entity("a"), Entity("b")]) as kb,
+        pytest.raises(UsageError, match=r"'small' has no facts.*--method text"),
+    ):
+        embed_tucker(kb, SMALL)
+
+
+@pytest.mark.parametrize("facts", [[("a", "b")], [("a", "b"), ("b", "a")], [("a", "a")]])
+def test_two_entities_and_one_relation_are_enough(tmp_path, facts):
+    records = [Entity("a"), Entity("b"), *(Triple(one, "near", other) for one, other in facts)]
+    with small_kb.build(tmp_path, records) as kb:
+        vectors = embed_tucker(kb, SMALL)
+    assert vectors.manifest.config["triples"]["held_out"] == 0
+    assert "mrr" not in vectors.manifest.results
+    assert np.isfinite(vectors.matrix).all()
+
+
+def test_errors_are_kgkits_own(kb):
+    with pytest.raises(KgkitError):
+        embed_tucker(kb, replace(SMALL, device="cuda:99"))
+    with pytest.raises(KgkitError):
+        embed_tucker(kb, replace(SMALL, name="a/b"))
+    assert isinstance(kb, kgkit.KnowledgeBase)
