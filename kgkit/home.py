@@ -75,9 +75,7 @@ class Home:
         root = self.path / "kbs"
         found = sorted(root.iterdir()) if root.is_dir() else []
         return [
-            KBHome(path.name, path)
-            for path in found
-            if is_name(path.name) and (path / "current").is_dir()
+            KBHome(path.name, path) for path in found if is_name(path.name) and (path / "current").is_dir()
         ]
 
     def unfinished(self) -> list["KBHome"]:
