@@ -123,16 +123,21 @@ def _timed(encode: Any, texts: str, reference: str) -> dict[str, Any]:
 
 
 def bench(
-    home: Path, work: Path, texts: int = TEXTS, rounds: int = 3, with_full: bool = False
+    home: Path,
+    work: Path,
+    texts: int = TEXTS,
+    rounds: int = 3,
+    with_full: bool = False,
+    threads_tried: Sequence[int] = (1, 2),
 ) -> list[Table]:
-    """Encode the same texts both ways with one thread and with two; with *with_full*, all texts once."""
+    """Encode the same texts both ways with so many threads; with *with_full*, all texts once."""
     lines = work / "texts.txt"
     run(call("texts", "benchmarks.text_vectors:write_texts", {"out": lines, "home": home, "count": texts}))
     mean = run(call("tokens", "benchmarks.text_vectors:tokens", {"texts": lines})).result
     notes = NOTES.format(texts=texts, rounds=rounds, tokens=mean)
     rows: list[list[str]] = []
     targets: list[Target] = []
-    for threads in (1, 2):
+    for threads in threads_tried:
         samples = in_turn(_jobs(lines, work / "reference.npy", threads), rounds)
         for name, found in samples.items():
             rows.append(_row(name, threads, found, samples[PEER]))
@@ -204,6 +209,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.text_vectors")
     parser.add_argument("--texts", type=int, default=TEXTS)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--full", action="store_true", help="also embed all of WordNet")
     parser.add_argument("--home", type=Path, help="a home with WordNet in it; --full writes there")
     parser.add_argument("--wordnet", type=Path, help="else: folder of the WordNet files to build it of")
@@ -215,7 +221,7 @@ def main() -> None:
             home = work / "home"
             source = chosen.wordnet or run(call("WordNet", "benchmarks.own:wordnet_folder", {})).result
             run(call("build", "benchmarks.own:build", {"wordnet": str(source), "out": home}))
-        tables = bench(home, work, chosen.texts, chosen.rounds, chosen.full)
+        tables = bench(home, work, chosen.texts, chosen.rounds, chosen.full, chosen.threads)
     print(report.page(tables, chosen.rounds))
 
 

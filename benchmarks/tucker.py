@@ -86,7 +86,9 @@ def ours_on_the_subset(work: Path, seconds: float, every: float, changes: dict[s
     clock = Clock(data, seconds, every, work / f"{name}.jsonl")
     with _quiet():
         torch.manual_seed(config.seed)
-        loop = _loop(graph, config, pykeen_settings(config, scores_all=False), torch.device("cpu"))
+        steps = 2 * len(data.train) // config.batch_size
+        settings = pykeen_settings(config, len(data.entities), steps)
+        loop = _loop(graph, config, settings, torch.device("cpu"))
         with suppress(OutOfTime):
             loop.train(
                 graph, num_epochs=10_000, batch_size=config.batch_size, callbacks=clock, use_tqdm=False,
@@ -110,11 +112,10 @@ def groups(model: Any, data: Subset, path: Path) -> None:
 def stock_on_the_subset(work: Path, which: str, seconds: float, every: float) -> None:
     """Train by PyKEEN's pipeline, with the dimensions and dropouts of ours."""
     the_subset(work)
-    config = TuckERConfig.preset("cpu")
-    model = pykeen_settings(config, scores_all=False)["model_kwargs"]
+    config = TuckERConfig.preset("cpu", relation_dim=200)
+    model = pykeen_settings(config, 1, 1)["model_kwargs"]
     optimizer = {"optimizer": "adam", "optimizer_kwargs": {"lr": 0.001}}
-    settings = {"model": "TuckER", "model_kwargs": model, **optimizer, **STOCK[which]}
-    settings.pop("model")
+    settings = {"model_kwargs": model, **optimizer, **STOCK[which]}
     run(str(work / SUBSET), str(work / f"stock-{which}.jsonl"), seconds, every, settings)
 
 

@@ -109,6 +109,14 @@ def test_scoring_asked_for_by_name_is_not_a_matter_of_memory():
     assert not TuckERConfig(scoring="shared").scores_all(1, free=10**12)
 
 
+def test_rows_decay_by_the_epoch_however_many_steps_it_has():
+    config = TuckERConfig(row_decay=3.0, negatives=100)
+    assert config.decay_a_touch(steps=20, entities=1_000) == pytest.approx(3 / 2)
+    assert config.decay_a_touch(steps=20, entities=50) == pytest.approx(3 / 20)
+    assert config.decay_a_touch(steps=20, entities=1_000, scores_all=True) == pytest.approx(3 / 20)
+    assert config.decay_a_touch(steps=1, entities=10**6) == 3  # met less than once
+
+
 def test_a_device_that_is_not_here_is_refused_with_what_to_do():
     with pytest.raises(UsageError, match=r"no device 'cuda:99' here .*use 'cpu', or 'auto'"):
         find_device("cuda:99")
@@ -263,7 +271,17 @@ def test_every_way_of_training_publishes_finite_vectors(kb, changes):
 
 def test_a_ring_is_learnt(kb):
     vectors = embed_tucker(
-        kb, replace(SMALL, epochs=20, held_out=0.0, lr=0.005, input_dropout=0.0, hidden_dropout=0.0, dim=16)
+        kb,
+        replace(
+            SMALL,
+            epochs=20,
+            held_out=0.0,
+            lr=0.005,
+            input_dropout=0.0,
+            hidden_dropout=0.0,
+            dim=16,
+            row_decay=0.0,
+        ),
     )
     lines = (vectors.folder / "curve.jsonl").read_text().splitlines()
     losses = [json.loads(line)["loss"] for line in lines]

@@ -35,7 +35,8 @@ class TuckERConfig:
         lr: learning rate of Adam.
         row_factor: with `rows`, the entities' learning rate is `lr * row_factor`.
         row_eps: with `rows`, gradients much smaller than it move their rows but little.
-        row_decay: with `rows`, the share of their learning rate that rows lose whenever a step meets them.
+        row_decay: with `rows`, what rows lose of themselves in an epoch by being drawn as negatives, in
+            learning rates; each time they are met otherwise takes as much as one drawing.
         lr_decay: the learning rates are multiplied by it after each epoch.
         input_dropout: of heads.
         relation_dropout: of the core contracted with a relation ("hidden dropout 1" in the paper's code).
@@ -71,7 +72,7 @@ class TuckERConfig:
     lr: float = 1e-3
     row_factor: float = 100.0
     row_eps: float = 1e-4
-    row_decay: float = 0.6
+    row_decay: float = 3.3
     lr_decay: float = 0.85
     input_dropout: float = 0.2
     relation_dropout: float = 0.2
@@ -128,6 +129,11 @@ class TuckERConfig:
         if unknown := changes.keys() - {field.name for field in fields(cls)}:
             raise UnknownName("setting of TuckER", min(unknown), sorted(field.name for field in fields(cls)))
         return replace(cls(**PRESETS[preset]), **changes)
+
+    def decay_a_touch(self, steps: int, entities: int, *, scores_all: bool = False) -> float:
+        """Return what a row loses of itself when a step meets it, in learning rates."""
+        share = 1.0 if scores_all else min(self.negatives / entities, 1.0)
+        return self.row_decay / max(steps * share, 1.0)
 
     def scores_all(self, entities: int, free: int) -> bool:
         """Return whether a step scores all of *entities*, *free* bytes being free."""

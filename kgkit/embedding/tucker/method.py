@@ -160,20 +160,20 @@ def train(
     factory = CoreTriplesFactory(
         torch.from_numpy(parts.train), entities, relations, create_inverse_triples=True
     )
-    settings = pykeen_settings(config, scores_all=scores_all)
+    rows = len(parts.train) * 2
+    if scores_all:
+        rows = len(np.unique(both_ways(parts.train)[:, :2], axis=0))
+    steps = max(rows // config.batch_size, 1)
+    settings = pykeen_settings(config, entities, steps, scores_all=scores_all)
     with _quiet(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         loop = _loop(factory, config, settings, device)
-        rows = factory.num_triples * 2
-        if scores_all:
-            both = both_ways(parts.train)
-            rows = len(np.unique(both[:, :2], axis=0))
         watch = Watch(
             folder, config,
             questions=both_ways(parts.held_out),
             known=KnownTails(both_ways(np.concatenate(parts))),
             candidates=_candidates(config, entities),
-            steps=max(rows // config.batch_size, 1),
+            steps=steps,
             progress=progress,
         )  # fmt: skip
         resumed = watch.resume(loop)
@@ -202,13 +202,21 @@ def both_ways(triples: np.ndarray) -> np.ndarray:
     return np.concatenate([forth, back])
 
 
-def pykeen_settings(config: TuckERConfig, *, scores_all: bool) -> dict[str, Any]:
-    """Return the settings in the words of `pykeen.pipeline.pipeline`, JSON-like."""
+def pykeen_settings(
+    config: TuckERConfig, entities: int, steps: int, *, scores_all: bool = False
+) -> dict[str, Any]:
+    """Return the settings in the words of `pykeen.pipeline.pipeline`, JSON-like.
+
+    Args:
+        config: ours.
+        entities: how many there are.
+        steps: of an epoch.
+        scores_all: whether a step scores every entity.
+    """
     optimizer: dict[str, Any] = {"lr": config.lr}
     if config.optimizer == "rows":
-        optimizer |= {
-            "row_factor": config.row_factor, "row_eps": config.row_eps, "row_decay": config.row_decay
-        }  # fmt: skip
+        decay = config.decay_a_touch(steps, entities, scores_all=scores_all)
+        optimizer |= {"row_factor": config.row_factor, "row_eps": config.row_eps, "row_decay": decay}
     loop = "kgkit.embedding.tucker.shared_negatives.SharedNegativesTrainingLoop"
     return {
         "model": "TuckER",
