@@ -287,6 +287,7 @@ with kgkit.open_kb("small", home=home) as kb:
 """
 
 
+@pytest.mark.slow  # each process loads torch
 def test_a_job_that_is_killed_anywhere_comes_to_the_same_numbers(tmp_path, folder, encoder):
     config = TextConfig(chunk=10)
     with build(tmp_path / "whole", many(70)) as kb:

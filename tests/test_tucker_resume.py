@@ -181,6 +181,7 @@ with kgkit.open_kb("small", home=sys.argv[1]) as kb:
 """
 
 
+@pytest.mark.slow  # each process loads torch
 def test_a_run_killed_with_signal_9_goes_on_to_the_same_matrix(home, kb):
     settings = replace(SETTINGS, epochs=12, evaluate_every=5)
     command = [sys.executable, "-c", RUN, str(home), json.dumps(asdict(settings))]
