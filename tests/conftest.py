@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ from tests import postgres
 from tests.toys import build_toy
 
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_configure():
+    """Let Ctrl-C interrupt: whoever starts the tests in the background of a script has had it ignored."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
