@@ -18,7 +18,7 @@ of a test triple of theirs is mostly in training. WN18RR is so too, and figures 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class Subset:
 
     def save(self, path: Path) -> None:
         """Write it to one file."""
-        np.savez(path, **{name: np.asarray(value) for name, value in vars(self).items()})
+        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in vars(self).items()}
+        np.savez(path, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Subset":

@@ -2,7 +2,7 @@
 
     KgkitError
       SourceError          a source file is not what its reader expects
-      BuildFailed          a build cannot go on as it is: memory, or a worker that was killed
+      BuildFailed          a build cannot go on: memory, a worker that was killed, numbers that diverged
       UsageError           the call itself is wrong
         UnknownName          no builder, model, relation … of that name
         MissingExtra         an optional dependency is not installed
@@ -58,7 +58,7 @@ class SourceError(KgkitError):
 
 
 class BuildFailed(KgkitError):
-    """A build cannot go on with the memory or the workers it has; what it has read is kept."""
+    """A build, or the making of vectors, cannot go on as it is; what it has done is kept."""
 
 
 class UsageError(KgkitError):

@@ -1,6 +1,7 @@
 """Maps between spaces: anchors, the fit beside its definition, the check, and what is kept on disk."""
 
 import json
+import shutil
 import tracemalloc
 
 import numpy as np
@@ -14,9 +15,11 @@ from kgkit.embedding.align.alignment import ABOUT, MAP, Alignment, align_entitie
 from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, whole_words
 from kgkit.embedding.align.fitting import AlignConfig, check, fit_map, ranks_of, solve, split
 from kgkit.embedding.wikipedia2vec import Wikipedia2VecConfig, read_wikipedia2vec
-from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
+from kgkit.errors import DamagedVectors, KBBusy, NotThere, SourceError, StaleVectors, UsageError
+from kgkit.home import KBHome
 from kgkit.vectors import Work
 from kgkit.vectors.layout import key_digests
+from kgkit.vectors.work import making
 from tests.small_kb import build
 
 pytest.importorskip("safetensors")
@@ -383,6 +386,20 @@ def test_a_map_is_kept_beside_its_vectors(space):
     np.testing.assert_array_equal(again.weight, found.weight)
     assert again.report == found.report
     assert again.fingerprint == found.fingerprint == fingerprint_of(encoder)
+
+
+def test_a_map_is_not_written_beside_vectors_that_are_being_made_or_have_gone(space):
+    vectors, encoder, _ = space
+    kb = KBHome("small", vectors.folder.parents[2])
+    with making(kb, "wikipedia2vec"), pytest.raises(KBBusy):
+        align_words(vectors, encoder)
+    shutil.rmtree(vectors.folder)
+    vectors.folder.with_name("another").mkdir()
+    found = Alignment(
+        np.zeros((5, 3), np.float32), source=vectors.name, target="t", fingerprint="", report=None
+    )
+    with pytest.raises(StaleVectors, match="align it again"):
+        found.save(vectors)
 
 
 def test_two_fits_of_one_seed_are_equal(space):

@@ -148,6 +148,7 @@ def test_concat_from_the_command_line(home):
         (["--method", "wikipedia2vec", "--dump", "x", "--entity", "{}"], "--entity goes with --source"),
         (["--update"], "which vectors?"),
         (["--update", "--name", "plane", "--dim", "3"], "leave out --dim"),
+        (["--update", "--name", "plane", "--seed", "3"], "leave out --seed"),
         (["--method", "concat", "--part", "plane", "--part", "other", "--name", "a b"], "no vectors 'other'"),
     ],
 )
@@ -164,6 +165,9 @@ def test_an_update_after_an_addition_needs_only_the_name(home, tmp_path):
     done = run("embed", "toy", "--update", "--name", "plane")
     assert done.code == 0, done.err
     assert "toy/plane: 5 vectors of width 2, no index" in done.out
+    assert "made toy/plane" in done.err
+    again = run("embed", "toy", "--update", "--name", "plane")
+    assert "toy/plane is of the present build already" in again.err
     assert "(not current)" not in run("vectors", "list").out
 
 

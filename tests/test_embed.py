@@ -10,7 +10,7 @@ import kgkit
 from kgkit.embedding import embed as module
 from kgkit.embedding.concat import ConcatConfig
 from kgkit.embedding.embed import embed, update
-from kgkit.errors import MissingExtra, UnknownName, UsageError
+from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
 from kgkit.vectors import find_vectors, kinds, vectors_names
 from kgkit.vectors.index import index_manifest
 from kgkit.vectors.indexing import build_index
@@ -99,3 +99,27 @@ def test_an_update_does_not_need_faiss_to_keep_an_index(home, tmp_path, monkeypa
     monkeypatch.setattr(kinds, "_installed", lambda package: False)
     monkeypatch.setitem(sys.modules, "faiss", None)
     assert index_manifest(update("toy", "wide", home=home).folder).kind == "sq8"
+
+
+def test_an_update_builds_an_index_of_the_kind_and_recall_that_there_was(home, tmp_path, monkeypatch):
+    pytest.importorskip("faiss")
+    monkeypatch.setattr("kgkit.vectors.indexing._FEW", 1)
+    vectors = made(home, np.eye(7, 4, dtype=np.float32) + 1, name="wide")
+    build_index(vectors.matrix, vectors.folder, kind="sq8", recall=0.5)
+    built(tmp_path, pages=PAGES[1:])
+    found = index_manifest(update("toy", "wide", home=home).folder)
+    assert (found.kind, found.recall.target) == ("sq8", 0.5)
+    assert found.created.endswith("+00:00")
+
+
+def test_vectors_that_others_have_taken_the_place_of_are_not_indexed(home, monkeypatch):
+    def overtaken(kb, config, resume, progress):
+        first = made(home, name="both")
+        made(home, -DIRECTIONS, name="both")
+        return first
+
+    monkeypatch.setattr(module, "_made", overtaken)
+    with pytest.raises(NotThere):
+        embed("toy", BOTH, home=home)
+    with kgkit.open_kb("toy", home=home) as kb:
+        assert index_manifest(find_vectors(kb.home, "both")) is None

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from kgkit.encoder import Encoded, Encoder  # noqa: E402
+from kgkit.encoder import Encoded, Encoder, pick_device  # noqa: E402
 from kgkit.encoder import encoder as module  # noqa: E402
 from kgkit.encoder.batches import batches  # noqa: E402
 from kgkit.encoder.finding import find_in_package, find_model, is_offline  # noqa: E402
@@ -594,3 +594,12 @@ def test_minilm_has_the_word_pieces_of_bert(minilm):
     pieces, table = minilm.word_pieces()
     assert table.shape == (30_522, 384) and len(pieces) == len(set(pieces)) == 30_522
     assert pieces[101] == "[CLS]" and pieces[minilm.tokenizer("dog")["input_ids"][1]] == "dog"
+
+
+def test_a_device_that_is_not_here_is_refused_with_what_to_do():
+    with pytest.raises(UsageError, match="use --device auto or cpu"):
+        pick_device("cuda:99")
+    with pytest.raises(UsageError, match="it is auto, cpu, cuda"):
+        pick_device("abacus")
+    assert pick_device("cpu").type == "cpu"
+    assert pick_device("auto").type in ("cpu", "cuda")

@@ -20,7 +20,7 @@ from safetensors.torch import load_file  # noqa: E402
 import kgkit  # noqa: E402
 from kgkit.building import Entity, Triple  # noqa: E402
 from kgkit.embedding.tucker.config import PRESETS, TuckERConfig, step_bytes  # noqa: E402
-from kgkit.embedding.tucker.method import REST, embed_tucker, find_device, free_bytes  # noqa: E402
+from kgkit.embedding.tucker.method import REST, embed_tucker, free_bytes  # noqa: E402
 from kgkit.embedding.tucker.triples import split, stored_triples  # noqa: E402
 from kgkit.errors import KgkitError, UnknownName, UsageError  # noqa: E402
 from tests import small_kb  # noqa: E402
@@ -115,15 +115,6 @@ def test_rows_decay_by_the_epoch_however_many_steps_it_has():
     assert config.decay_a_touch(steps=20, entities=50) == pytest.approx(3 / 20)
     assert config.decay_a_touch(steps=20, entities=1_000, scores_all=True) == pytest.approx(3 / 20)
     assert config.decay_a_touch(steps=1, entities=10**6) == 3  # met less than once
-
-
-def test_a_device_that_is_not_here_is_refused_with_what_to_do():
-    with pytest.raises(UsageError, match=r"no device 'cuda:99' here .*use 'cpu', or 'auto'"):
-        find_device("cuda:99")
-    with pytest.raises(UsageError, match="no device 'abacus' here"):
-        find_device("abacus")
-    assert find_device("cpu").type == "cpu"
-    assert find_device("auto").type in ("cpu", "cuda")
 
 
 def test_some_memory_is_free():

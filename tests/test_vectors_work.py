@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kgkit
-from kgkit.errors import KBBusy, NotThere, UsageError, WriteFailed
+from kgkit.errors import BuildFailed, KBBusy, NotThere, UsageError, WriteFailed
 from kgkit.vectors import Vectors, Work, find_vectors, remove_vectors, vectors_names
 from kgkit.vectors.work import sweep_unfinished
 from tests.toys import child_env, listing
@@ -126,7 +126,7 @@ def test_numbers_that_are_not_finite_are_not_published(kb, home, bad):
     made(home)
     rows = DIRECTIONS.copy()
     rows[2, 1] = bad
-    with pytest.raises(UsageError, match="row 2 of the vectors holds a number that is not finite"):
+    with pytest.raises(BuildFailed, match="row 2 of the vectors holds a number that is not finite"):
         made(home, rows)
     assert np.array_equal(kb.vectors("plane").matrix, DIRECTIONS)
 

@@ -163,7 +163,9 @@ def embed(
             "--update", metavar="", help="Bring vectors that are there to the KB's present build, by key."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn at random.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Of what is drawn at random; else 0.")
+    ] = None,
     device: DeviceOption = "auto",
     resume: Annotated[
         bool,
@@ -182,6 +184,8 @@ def embed(
     """
     from kgkit.embedding.embed import embed as make
     from kgkit.embedding.embed import update as bring
+    from kgkit.home import Home
+    from kgkit.vectors import find_vectors
 
     kb = chosen_kb(name, home)
     given = {
@@ -196,19 +200,25 @@ def embed(
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
     wanted = None if index == "none" else index
+    before: Path | None = None
     with messages.progress(f"embedding {kb}") as show:
 
         def tell(stage: str, done: int, total: int) -> None:
             show(f"{stage} {done:,} of {total:,}")
 
         if update:
-            vectors = bring(
-                kb, _updated(method, called, given), home=home, index=wanted, device=device, progress=tell
-            )
+            if seed is not None:
+                given["seed"] = seed
+            updated = _updated(method, called, given)
+            before = find_vectors(Home.find(home).kb(kb.partition("@")[0]), updated)
+            vectors = bring(kb, updated, home=home, index=wanted, device=device, resume=resume, progress=tell)
         else:
-            config = _config(method, called, given, seed, device)
+            config = _config(method, called, given, seed or 0, device)
             vectors = make(kb, config, home=home, index=wanted, resume=resume, progress=tell)
-    messages.say(f"made {vectors.name} in {time.monotonic() - began:.1f} s: {vectors.folder}")
+    if vectors.folder == before:
+        messages.say(f"{vectors.name} is of the present build already: {vectors.folder}")
+    else:
+        messages.say(f"made {vectors.name} in {time.monotonic() - began:.1f} s: {vectors.folder}")
     if as_json:
         write_json(described(vectors))
     else:

@@ -10,9 +10,9 @@ from kgkit.embedding.taking_over import old_vectors, take_over
 from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.vectors import Vectors
+from kgkit.vectors import Vectors, find_vectors
 from kgkit.vectors.index import index_manifest
-from kgkit.vectors.kinds import AUTO, faiss_module, find_kind
+from kgkit.vectors.kinds import AUTO, RECALL, faiss_module, find_kind
 from kgkit.vectors.work import making
 
 if TYPE_CHECKING:
@@ -74,13 +74,14 @@ def update(
     home: str | os.PathLike[str] | None = None,
     index: str | None = "auto",
     device: str = "auto",
+    resume: bool = True,
     progress: Progress | None = None,
 ) -> Vectors:
     """Bring the vectors KB/*name* to the build of *kb*.
 
     Text is encoded where it is new or has changed; rows of other methods are
     taken over by key, and new entities have none. An index stays in use as long
-    as what came behind it is little.
+    as what came behind it is little; else one of its kind and recall is built.
 
     Raises:
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
@@ -96,13 +97,17 @@ def update(
         if old.manifest.method == "text":
             from kgkit.embedding.text import update_text
 
-            made = update_text(opened, name, device=device, progress=_telling(progress, "encoding"))
+            told = _telling(progress, "encoding")
+            made = update_text(opened, name, device=device, resume=resume, progress=told)
         else:
             made = take_over(opened, name, progress=_telling(progress, "taking over"))
         kept = index_manifest(made.folder)
         fits = kept is not None and len(made) - kept.rows <= _STALE_SHARE * len(made)
         if index == AUTO and (had is None or fits):
             index = None
+        elif index == AUTO and had is not None:
+            recall = had.recall.target if had.recall is not None else RECALL
+            return _finished(opened, made, had.kind, progress, recall)
         return _finished(opened, made, index, progress)
 
 
@@ -168,7 +173,9 @@ def _made(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | 
     raise UsageError(f"{type(config).__name__} is the configuration of no method that makes vectors")
 
 
-def _finished(kb: KnowledgeBase, vectors: Vectors, index: str | None, progress: Progress | None) -> Vectors:
+def _finished(
+    kb: KnowledgeBase, vectors: Vectors, index: str | None, progress: Progress | None, recall: float = RECALL
+) -> Vectors:
     from kgkit.building.registering import register_vectors
 
     if index is not None:
@@ -176,9 +183,9 @@ def _finished(kb: KnowledgeBase, vectors: Vectors, index: str | None, progress: 
 
         try:
             with making(kb.home, vectors.manifest.name):
-                build_index(
-                    vectors.matrix, vectors.folder, kind=index, progress=_telling(progress, "indexing")
-                )
+                if find_vectors(kb.home, vectors.manifest.name) == vectors.folder:  # else others came between
+                    told = _telling(progress, "indexing")
+                    build_index(vectors.matrix, vectors.folder, kind=index, recall=recall, progress=told)
         except BaseException:
             _log.warning("%s is made, its index is not: `kgkit index %s` builds it", *[vectors.name] * 2)
             raise

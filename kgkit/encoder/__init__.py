@@ -3,6 +3,7 @@
 The one place that loads transformer weights. Nothing here imports torch until an encoder is loaded.
 """
 
+from kgkit.encoder.device import pick_device
 from kgkit.encoder.encoder import Encoded, Encoder
 
-__all__ = ["Encoded", "Encoder"]
+__all__ = ["Encoded", "Encoder", "pick_device"]

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kgkit.encoder.device import pick_device
 from kgkit.encoder.folder import CONFIG, first_line, read_json, weight_files
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
 
@@ -55,32 +56,6 @@ def check_installed() -> None:
             __import__(package)
         except ImportError:
             raise MissingExtra(package, "embed") from None
-
-
-def pick_device(name: str) -> "torch.device":
-    """Return the device *name*; `auto` is a GPU if there is one.
-
-    Raises:
-        UsageError: if there is no such device here.
-    """
-    import torch
-
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UsageError(f"device is {name!r}; it is auto, cpu, cuda, cuda:0, …") from None
-    if device.type == "cuda":
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if (device.index or 0) >= count:
-            raise UsageError(
-                f"device is {name!r}, and torch {torch.__version__} finds {count or 'no'} GPUs here: use "
-                "--device auto or cpu"
-            )
-    elif device.type not in ("cpu", "mps"):
-        raise UsageError(f"device is {name!r}; it is auto, cpu, cuda, cuda:0, …")
-    return device
 
 
 def length_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:

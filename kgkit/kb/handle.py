@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import numpy as np
 
-from kgkit.errors import MissingExtra, NotThere, StoreError, UnknownEntity, UnknownName, UsageError
+from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
+from kgkit.kb.near import Near
 from kgkit.kb.walks import around, closure, shortest_path
 from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.store.layout import MAX_CLASS_BITS
-from kgkit.store.reader import read_manifest
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity, Ids, Neighbour, Triple
 
@@ -38,7 +38,6 @@ POS: Final = {
 
 _WORDNET_POS: Final = ("n", "v", "a", "s", "r")
 _FUZZY_CUTOFF = 80.0
-_RARE: Final = 16  # more than one vector of so many, and still too few of the kind: only those are compared
 
 
 class KnowledgeBase:
@@ -60,8 +59,7 @@ class KnowledgeBase:
         self._facts = Facts(store, name)
         self._classes: np.ndarray | None = None
         self._bits: bytes | None = None
-        self._vectors: dict[str | None, Vectors] = {}
-        self._kinds: dict[str, Ids] = {}
+        self._near = Near()
 
     # -- the handle ---------------------------------------------------------
 
@@ -87,7 +85,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Let go of the build. Not while another thread is reading through this handle."""
-        self._vectors.clear()
+        self._near.clear()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -311,14 +309,7 @@ class KnowledgeBase:
             StaleVectors: if they were made for another build than this one or those that it extends.
             DamagedVectors: if they cannot be used as they are.
         """
-        if name not in self._vectors:
-            from kgkit.vectors import open_vectors  # here: readers of the KB alone do without it
-
-            kb, _, last = (name or "").rpartition("/")
-            if kb.partition("@")[0] not in ("", self.name):
-                raise UsageError(f"{name} are vectors of another knowledge base than {self.name!r}")
-            self._vectors[name] = open_vectors(self.home, None if name is None else last, self._ancestry())
-        return self._vectors[name]
+        return self._near.vectors(self, name)
 
     def nearest(
         self,
@@ -349,49 +340,7 @@ class KnowledgeBase:
             raise UnknownName(f"kind of entity in {self.name!r}", kind, sorted(self.manifest.counts.entities))
         if k < 1:
             raise UsageError(f"k is {k}; it is at least 1")
-        found, itself = self.vectors(vectors), -1
-        if isinstance(query, str | Entity | Integral) or np.ndim(query) == 0:
-            itself = self.id(query)  # type: ignore[arg-type]
-            row = found.gather(itself)
-            if not row.any():
-                return []
-        else:
-            row = np.asarray(query, np.float32)
-            if row.shape != (found.width,):
-                raise UsageError(
-                    f"{found.name} holds vectors of width {found.width}, the query has shape {row.shape}"
-                )
-        asked, most = k + (itself >= 0), found.manifest.covered
-        while most:
-            asked = min(asked, most)
-            rare = kind is not None and asked * _RARE > most
-            scores, ids = found.nearest(row, asked, among=self._of_kind(kind) if rare and kind else None)
-            neighbours = [
-                Neighbour(entity, score)
-                for number, score in zip(ids[0].tolist(), scores[0].tolist(), strict=True)
-                if number not in (-1, itself) and (entity := self[number]).kind == (kind or entity.kind)
-            ]
-            if len(neighbours) >= k or asked >= most or rare:
-                return neighbours[:k]
-            asked *= 4  # the others were of another kind
-        return []
-
-    def _of_kind(self, kind: str) -> Ids:
-        """Return the ids of the entities of *kind*, found once by reading them all."""
-        if kind not in self._kinds:
-            self._kinds[kind] = np.fromiter((entity.id for entity in self.entities(kind)), np.int64)
-        return self._kinds[kind]
-
-    def _ancestry(self) -> list[str]:
-        """Return the BUILD and those that it extends, as far as they are on disk: their ids are its own."""
-        builds, base = [self.build], self.manifest.base
-        while base and base not in builds:
-            builds.append(base)
-            try:
-                base = read_manifest(self.home.builds / base).base
-            except (StoreError, NotThere):
-                break
-        return builds
+        return self._near.nearest(self, query, k, vectors, kind)
 
     # -- facts --------------------------------------------------------------
 

@@ -69,6 +69,7 @@ class IndexManifest(msgspec.Struct, frozen=True, kw_only=True):
         file: faiss's, and `row_file` that of the rows; empty if there is none.
         sizes: of these files in bytes.
         faiss: its version.
+        created: when it was built, ISO 8601 in UTC.
     """
 
     format: int
@@ -88,6 +89,7 @@ class IndexManifest(msgspec.Struct, frozen=True, kw_only=True):
     row_file: str = ""
     sizes: dict[str, int] = {}
     faiss: str = ""
+    created: str = ""
 
 
 class Index:

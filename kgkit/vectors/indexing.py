@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,18 @@ import numpy as np
 
 from kgkit.errors import UsageError, WriteFailed
 from kgkit.vectors.index import FORMAT, Index, IndexManifest, Recall, opened, sample
-from kgkit.vectors.kinds import AUTO, KINDS, Kind, described, faiss_module, find_kind, lists_for, seeded, turn
+from kgkit.vectors.kinds import (
+    AUTO,
+    KINDS,
+    RECALL,
+    Kind,
+    described,
+    faiss_module,
+    find_kind,
+    lists_for,
+    seeded,
+    turn,
+)
 from kgkit.vectors.layout import INDEX
 from kgkit.vectors.scan import Matrix, Rows, lengths_of, unit
 from kgkit.vectors.tuning import AT, sampled_queries, tuned
@@ -41,7 +53,7 @@ def build_index(
     folder: Path,
     *,
     kind: str = AUTO,
-    recall: float = 0.95,
+    recall: float = RECALL,
     queries: Matrix | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -84,6 +96,7 @@ def build_index(
         width=matrix.shape[1],
         sample=sample(matrix, len(matrix)),
         seed=seed,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     bare = msgspec.structs.replace(manifest, kind="exact")
     if chosen.factory:

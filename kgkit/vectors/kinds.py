@@ -61,6 +61,7 @@ KINDS: Final = {
 """By name."""
 
 AUTO: Final = "auto"
+RECALL: Final = 0.95  # of the ten true neighbours, unless another share is asked for
 
 _SMALL: Final = 1 << 22  # numbers in all vectors
 _LARGE: Final = 1 << 30

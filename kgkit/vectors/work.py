@@ -27,7 +27,7 @@ from typing import Any, Final, Self
 import msgspec
 import numpy as np
 
-from kgkit.errors import KBBusy, NotThere, UsageError, WriteFailed
+from kgkit.errors import BuildFailed, KBBusy, NotThere, UsageError, WriteFailed
 from kgkit.home import KBHome, is_name
 from kgkit.vectors.layout import (
     FORMAT,
@@ -147,7 +147,8 @@ class Work:
 
         Raises:
             WriteFailed: if the disk refuses; the vectors that were published are as they were.
-            UsageError: if the matrix has more rows than there are entities, or a number is not finite.
+            UsageError: if the matrix has more rows than there are entities.
+            BuildFailed: if a number is not finite.
             NotThere: if the KB has been removed meanwhile.
         """
         if self.kb.home.published() is None:
@@ -256,14 +257,14 @@ def _covered(matrix: Matrix) -> int:
     """Count the rows that are not zero.
 
     Raises:
-        UsageError: if a number is not finite: such vectors are near nothing.
+        BuildFailed: if a number is not finite: such vectors are near nothing.
     """
     count = 0
     for begin in range(0, len(matrix), _BLOCK):
         block = np.asarray(matrix[begin : begin + _BLOCK])
         if not np.isfinite(block).all():
             row = begin + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
-            raise UsageError(
+            raise BuildFailed(
                 f"row {row} of the vectors holds a number that is not finite, so nothing was published: "
                 "a learning rate that is too high does this"
             )

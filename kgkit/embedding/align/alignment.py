@@ -27,8 +27,10 @@ from numpy.typing import ArrayLike
 from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, whole_words
 from kgkit.embedding.align.fitting import AlignConfig, Progress, Report, Rows, fit_map
 from kgkit.embedding.wikipedia2vec import read_words
-from kgkit.errors import DamagedVectors, MissingExtra, NotThere, UsageError
+from kgkit.errors import DamagedVectors, MissingExtra, NotThere, StaleVectors, UsageError
+from kgkit.home import KBHome
 from kgkit.vectors import Vectors
+from kgkit.vectors.work import making
 
 MAP: Final = "map.safetensors"
 ABOUT: Final = "align.json"
@@ -85,12 +87,24 @@ class Alignment:
 
         Raises:
             MissingExtra: if safetensors is not installed.
+            KBBusy: if the vectors are being made anew.
+            StaleVectors: if others have taken their place.
         """
         try:
-            from safetensors.numpy import save_file
+            import safetensors  # noqa: F401 - told before anything is locked
         except ImportError:
             raise MissingExtra("safetensors", "embed") from None
         folder = _folder(vectors, self.target)
+        kb = KBHome(vectors.manifest.kb, vectors.folder.absolute().parents[2])
+        with making(kb, vectors.manifest.name):
+            if not vectors.folder.is_dir():
+                raise StaleVectors(f"{vectors.name} has been made anew meanwhile: align it again")
+            self._write(folder, config)
+        return folder
+
+    def _write(self, folder: Path, config: Mapping[str, Any] | None) -> None:
+        from safetensors.numpy import save_file
+
         staged = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
         staged.mkdir()
         try:
@@ -107,7 +121,6 @@ class Alignment:
             staged.rename(folder)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
-        return folder
 
     @classmethod
     def load(cls, vectors: Vectors, target: "HasWordPieces | Vectors") -> "Alignment":

@@ -24,6 +24,7 @@ import numpy as np
 
 from kgkit.embedding.tucker.config import TuckERConfig
 from kgkit.embedding.tucker.triples import Split, split, stored_triples
+from kgkit.encoder import pick_device
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.vectors import Vectors, Work
 
@@ -44,7 +45,7 @@ from kgkit.embedding.tucker.watch import BEST, CURVE, Watch, replace
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
-__all__ = ["Trained", "TuckERConfig", "both_ways", "embed_tucker", "find_device", "pykeen_settings", "train"]
+__all__ = ["Trained", "TuckERConfig", "both_ways", "embed_tucker", "pykeen_settings", "train"]
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ def embed_tucker(
         WriteFailed: if the disk refuses.
     """
     config = config or TuckERConfig.preset("cpu")
-    device = find_device(config.device)
+    device = pick_device(config.device)
     triples = stored_triples(kb)
     if not len(triples):
         raise UsageError(
@@ -248,25 +249,6 @@ def pykeen_settings(
         },
         "random_seed": config.seed,
     }
-
-
-def find_device(name: str) -> "torch.device":
-    """Return the device called *name*; `auto` is the first GPU, else the CPU.
-
-    Raises:
-        UsageError: if there is none of that name here.
-    """
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(
-            f"no device {name!r} here ({reason}); use 'cpu', or 'auto' to take what is there"
-        ) from None
-    return device
 
 
 def free_bytes(device: "torch.device") -> int:
