@@ -145,8 +145,9 @@ class Index:
             raise UsageError("a query holds a number that is not finite, or far too large")
         if k * self.manifest.proposals * _SHARE > self.manifest.vectors:
             return scan(self.matrix, wanted, k)  # cheaper, and nothing is missed
-        zeros = length == 0
-        length[zeros] = 1
+        zeros = None if length.all() else length == 0
+        if zeros is not None:
+            length[zeros] = 1
         sought = wanted / length
         rows = self._gpu.proposed(sought, k + SPARE)
         if rows is None and self.inner is None:
@@ -155,7 +156,7 @@ class Index:
             return scan(self.matrix, wanted, k, lengths=self._lengths)
         if rows is None:
             rows = self.proposed(sought, k * self.manifest.proposals)
-        if zeros.any():
+        if zeros is not None:
             rows = np.where(zeros, -1, rows)
         found = rescored(self.matrix, sought, rows, k)
         if self.stale_rows:

@@ -16,7 +16,7 @@ Matrix = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 _SCORES: Final = 1 << 21  # scores held at once while comparing: 8 MiB
-_GATHERED: Final = 1 << 22  # numbers of candidates held at once while scoring: 16 MiB
+_GATHERED: Final = 1 << 20  # numbers of candidates held at once while scoring: 4 MiB, a cache's worth
 _QUERIES: Final = 1024
 _LEAST_BLOCK, _MOST_BLOCK = 1024, 1 << 15  # rows
 SPARE: Final = (
@@ -125,14 +125,13 @@ def rescored(matrix: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
 
 def _scored(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
     """Do the work of `rescored` for as many queries as fit into memory; there may be fewer than k columns."""
-    scores, length = np.empty(rows.shape, np.float32), np.empty(rows.shape, np.float32)
-    step = max(1, _GATHERED // max(1, len(rows) * plain.shape[1]))
-    for at in range(0, rows.shape[1], step):
-        here = slice(at, at + step)
-        near = plain.take(rows[:, here], axis=0, mode="clip")  # (Q, c, D); -1 is read as row 0, then put out
-        # einsum adds each row up in the same order wherever it stands: equal rows have equal scores.
-        scores[:, here] = np.einsum("qd,qcd->qc", sought, near)
-        length[:, here] = np.sqrt(np.einsum("qcd,qcd->qc", near, near))
+    wide, many = rows.shape
+    step = max(1, _GATHERED // max(1, wide * plain.shape[1]))
+    if many <= step:
+        scores, length = _compared(plain, sought, rows)
+    else:
+        parts = [_compared(plain, sought, rows[:, at : at + step]) for at in range(0, many, step)]
+        scores, length = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
     nothing = (rows < 0) | (length == 0)
     some = bool(nothing.any())
     if some:
@@ -142,11 +141,21 @@ def _scored(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
     if some:
         scores[nothing] = -np.inf
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
-    each = np.arange(len(rows))[:, None]
-    found = Found(scores[each, order], rows[each, order])
+    if wide == 1:  # half the time of what serves many
+        found = Found(scores[:, order[0]], rows[:, order[0]])
+    else:
+        found = Found(np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1))
     if some:
         found.rows[np.isneginf(found.scores)] = -1
     return found
+
+
+def _compared(plain: Matrix, sought: Matrix, rows: Rows) -> tuple[Matrix, Matrix]:
+    """Return (Q, C) the products of queries and candidates, and the candidates' lengths."""
+    near = plain.take(rows, axis=0, mode="clip")  # (Q, C, D); -1 is read as row 0, then put out
+    # vecdot adds each row up in the same order wherever it stands: equal rows have equal scores.
+    products: Matrix = np.vecdot(near, sought[:, None])
+    return products, np.sqrt(np.vecdot(near, near))
 
 
 def merged(one: Found, other: Found) -> Found:
@@ -162,7 +171,7 @@ def merged(one: Found, other: Found) -> Found:
 def lengths_of(rows: Matrix) -> Matrix:
     """Return the Euclidean length of each of *rows* (R, D)."""
     plain = np.asarray(rows)
-    found: Matrix = np.sqrt(np.einsum("rd,rd->r", plain, plain))
+    found: Matrix = np.sqrt(np.vecdot(plain, plain))
     return found
 
 
