@@ -132,9 +132,9 @@ def _scored(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
     else:
         parts = [_compared(plain, sought, rows[:, at : at + step]) for at in range(0, many, step)]
         scores, length = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
-    nothing = (rows < 0) | (length == 0)
-    some = bool(nothing.any())
+    some = rows.min(initial=0) < 0 or not length.all()
     if some:
+        nothing = (rows < 0) | (length == 0)
         length[nothing] = 1
     scores /= length
     np.minimum(np.maximum(scores, -1, out=scores), 1, out=scores)
