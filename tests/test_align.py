@@ -13,7 +13,16 @@ from kgkit.building import Entity
 from kgkit.embedding.align import fitting
 from kgkit.embedding.align.alignment import ABOUT, MAP, Alignment, align_entities, align_words, fingerprint_of
 from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, whole_words
-from kgkit.embedding.align.fitting import AlignConfig, check, fit_map, ranks_of, solve, split
+from kgkit.embedding.align.fitting import (
+    AlignConfig,
+    Check,
+    Report,
+    check,
+    fit_map,
+    ranks_of,
+    solve,
+    split,
+)
 from kgkit.embedding.wikipedia2vec import Wikipedia2VecConfig, read_wikipedia2vec
 from kgkit.errors import DamagedVectors, KBBusy, NotThere, SourceError, StaleVectors, UsageError
 from kgkit.home import KBHome
@@ -53,6 +62,12 @@ def test_of_roberta_s_pieces_those_that_begin_a_word_are_whole():
 
 def test_of_sentencepieces_those_that_begin_a_word_are_whole():
     assert whole_words(["<unk>", "▁dog", "s", "▁", "▁苹果"]) == {"dog": 1, "苹果": 4}
+
+
+def test_a_word_piece_that_begins_with_a_maltese_letter_is_a_word_among_others():
+    pieces = ["[CLS]", "the", "##s", "Malta", "Ġorna", "ra"]
+    assert whole_words(pieces) == {"the": 1, "Malta": 3, "Ġorna": 4, "ra": 5}
+    assert whole_words(["Ġdog", "##", "####", "s"]) == {"dog": 0}  # GPT-2 has such pieces too
 
 
 def test_shared_words_meet_in_their_spelling():
@@ -137,6 +152,13 @@ def test_with_a_ridge_the_fit_is_that_of_the_normal_equations():
     expected = np.linalg.solve(rows.T @ rows + scale * np.eye(5), rows.T @ mapped).T
     weight, _ = solve(rows, mapped, every(30), ridge=0.2)
     np.testing.assert_allclose(weight, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_ridge_does_not_change_the_rank_that_is_told():
+    rows, mapped, _ = planted(6, 10, 20, 3)
+    assert fit_map(rows, mapped, every(10), AlignConfig(ridge=0.1)).report.rank == 10
+    rows[:, 1:] = rows[:, :1]
+    assert solve(rows, mapped, every(10), ridge=0.1)[1] == 1
 
 
 def test_columns_that_say_the_same_have_the_smallest_map():
@@ -237,6 +259,7 @@ def test_one_anchor_is_not_held_out():
     assert report.train.anchors == 1
 
 
+@settings(deadline=None)
 @given(count=st.integers(1, 300), held_out=st.floats(0, 0.99), seed=st.integers(0, 9))
 def test_the_split_parts_the_anchors_the_same_way_each_time(count, held_out, seed):
     train, others = split(every(count), held_out, seed)
@@ -334,6 +357,9 @@ class FakeEncoder:
         return self.pieces, self.rows
 
 
+NOTHING = Report(
+    anchors=0, rank=0, candidates=0, train=Check(anchors=0, accuracy={}, error=0.0), held_out=None
+)
 PIECES = ["[PAD]", *[f"w{number}" for number in range(40)], "##s"]
 
 
@@ -377,7 +403,7 @@ def test_rows_of_any_shape_are_mapped_and_other_widths_refused(space):
 def test_a_map_is_kept_beside_its_vectors(space):
     vectors, encoder, _ = space
     found = align_words(vectors, encoder, AlignConfig(seed=3))
-    folder = vectors.folder / "align-org-bert-base"
+    (folder,) = vectors.folder.glob("align-org-bert-base-*")
     assert sorted(path.name for path in folder.iterdir()) == [ABOUT, MAP]
     written = json.loads((folder / ABOUT).read_bytes())
     assert written["config"]["seed"] == 3
@@ -407,7 +433,38 @@ def test_two_fits_of_one_seed_are_equal(space):
     one, other = (align_words(vectors, encoder, AlignConfig(seed=1)) for _ in range(2))
     np.testing.assert_array_equal(one.weight, other.weight)
     assert one.report == other.report
-    assert [path.name for path in vectors.folder.glob("*align*")] == ["align-org-bert-base"]
+    assert len([path for path in vectors.folder.iterdir() if "align" in path.name]) == 1
+
+
+def named(vectors, target):
+    weight = np.full((5, 3), len(target), np.float32)
+    made = Alignment(weight, source=vectors.name, target=target, fingerprint="", report=NOTHING)
+    return made.save(vectors)
+
+
+def test_targets_whose_names_look_alike_have_maps_of_their_own(space):
+    vectors, _, _ = space
+    names = ["wordnet/text", "wordnet-text", "wordnet text", "中文", "日本語"]
+    folders = [named(vectors, name) for name in names]
+    assert len(set(folders)) == len(names)
+    assert folders[1].name == "align-wordnet-text"
+    assert set(vectors.folder.glob("align-*")) == set(folders)  # what vectors made anew keep
+    assert all(path.name.isascii() for path in folders)
+
+
+def test_while_an_older_map_is_removed_the_new_one_is_there(space, monkeypatch):
+    vectors, encoder, _ = space
+    align_words(vectors, encoder)
+    real, seen = shutil.rmtree, []
+
+    def slow(path, **options):
+        if path.exists():
+            real(path, **options)
+            seen.append(Alignment.load(vectors, encoder).report.rank)
+
+    monkeypatch.setattr(shutil, "rmtree", slow)
+    align_words(vectors, encoder)
+    assert seen == [3]
 
 
 def test_a_map_to_another_encoder_of_that_name_is_refused(space):
@@ -430,7 +487,7 @@ def test_without_a_map_the_command_that_fits_one_is_told(space):
 def test_a_map_that_cannot_be_read_is_told(space, damage):
     vectors, encoder, _ = space
     found = align_words(vectors, encoder)
-    folder = vectors.folder / "align-org-bert-base"
+    (folder,) = vectors.folder.glob("align-*")
     match damage:
         case "cut":
             (folder / MAP).write_bytes((folder / MAP).read_bytes()[:-3])
@@ -484,3 +541,16 @@ def test_entities_of_two_kbs_meet_by_key_or_by_pairs(tmp_path):
         changed = made(two, "b", mapped[::-1] + 1)
         with pytest.raises(UsageError, match=r"kgkit align one/a --to two/b"):
             Alignment.load(source, changed)
+
+
+def test_pairs_behind_the_end_of_a_matrix_are_left_out(tmp_path):
+    keys = [f"e{number}" for number in range(30)]
+    rows, mapped, _ = planted(12, 30, 3, 4)
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{key}\t{key}\n" for key in keys), encoding="utf-8")
+    with build(tmp_path, [Entity(key) for key in keys]) as kb:
+        find = kb.store.id_of
+        for source, target in ((rows[:20], mapped), (rows, mapped[:20])):
+            pairs = path, find, find
+            found = align_entities(made(kb, "a", source), made(kb, "b", target), pairs=pairs)
+            assert found.report.anchors == 20

@@ -1,6 +1,7 @@
 """Wikipedia2Vec's vectors in a knowledge base: whose row is whose, what is kept, and training."""
 
 import bz2
+import random
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,9 +22,10 @@ from kgkit.embedding.wikipedia2vec.reading import (
     train_wikipedia2vec,
 )
 from kgkit.embedding.wikipedia2vec.training import TrainingConfig, selected
-from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
+from kgkit.errors import DamagedVectors, MissingExtra, NotThere, SourceError, UsageError
 from kgkit.vectors import vectors_names
 from tests.small_kb import build
+from tests.test_wikipedia2vec_files import FakeDictionary
 
 RECORDS = [
     Entity("Dog"),
@@ -125,10 +127,27 @@ def test_words_need_not_be_kept(kb, tmp_path):
 
 
 def test_words_with_strange_line_ends_stay_apart(kb, tmp_path):
-    content = "ENTITY/Dog 1 2\na\x85b 1 1\nc\u2028d 2 2\ne\x0bf 3 3\n"
-    words, rows = read_words(read_wikipedia2vec(kb, config(tmp_path, content)))
-    assert words == ["a\x85b", "c\u2028d", "e\x0bf"]
-    assert rows[:, 0].tolist() == [1, 2, 3]
+    path = tmp_path / "vectors.txt"
+    path.write_bytes("ENTITY/Dog 1 2\na\x85b 1 1\nc\u2028d 2 2\ne\x0bf 3 3\ng\rh 4 4\n".encode())
+    words, rows = read_words(read_wikipedia2vec(kb, Wikipedia2VecConfig(source=path)))
+    assert words == ["a\x85b", "c\u2028d", "e\x0bf", "g\rh"]
+    assert rows[:, 0].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (module.WORD_LIST, b"the\n"),
+        (module.WORD_LIST, b"the\n\xff\n"),
+        (module.WORDS, b""),
+        (module.WORDS, b"\x93NUMPY"),
+    ],
+)
+def test_words_that_are_damaged_are_told_with_what_mends_them(kb, tmp_path, name, content):
+    vectors = read_wikipedia2vec(kb, config(tmp_path))
+    (vectors.folder / name).write_bytes(content)
+    with pytest.raises(DamagedVectors, match="again with `kgkit embed`"):
+        read_words(vectors)
 
 
 @pytest.mark.parametrize("written", ["##{}##", "[{}]", "{}@e"])
@@ -184,6 +203,23 @@ def test_a_reading_that_was_killed_and_is_run_again_gives_the_same(kb, tmp_path,
     other = read_wikipedia2vec(kb, config(tmp_path, name="undisturbed"))
     np.testing.assert_array_equal(again.matrix, other.matrix)
     assert again.manifest.sha256 == other.manifest.sha256
+
+
+def test_a_job_that_is_run_again_after_it_had_published_leaves_what_readers_have(kb, tmp_path, monkeypatch):
+    monkeypatch.setattr("kgkit.vectors.work.sweep_work", lambda *args: None)  # killed before it came to that
+    vectors = read_wikipedia2vec(kb, config(tmp_path))
+    real = module.read_vectors
+
+    def breaks(*args):
+        yield next(real(*args))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kgkit.embedding.wikipedia2vec.files._BATCH", 20)
+    monkeypatch.setattr(module, "read_vectors", breaks)
+    with pytest.raises(KeyboardInterrupt):
+        read_wikipedia2vec(kb, config(tmp_path))
+    words, rows = read_words(vectors)
+    assert (words, rows.tolist()) == (["the", "dog"], [[1, 0], [0, 1]])
 
 
 def test_a_file_that_is_not_there_is_told(kb, tmp_path):
@@ -261,7 +297,7 @@ class Fake:
         word = SimpleNamespace(text="dog", index=0, count=9)
         self.modules["wikipedia2vec"].Wikipedia2Vec = SimpleNamespace(
             load=lambda path, mode: SimpleNamespace(
-                dictionary=SimpleNamespace(words=lambda: [word], entities=lambda: [entity]),
+                dictionary=FakeDictionary([word], [entity]),
                 syn0=np.array([[1, 2], [3, 4]], np.float32),
             )
         )
@@ -282,7 +318,11 @@ class Fake:
             raise KeyboardInterrupt
         self.calls.append((name, settings))
 
+    def read_dump(self, reader):
+        pass
+
     def build_dump(self, reader, out, **settings):
+        self.read_dump(reader)
         self.note("dump", settings)
         self.save("dump")(out)
 
@@ -373,6 +413,40 @@ def test_a_dump_that_is_none_is_told_before_anything_is_made(kb, tmp_path, packa
     assert package.calls == []
     with pytest.raises(NotThere, match="no dump"):
         train_wikipedia2vec(kb, TrainingConfig(dump=tmp_path / "none"))
+
+
+TEXT = random.Random(0).randbytes(400_000).hex()
+LONG = bz2.compress(f"{DUMP}{TEXT}\n".encode(), 1)  # of several blocks: its first lines can be read
+SHORT = bz2.compress(DUMP.encode())
+
+
+@pytest.mark.parametrize(
+    "content", [SHORT[:-20], SHORT[:20] + bytes(9) + SHORT[29:]], ids=["cut off", "damaged"]
+)
+def test_a_dump_that_is_damaged_is_told_before_anything_is_made(kb, tmp_path, package, content):
+    path = tmp_path / "bad.xml.bz2"
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match=r"bad\.xml\.bz2: the compressed file cannot be read"):
+        train_wikipedia2vec(kb, TrainingConfig(dump=path))
+    assert package.calls == []
+
+
+@pytest.mark.parametrize(
+    "content", [LONG[:-200_000], LONG[:-200_000] + bytes(200_000)], ids=["cut off", "damaged"]
+)
+def test_a_dump_whose_damage_shows_later_is_told_too(kb, tmp_path, package, content):
+    path = tmp_path / "bad.xml.bz2"
+    path.write_bytes(content)
+    package.read_dump = lambda reader: [*bz2.BZ2File(reader)]
+    with pytest.raises(SourceError, match=r"bad\.xml\.bz2: the compressed file cannot be read"):
+        train_wikipedia2vec(kb, TrainingConfig(dump=path))
+
+    def full(reader):
+        raise OSError(28, "No space left on device")
+
+    package.read_dump = full
+    with pytest.raises(OSError, match="No space left"):
+        train_wikipedia2vec(kb, TrainingConfig(dump=path))
 
 
 # -- the package itself -----------------------------------------------------

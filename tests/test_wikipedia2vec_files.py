@@ -143,6 +143,15 @@ def test_bad_text_is_told_with_its_line(tmp_path, monkeypatch, content, line, me
     assert (caught.value.path, caught.value.line) == (path, line)
 
 
+@pytest.mark.parametrize("header", ["", "3 2\n"])
+@pytest.mark.parametrize("tab", [" ", "\t"])
+def test_text_in_another_encoding_is_told_with_the_line_that_is_not_utf_8(tmp_path, header, tab):
+    content = f"{header}dog{tab}1 2\nNew York{tab}3 4\ncafé{tab}5 6\n"
+    with pytest.raises(SourceError, match="a name that is not UTF-8") as caught:
+        read(put(tmp_path, content.encode("latin-1")))
+    assert caught.value.line == 3 + bool(header)
+
+
 BAD_BINARY = {
     "cut in a row": (binary(NAMES, ROWS)[:-6], "it ends in row 6"),
     "cut in a name": (binary(NAMES, ROWS)[:30], "it ends in row 2"),
@@ -187,6 +196,8 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
         (FORMS["gzip, binary"], "binary"),
         (b"\x80\x04\x95", "model"),
         (b"1 2\n" + "苹".encode() * 3000, "text"),  # the look ends within a character
+        ("1 2\ncafé 1 2\n".encode("latin-1"), "text"),
+        (b"1 1\na " + struct.pack("<f", 3.14), "binary"),  # no byte of it is a control character
     ],
 )
 def test_the_form_is_known_by_the_beginning(tmp_path, content, form):
@@ -213,16 +224,34 @@ def test_a_large_file_takes_the_memory_of_a_batch(tmp_path, monkeypatch, make):
     assert peak < 600_000
 
 
+class FakeDictionary:
+    """As much of a model's dictionary as is read; entities are numbered behind the words."""
+
+    def __init__(self, words, entities):
+        self.items, self.word_size = [*words, *entities], len(words)
+
+    def __len__(self):
+        return len(self.items)
+
+    def words(self):
+        return iter(self.items[: self.word_size])
+
+    def entities(self):
+        return iter(self.items[self.word_size :])
+
+    def get_word_by_index(self, index):
+        return self.items[index]
+
+    get_entity_by_index = get_word_by_index
+
+
 class FakeModel:
     """As much of `wikipedia2vec.Wikipedia2Vec` as is read."""
 
     syn0 = np.array([[1, 1], [2, 2], [3, 3], [4, 4]], np.float32)
-    dictionary = SimpleNamespace(
-        words=lambda: [
-            SimpleNamespace(text="rare", index=0, count=1),
-            SimpleNamespace(text="dog", index=1, count=9),
-        ],
-        entities=lambda: [
+    dictionary = FakeDictionary(
+        [SimpleNamespace(text="rare", index=0, count=1), SimpleNamespace(text="dog", index=1, count=9)],
+        [
             SimpleNamespace(title="Dog", index=2, count=5),
             SimpleNamespace(title="New York City", index=3, count=2),
         ],
@@ -246,6 +275,44 @@ def test_a_model_is_read_through_its_package_most_frequent_first(tmp_path, monke
     ]  # fmt: skip
     assert np.concatenate([batch.rows for batch in batches])[:, 0].tolist() == [2, 3, 4, 1]
     assert told == [(3, 4), (4, 4)]
+
+
+def counted(name, counts, first=0):
+    return [
+        SimpleNamespace(**{name: f"{name}{-row % 7}{row}", "index": row, "count": count})
+        for row, count in enumerate(counts, first)
+    ]
+
+
+@settings(deadline=None)
+@given(one=st.lists(st.integers(0, 4)), other=st.lists(st.integers(0, 4)))
+def test_a_model_is_read_in_the_order_of_a_sorted_list(one, other):
+    found = FakeDictionary(counted("text", one), counted("title", other, len(one)))
+    named = [(item.text, item) for item in found.words()]
+    named += [(f"ENTITY/{item.title}", item) for item in found.entities()]
+    in_order = sorted((-item.count, name, item.index) for name, item in named)
+    assert [*word2vec_files._by_count(found)] == [(name, row) for _, name, row in in_order]
+
+
+def test_the_names_of_a_large_model_are_not_in_memory_at_once():
+    class Large(FakeDictionary):
+        def words(self):
+            return map(self.get_word_by_index, range(len(self)))
+
+        def __len__(self):
+            return self.word_size
+
+        def get_word_by_index(self, index):
+            return SimpleNamespace(text=f"word {index}", index=index, count=index // 10)
+
+    large = Large([], [])
+    large.word_size = 30_000
+    tracemalloc.start()
+    count = sum(1 for _ in word2vec_files._by_count(large))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 30_000
+    assert peak < 2_000_000  # a list of all of them takes 6 MB
 
 
 def test_without_the_package_a_model_is_refused_with_the_way_round(tmp_path, monkeypatch):

@@ -9,7 +9,8 @@ it then does to entities, which lie in the space of F: W F(entity) can stand whe
     T   numbers of a target row
 
 The map lies beside the vectors it maps, in `align-TARGET/`: `map.safetensors` with `weight` (T, S), and
-`align.json`. Departures: none in the default; `ridge` is ours.
+`align.json`. A target whose name cannot name a folder has a digest of it behind what can. Departures: none
+in the default; `ridge` is ours.
 """
 
 import hashlib
@@ -117,8 +118,7 @@ class Alignment:
                 config=dict(config or {}),
             )
             (staged / ABOUT).write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2))
-            shutil.rmtree(folder, ignore_errors=True)
-            staged.rename(folder)
+            _put(staged, folder)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
 
@@ -213,14 +213,18 @@ def align_entities(
         source, target: vectors, of one KB or of two.
         config: how.
         pairs: a file of anchors instead, with what gives the row of a name in each, such as
-            `kb.store.id_of`.
+            `kb.store.id_of`. A name whose row is behind the end of a matrix is unknown to it.
         progress: is told (steps done, of how many).
 
     Raises:
         UsageError: if they share no entity that has a vector in both.
         SourceError: if the file of pairs is none.
     """
-    anchors = shared_keys(source.keys, target.keys) if pairs is None else read_pairs(*pairs)
+    if pairs is None:
+        anchors = shared_keys(source.keys, target.keys)
+    else:
+        path, one, other = pairs
+        anchors = read_pairs(path, _within(one, len(source.matrix)), _within(other, len(target.matrix)))
     config = config or AlignConfig()
     return _aligned(source, source.matrix, target, target.matrix, anchors, config, progress)
 
@@ -256,8 +260,31 @@ def _aligned(
     return found
 
 
+def _within(find: Find, rows: int) -> Find:
+    """Return *find* for a matrix of so many *rows*, which may end before the entities do."""
+
+    def found(name: str) -> int | None:
+        row = find(name)
+        return row if row is not None and row < rows else None
+
+    return found
+
+
 def _folder(vectors: Vectors, target: str) -> Path:
-    return vectors.folder / f"align-{re.sub(r'[^A-Za-z0-9._-]+', '-', target).strip('-')}"
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", target).strip("-")
+    if plain != target:  # another target may be as plain
+        digest = hashlib.blake2b(target.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+        plain = f"{plain}-{digest}".strip("-")
+    return vectors.folder / f"align-{plain}"
+
+
+def _put(staged: Path, folder: Path) -> None:
+    """Put *staged* in the place of *folder*, which is moved away whole: readers never meet a part of it."""
+    old = staged.with_name(f"{staged.name}-old")
+    if folder.exists():
+        folder.rename(old)
+    staged.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _option(target: HasWordPieces | Vectors) -> str:

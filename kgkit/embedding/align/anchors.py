@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kgkit.errors import NotThere, SourceError
 
+_CONTINUED = re.compile("##[A-Za-z]")  # GPT-2 has pieces like `##` and `####`, with no letter behind them
 _SPECIAL = re.compile(r"\[[^\[\]]+\]|<[^<>]+>")  # [CLS], [unused7], <mask>
 
 
@@ -33,9 +34,11 @@ def whole_words(pieces: Sequence[str]) -> dict[str, int]:
 
     Left out: pieces that continue a word (`##s`), those that only a model
     writes (`[CLS]`, `<s>`), and, where words begin with `Ġ` as in GPT-2's and
-    RoBERTa's vocabularies, those beyond ASCII, which are bytes there.
+    RoBERTa's vocabularies, those beyond ASCII, which are bytes there. Where
+    pieces continue words, `Ġ` is a letter, as in Maltese.
     """
-    for mark in ("Ġ", "▁"):
+    continued = any(map(_CONTINUED.match, pieces))
+    for mark in () if continued else ("Ġ", "▁"):
         if any(piece.startswith(mark) and len(piece) > 1 for piece in pieces):
             begun = ((piece[1:], row) for row, piece in enumerate(pieces) if piece.startswith(mark))
             return _first((word, row) for word, row in begun if word and (mark == "▁" or word.isascii()))

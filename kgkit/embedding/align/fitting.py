@@ -69,7 +69,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         anchors: all of them: what the map is fitted on.
-        rank: of the source rows of the anchors; below their width, the map is the smallest of many.
+        rank: of the source rows of the anchors; below their width, a map without a ridge is the smallest of
+            many.
         candidates: rows of the target that can be a neighbour.
         train: of a map fitted on the anchors that are not held out, on these.
         held_out: of the same map on the others; None if none is held out.
@@ -124,21 +125,27 @@ def fit_map(
     tell(3, 4)
     if len(held_out.source):
         weight, rank = solve(source, target, anchors, config.ridge)
-    if rank < source.shape[1]:
-        _log.warning(
-            "%s anchors of rank %s cannot decide a map of vectors of width %s: it is the smallest of many",
-            f"{count:,}", rank, source.shape[1],
-        )  # fmt: skip
-    elif on_others is not None and on_others.error > _WILD and not config.ridge:
-        _log.warning(
-            "few anchors for vectors of width %s: on those held out it errs by %.1f, no map at all by 1; "
-            "a ridge of 0.1 (`--ridge 0.1`) keeps it small",
-            source.shape[1], on_others.error,
-        )  # fmt: skip
     tell(4, 4)
     there = int(sum(block.any(axis=1).sum() for block in _blocks(target)))
     report = Report(anchors=count, rank=rank, candidates=there, train=on_train, held_out=on_others)
+    if not config.ridge:
+        _warn(report, source.shape[1])
     return Fit(weight, report)
+
+
+def _warn(report: Report, width: int) -> None:
+    """Warn of a map, fitted without a ridge, that its anchors do not decide or that fits their noise."""
+    if report.rank < width:
+        _log.warning(
+            "%s anchors of rank %s cannot decide a map of vectors of width %s: it is the smallest of many",
+            f"{report.anchors:,}", report.rank, width,
+        )  # fmt: skip
+    elif report.held_out is not None and report.held_out.error > _WILD:
+        _log.warning(
+            "few anchors for vectors of width %s: on those held out it errs by %.1f, no map at all by 1; "
+            "a ridge of 0.1 (`--ridge 0.1`) keeps it small",
+            width, report.held_out.error,
+        )  # fmt: skip
 
 
 def split(anchors: Anchors, held_out: float, seed: int) -> tuple[Anchors, Anchors]:
@@ -152,7 +159,7 @@ def split(anchors: Anchors, held_out: float, seed: int) -> tuple[Anchors, Anchor
 
 
 def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> tuple[Rows, int]:
-    """Return W (T, S) of least squares and the rank of the source rows.
+    """Return W (T, S) of least squares and the rank of the source rows, which a ridge leaves as it is.
 
     [F | E] is reduced to its triangle R block by block, in float64, so that no
     more than a block of anchors is in memory; F's part of R has the singular
@@ -166,12 +173,13 @@ def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> t
         both = np.hstack([source[anchors.source[rows]], target[anchors.target[rows]]]).astype(np.float64)
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, both]), mode="r"))
     left, right = triangle[:width, :width], triangle[:width, width:]
+    rank = int(np.linalg.matrix_rank(left))
     if ridge:
         scale = np.sqrt(ridge * np.square(left).sum() / width)
         left = np.vstack([left, scale * np.eye(width)])
         right = np.vstack([right, np.zeros((width, right.shape[1]))])
-    found, _, rank, _ = np.linalg.lstsq(left, right, rcond=None)
-    return np.ascontiguousarray(found.T, np.float32), int(rank)
+    found = np.linalg.lstsq(left, right, rcond=None)[0]
+    return np.ascontiguousarray(found.T, np.float32), rank
 
 
 def check(weight: Rows, source: Rows, target: Rows, anchors: Anchors, config: AlignConfig) -> Check:

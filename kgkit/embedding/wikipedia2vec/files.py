@@ -16,6 +16,7 @@ Wikipedia2Vec's `ENTITY/` before the title. Files are read once, from front to e
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final, Literal, NamedTuple
 
@@ -80,19 +81,26 @@ def read_vectors(path: Path, form: Form = "auto", progress: Tell | None = None) 
 
 
 def form_of(path: Path) -> Form:
-    """Return the form of a file, judged by its first bytes."""
+    """Return the form of a file, judged by its first bytes.
+
+    Text that is not UTF-8 is text too: its reader says in which line.
+    """
     with path.open("rb") as file:
         if file.read(2) in _PICKLES:
             return "model"
     with _opened(path) as (file, _):
         start = file.read(4096)
     # Floats have bytes that no text has; a title may be cut at the end of what was read.
-    start = re.sub(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z", b"", start)
-    try:
-        start.decode("utf-8")
-    except UnicodeDecodeError:
+    if re.search(rb"[\x00-\x08]", start):
         return "binary"
-    return "binary" if re.search(rb"[\x00-\x08]", start) else "text"
+    try:
+        re.sub(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z", b"", start).decode("utf-8")
+    except UnicodeDecodeError:
+        header, _, rest = start.partition(b"\n")
+        fields = rest.partition(b"\n")[0].split()
+        written = any(map(_NUMBER.fullmatch, fields[1:]))  # numbers as text has them
+        return "binary" if _HEADER.fullmatch(header) and not written else "text"
+    return "text"
 
 
 @contextmanager
@@ -306,17 +314,28 @@ def _model(path: Path, progress: Tell | None) -> Iterator[Batch]:
             "a text file of it that can be read without it",
         ) from None
     model = Wikipedia2Vec.load(str(path), "r")
-    items = sorted(
-        [
-            *((-word.count, word.text, word.index) for word in model.dictionary.words()),
-            *((-item.count, MODEL_MARK + item.title, item.index) for item in model.dictionary.entities()),
-        ]
-    )
-    for begin in range(0, len(items), _MODEL_BATCH):
-        part = items[begin : begin + _MODEL_BATCH]
-        rows = np.asarray(model.syn0[[index for *_, index in part]], np.float32)
+    items, done = _by_count(model.dictionary), 0
+    while part := [*islice(items, _MODEL_BATCH)]:
+        rows = np.asarray(model.syn0[[index for _, index in part]], np.float32)
         if not np.isfinite(rows).all():
             raise SourceError("the model holds a number that is not finite", path=path)
-        yield Batch([name for _, name, _ in part], rows)
+        yield Batch([name for name, _ in part], rows)
+        done += len(part)
         if progress is not None:
-            progress(begin + len(part), len(items))
+            progress(done, len(model.dictionary))
+
+
+def _by_count(dictionary: Any) -> Iterator[tuple[str, int]]:
+    """Yield the names and rows of a model: frequent ones first, by name where they are as frequent."""
+    counts = np.zeros(len(dictionary), np.int64)
+    for item in chain(dictionary.words(), dictionary.entities()):
+        counts[item.index] = item.count
+    order = np.argsort(-counts, kind="stable")
+    for tied in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
+        yield from sorted((_name(dictionary, row), row) for row in tied.tolist())
+
+
+def _name(dictionary: Any, row: int) -> str:
+    if row < dictionary.word_size:
+        return str(dictionary.get_word_by_index(row).text)
+    return MODEL_MARK + str(dictionary.get_entity_by_index(row).title)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Batch, Form, Rows, Tell, read_vectors
 from kgkit.embedding.wikipedia2vec.training import TrainingConfig, required, train
-from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.vectors import Vectors, Work
 
@@ -139,6 +139,7 @@ def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
 
     Raises:
         NotThere: if they keep none.
+        DamagedVectors: if they cannot be read, or are more or fewer than their rows.
     """
     listed, rows = vectors.folder / WORD_LIST, vectors.folder / WORDS
     if not listed.is_file() or not rows.is_file():
@@ -146,10 +147,15 @@ def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
             f"the vectors {vectors.name} keep no words; those of `kgkit embed {vectors.manifest.kb} --method "
             "wikipedia2vec` do"
         )
-    words = listed.read_text(encoding="utf-8").split("\n")[:-1]
-    found: Rows = np.load(rows, mmap_mode="r", allow_pickle=False)
+    again = f"make the vectors {vectors.name} again with `kgkit embed`"
+    try:
+        # As bytes: a word may have a `\r` in it, which text would be given as a line end.
+        words = listed.read_bytes().decode("utf-8").split("\n")[:-1]
+        found: Rows = np.load(rows, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DamagedVectors(f"the words in {listed.parent} cannot be read: {error}; {again}") from error
     if len(words) != len(found):
-        raise SourceError(f"{len(words):,} words have {len(found):,} vectors", path=rows)
+        raise DamagedVectors(f"{len(words):,} words in {listed} have {len(found):,} vectors: {again}")
     return words, found
 
 
@@ -287,6 +293,8 @@ class _Words:
 @contextmanager
 def _word_table(folder: Path, width: int) -> Iterator[_Words]:
     """Give what writes `words.npy` and `words.txt`; how many rows there are is written at the end."""
+    for name in (WORDS, WORD_LIST):
+        (folder / name).unlink(missing_ok=True)  # it may be linked to what has been published
     with (
         (folder / WORDS).open("wb") as rows,
         (folder / WORD_LIST).open("w", encoding="utf-8", newline="\n") as words,

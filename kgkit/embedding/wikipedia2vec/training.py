@@ -14,7 +14,8 @@ worker, so two trainings never give the same vectors, whatever was seeded.
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -90,7 +91,7 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
 
     Raises:
         MissingExtra: if the package is not installed.
-        NotThere, SourceError: if there is no such dump, or it is none.
+        NotThere, SourceError: if there is no such dump, or it is none, damaged or cut off.
     """
     package = required()
     _check_dump(config.dump)
@@ -160,11 +161,26 @@ def _check_dump(dump: Path) -> None:
         raise SourceError("not a bzip2 file; wikipedia2vec reads dumps as .xml.bz2 only", path=dump)
     import bz2
 
-    with bz2.open(dump, "rt", encoding="utf-8", errors="replace") as lines:
+    with _damage_told(dump), bz2.open(dump, "rt", encoding="utf-8", errors="replace") as lines:
         first = lines.readline()
     if 'xml:lang="' not in first:
         message = "not a MediaWiki dump: its first line does not name a language (xml:lang)"
         raise SourceError(message, path=dump, line=1, text=first.rstrip())
+
+
+@contextmanager
+def _damage_told(dump: Path) -> Iterator[None]:
+    """Say of which file it is that cannot be decompressed.
+
+    Raises:
+        SourceError: if the dump is damaged or ends too early.
+    """
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # the disk's; those of bz2 have no number
+            raise
+        raise SourceError(f"the compressed file cannot be read: {error}", path=dump) from error
 
 
 def _pool(config: TrainingConfig) -> dict[str, int]:
@@ -176,8 +192,9 @@ def _tokenizer(package: Callable[[str], Any], dump: Any) -> Any:
 
 
 def _dump(package: Callable[[str], Any], config: TrainingConfig, out: Path) -> None:
-    reader = package("utils.wiki_dump_reader").WikiDumpReader(str(config.dump))
-    package("dump_db").DumpDB.build(reader, str(out), **_pool(config))
+    with _damage_told(config.dump):
+        reader = package("utils.wiki_dump_reader").WikiDumpReader(str(config.dump))
+        package("dump_db").DumpDB.build(reader, str(out), **_pool(config))
 
 
 def _dictionary(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
