@@ -2,8 +2,10 @@
 
 import gc
 import json
+import tracemalloc
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +22,10 @@ from safetensors.torch import load_file  # noqa: E402
 import kgkit  # noqa: E402
 from kgkit.building import Entity, Triple  # noqa: E402
 from kgkit.embedding.tucker.config import PRESETS, TuckERConfig, step_bytes  # noqa: E402
-from kgkit.embedding.tucker.method import REST, embed_tucker, free_bytes  # noqa: E402
+from kgkit.embedding.tucker.method import REST, embed_tucker, total_bytes  # noqa: E402
+from kgkit.embedding.tucker.rows import RowOptimizer  # noqa: E402
 from kgkit.embedding.tucker.triples import split, stored_triples  # noqa: E402
-from kgkit.errors import KgkitError, UnknownName, UsageError  # noqa: E402
+from kgkit.errors import BuildFailed, KgkitError, UnknownName, UsageError  # noqa: E402
 from tests import small_kb  # noqa: E402
 from tests.graph_toys import factory, ring, ring_kb  # noqa: E402
 
@@ -77,6 +80,7 @@ def test_an_unknown_preset_or_setting_is_named_with_those_there_are():
         ("relation_dim", -1, "relation_dim is -1"),
         ("epochs", 0, "epochs is 0"),
         ("batch_size", 0, "batch_size is 0"),
+        ("batch_size", 1, "batch_size is 1; it is at least 2"),
         ("lr", 0, "lr is 0; it is above 0"),
         ("held_out", 1.0, "held_out is 1.0; it is at least 0 and below 1"),
         ("hidden_dropout", 1, "hidden_dropout is 1"),
@@ -98,15 +102,15 @@ def test_all_entities_are_scored_where_memory_allows():
     auto = TuckERConfig.preset("paper", batch_size=128)
     needed = step_bytes(128, 40_000)
     assert needed == 128 * 40_000 * 4 * 6
-    assert auto.scores_all(40_000, free=2 * needed)
-    assert not auto.scores_all(40_000, free=2 * needed - 2)
-    assert replace(auto, memory=needed).scores_all(40_000, free=0)
-    assert not replace(auto, memory=needed - 1).scores_all(40_000, free=10 * needed)
+    assert auto.scores_all(40_000, total=4 * needed)
+    assert not auto.scores_all(40_000, total=4 * needed - 4)
+    assert replace(auto, memory=needed).scores_all(40_000, total=0)
+    assert not replace(auto, memory=needed - 1).scores_all(40_000, total=10 * needed)
 
 
 def test_scoring_asked_for_by_name_is_not_a_matter_of_memory():
-    assert TuckERConfig(scoring="all").scores_all(10**9, free=1)
-    assert not TuckERConfig(scoring="shared").scores_all(1, free=10**12)
+    assert TuckERConfig(scoring="all").scores_all(10**9, total=1)
+    assert not TuckERConfig(scoring="shared").scores_all(1, total=10**12)
 
 
 def test_rows_decay_by_the_epoch_however_many_steps_it_has():
@@ -117,8 +121,17 @@ def test_rows_decay_by_the_epoch_however_many_steps_it_has():
     assert config.decay_a_touch(steps=1, entities=10**6) == 3  # met less than once
 
 
-def test_some_memory_is_free():
-    assert free_bytes(torch.device("cpu")) > 1 << 20
+def test_rows_that_decay_end_at_nothing_and_not_beyond():
+    table = torch.nn.Parameter(torch.ones(3, 2))
+    table.grad = torch.sparse_coo_tensor([[1]], torch.zeros(1, 2), (3, 2), check_invariants=True)
+    RowOptimizer([table], lr=0.01, row_factor=100.0, row_decay=3.3).step()  # 3.3 times of what there is
+    assert table.tolist() == [[1, 1], [0, 0], [1, 1]]
+
+
+def test_the_memory_of_a_machine_does_not_depend_on_what_is_in_use():
+    before = total_bytes(torch.device("cpu"))
+    held = np.ones(1 << 23)
+    assert total_bytes(torch.device("cpu")) == before > held.nbytes
 
 
 # -- triples -----------------------------------------------------------------------------------------------
@@ -134,6 +147,48 @@ def triples_one_by_one(kb):
 def test_triples_are_those_that_match_yields(toy, kb):
     assert list(map(tuple, stored_triples(toy).tolist())) == triples_one_by_one(toy)
     assert list(map(tuple, stored_triples(kb).tolist())) == triples_one_by_one(kb)
+
+
+def many_facts(entities, each):
+    """Return what `stored_triples` reads of a KB: each entity leads to the next ones, which say so too."""
+
+    def facts():
+        steps = np.arange(1, each + 1)
+        for number in range(entities):
+            there, back = (number + steps) % entities, (number - steps) % entities
+            codes = np.repeat(np.array([0, 1], np.uint16), each)
+            yield number, np.concatenate([there, back]).astype(np.uint32), codes
+
+    return SimpleNamespace(store=SimpleNamespace(iter_facts=facts, relations=[("leads_to", "comes_from")]))
+
+
+def peak_of(work):
+    """Return what *work* returns, and the bytes that were taken meanwhile."""
+    tracemalloc.start()
+    try:
+        return work(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_reading_triples_takes_little_more_than_they_are():
+    found, peak = peak_of(lambda: stored_triples(many_facts(60_000, 3)))
+    assert len(found) == 180_000
+    assert peak < 6 * found.nbytes
+
+
+def test_triples_are_the_same_however_many_are_read_together(monkeypatch):
+    whole = stored_triples(many_facts(50, 3))
+    monkeypatch.setattr("kgkit.embedding.tucker.triples._BLOCK", 7)
+    assert np.array_equal(stored_triples(many_facts(50, 3)), whole)
+    assert len(stored_triples(many_facts(0, 3))) == 0
+
+
+def test_holding_out_takes_no_object_for_each_triple():
+    triples = ring(150_000)
+    parts, peak = peak_of(lambda: split(triples, 5, 150_000, np.random.default_rng(0)))
+    assert len(parts.held_out) == 5
+    assert peak < 2 * triples.nbytes
 
 
 @given(st.integers(0, 40), st.integers(0, 5))
@@ -271,7 +326,7 @@ def test_a_ring_is_learnt(kb):
             input_dropout=0.0,
             hidden_dropout=0.0,
             dim=16,
-            row_decay=0.0,
+            row_decay=0.0,  # a step meets nearly all of so few rows, and would take most of each
         ),
     )
     lines = (vectors.folder / "curve.jsonl").read_text().splitlines()
@@ -305,6 +360,12 @@ def test_two_entities_and_one_relation_are_enough(tmp_path, facts):
     assert vectors.manifest.config["triples"]["held_out"] == 0
     assert "mrr" not in vectors.manifest.results
     assert np.isfinite(vectors.matrix).all()
+
+
+def test_training_that_diverges_is_told_with_its_epoch_and_what_may_help(kb):
+    with pytest.raises(BuildFailed, match=r"the loss of epoch \d is not finite.* a smaller lr than 1e\+30"):
+        embed_tucker(kb, replace(SMALL, lr=1e30))
+    assert "tucker" not in [path.name for path in kb.home.vectors.glob("*")]
 
 
 def test_errors_are_kgkits_own(kb):

@@ -67,6 +67,21 @@ def test_candidates_that_score_the_same_share_their_ranks():
     assert found.tolist() == [2.5]  # five entities, 2 is known: ranks 1 to 4
 
 
+@pytest.mark.parametrize("candidates", [None, [1, 3, 4]])
+def test_a_score_that_is_no_number_wins_nothing(candidates):
+    chosen = None if candidates is None else np.array(candidates)
+    asked, known = np.array([(0, 0, 1)]), KnownTails(np.array(FAMILY))  # 2 is known, so it is left out
+    made = model()
+    with torch.no_grad():
+        made.entity_representations[0]._embeddings.weight[1] = torch.nan
+    assert ranks(made, asked, known, chosen).tolist() == [4 if candidates is None else 3]  # the last
+    made = model()
+    with torch.no_grad():
+        made.entity_representations[0]._embeddings.weight[3:] = torch.nan
+        made.entity_representations[0]._embeddings.weight[:2] = 0.0
+    assert ranks(made, asked, known, chosen).tolist() == [3.5 if candidates is None else 3]
+
+
 def test_a_model_stays_in_the_mode_it_was_in():
     made = model().train()
     before = {key: value.clone() for key, value in made.state_dict().items()}

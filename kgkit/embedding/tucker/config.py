@@ -22,11 +22,13 @@ class TuckERConfig:
         dim: width of entity vectors.
         relation_dim: width of relation vectors.
         epochs: passes over the triples at most.
-        batch_size: triples (with `scoring` all: heads with a relation) of a step.
+        batch_size: triples (with `scoring` all: heads with a relation) of a step; batch normalization needs
+            two.
         scoring: against `all` entities, or negatives that a batch has `shared`; `auto` takes all if their
             scores fit into `memory`.
         negatives: drawn uniformly for a batch, besides the tails of its triples.
-        memory: bytes that scores may take; None is half of what is free.
+        memory: bytes that scores may take; None is a quarter of what the machine, or the GPU, has: what is
+            free changes, and a stopped job would not be found again.
         loss: `crossentropy` or `bcewithlogits`.
         label_smoothing: share of a label that goes to the other entities.
         half: multiply queries and candidates in bfloat16 (cross entropy with shared negatives).
@@ -94,12 +96,12 @@ class TuckERConfig:
             "dim",
             "relation_dim",
             "epochs",
-            "batch_size",
             "negatives",
             "candidates",
             "evaluate_every",
         ):
             _check(name, getattr(self, name), at_least=1)
+        _check("batch_size", self.batch_size, at_least=2)
         for name in ("patience", "seed", "held_out_at_most", "min_gain", "checkpoint_seconds", "row_decay"):
             _check(name, getattr(self, name), at_least=0)
         for name in ("lr", "row_factor", "row_eps", "lr_decay"):
@@ -135,11 +137,11 @@ class TuckERConfig:
         share = 1.0 if scores_all else min(self.negatives / entities, 1.0)
         return self.row_decay / max(steps * share, 1.0)
 
-    def scores_all(self, entities: int, free: int) -> bool:
-        """Return whether a step scores all of *entities*, *free* bytes being free."""
+    def scores_all(self, entities: int, total: int) -> bool:
+        """Return whether a step scores all of *entities*, the device having *total* bytes."""
         if self.scoring != "auto":
             return self.scoring == "all"
-        limit = free // 2 if self.memory is None else self.memory
+        limit = total // 4 if self.memory is None else self.memory
         return step_bytes(self.batch_size, entities) <= limit
 
 

@@ -12,6 +12,7 @@ over a sample, and the optimizer of the entity table by Adagrad with decay.
 
 import gc
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,12 +26,13 @@ import numpy as np
 from kgkit.embedding.tucker.config import TuckERConfig
 from kgkit.embedding.tucker.triples import Split, split, stored_triples
 from kgkit.encoder import pick_device
-from kgkit.errors import MissingExtra, UsageError
+from kgkit.errors import BuildFailed, MissingExtra, UsageError
 from kgkit.vectors import Vectors, Work
 
 try:
     import torch
     from pykeen.models import TuckER
+    from pykeen.training.training_loop import NonFiniteLossError
     from pykeen.triples import CoreTriplesFactory
     from pykeen.utils import NoRandomSeedNecessary
     from safetensors.torch import save_file
@@ -40,7 +42,7 @@ except ImportError as error:  # pragma: no cover
 from kgkit.embedding.tucker.known import KnownTails
 from kgkit.embedding.tucker.rows import RowOptimizer
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
-from kgkit.embedding.tucker.watch import BEST, CURVE, Watch, replace
+from kgkit.embedding.tucker.watch import CURVE, Watch, replace
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -96,6 +98,7 @@ def embed_tucker(
     Raises:
         UsageError: if the knowledge base has no facts, or the device is not there.
         KBBusy: if another process is making these vectors.
+        BuildFailed: if training diverges.
         WriteFailed: if the disk refuses.
     """
     config = config or TuckERConfig.preset("cpu")
@@ -110,7 +113,7 @@ def embed_tucker(
     used = np.unique(triples[:, 1])
     triples[:, 1] = np.searchsorted(used, triples[:, 1])
     decides = {key: value for key, value in asdict(config).items() if key not in _NOT_NUMBERS}
-    decides["scores_all"] = config.scores_all(len(kb), free_bytes(device))
+    decides["scores_all"] = config.scores_all(len(kb), total_bytes(device))
     with Work(kb, config.name, {"method": METHOD, **decides}, resume=resume) as work:
         count = min(round(config.held_out * len(triples)), config.held_out_at_most)
         parts = split(triples, count, len(kb), np.random.default_rng([config.seed, 1]))
@@ -157,6 +160,9 @@ def train(
         device: where to train.
         scores_all: score every entity in each step, not a sample.
         progress: told steps done and steps at most.
+
+    Raises:
+        BuildFailed: if the loss is not finite.
     """
     factory = CoreTriplesFactory(
         torch.from_numpy(parts.train), entities, relations, create_inverse_triples=True
@@ -179,14 +185,16 @@ def train(
         )  # fmt: skip
         resumed = watch.resume(loop)
         if not watch.stopped:
-            loop.train(
-                factory, num_epochs=config.epochs, batch_size=config.batch_size,
-                label_smoothing=config.label_smoothing, continue_training=resumed, callbacks=watch,
-                use_tqdm=False, checkpoint_directory=folder,
-            )  # fmt: skip
-    best = folder / BEST
+            try:
+                loop.train(
+                    factory, num_epochs=config.epochs, batch_size=config.batch_size,
+                    label_smoothing=config.label_smoothing, continue_training=resumed, callbacks=watch,
+                    use_tqdm=False, checkpoint_directory=folder,
+                )  # fmt: skip
+            except NonFiniteLossError as error:
+                raise _diverged(loop, config) from error
     if watch.best is not None:
-        loop.model.load_state_dict(torch.load(best, weights_only=True, map_location=device))
+        loop.model.load_state_dict(watch.best_state(device))
     return Trained(
         model=cast("TuckER", loop.model.eval()),
         best=watch.best,
@@ -251,17 +259,22 @@ def pykeen_settings(
     }
 
 
-def free_bytes(device: "torch.device") -> int:
-    """Return how much memory of *device* is free."""
+def total_bytes(device: "torch.device") -> int:
+    """Return how much memory *device* has, free or not: the same at every call."""
     if device.type == "cuda":
-        free: int = torch.cuda.mem_get_info(device)[0]
-        return free
+        total: int = torch.cuda.get_device_properties(device).total_memory
+        return total
     try:
-        with Path("/proc/meminfo").open(encoding="ascii") as lines:
-            found = {line.split(":")[0]: line.split()[1] for line in lines}
-        return 1024 * int(found["MemAvailable"])
-    except (OSError, KeyError, ValueError):
-        return 4 << 30  # nothing says: be modest
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 8 << 30  # nothing says: be modest
+
+
+def _diverged(loop: SharedNegativesTrainingLoop, config: TuckERConfig) -> BuildFailed:
+    return BuildFailed(
+        f"the loss of epoch {loop._epoch + 1} is not finite, so nothing was published: a smaller lr than "
+        f"{config.lr:g} may do, TuckERConfig(lr={config.lr / 10:g}, …)"
+    )
 
 
 def _loop(

@@ -5,7 +5,8 @@
 A model trained with inverse triples is asked for the tails of (h, r) and, for heads, of (t, inverse of r), as
 it was trained. The rank of the true tail is 1 + the candidates that score higher + half of those that score
 the same (PyKEEN's "realistic" rank, Berrendorf et al. 2020). Candidates that are known to be true of the
-question, in training, validation or test, are left out (Bordes et al. 2013, "filtered").
+question, in training, validation or test, are left out (Bordes et al. 2013, "filtered"). A score that is no
+number is above every other, and below them where it is the true tail's: it wins nothing.
 """
 
 from dataclasses import dataclass
@@ -108,9 +109,10 @@ def _ranked(
     places = column[places]
     there = places >= 0
     known_rows, known_places = torch.as_tensor(np.stack([rows[there], places[there]]), device=table.device)
-    scores[known_rows, known_places] = -torch.inf
-    scores[inside, own[inside]] = -torch.inf
-    higher = (scores > true[:, None]).sum(1)
-    same = (scores == true[:, None]).sum(1)
-    ranked: np.ndarray = (1 + higher + same / 2).double().cpu().numpy()
+    lower, same = scores < true[:, None], scores == true[:, None]  # (Q, C), NaN is neither
+    for left_out in ((known_rows, known_places), (inside.nonzero().squeeze(1), own[inside])):
+        lower[left_out], same[left_out] = True, False
+    ties = same.sum(1)
+    higher = scores.shape[1] - lower.sum(1) - ties
+    ranked: np.ndarray = (1 + higher + ties / 2).double().cpu().numpy()
     return ranked

@@ -27,7 +27,7 @@ class RowOptimizer(Optimizer):
         betas: of Adam.
         eps: of Adam.
         row_eps: of Adagrad.
-        row_decay: each step takes this share of `lr * row_factor` off the rows that it touches.
+        row_decay: each step takes this share of `lr * row_factor` off the rows that it touches, 1 at most.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ def _adagrad_rows(table: Tensor, gradient: Tensor, state: dict[str, Any], group:
     rate = group["lr"] * group["row_factor"]
     moved = table.index_select(0, rows)
     if group["row_decay"]:
-        moved.mul_(1 - rate * group["row_decay"])
+        moved.mul_(max(0.0, 1 - rate * group["row_decay"]))
     moved.addcdiv_(slopes, total.sqrt_().add_(group["row_eps"]), value=-rate)
     table.index_copy_(0, rows, moved)
 

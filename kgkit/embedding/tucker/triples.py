@@ -1,14 +1,17 @@
 """The facts of a knowledge base as arrays, and those of them that are held out.
 
-T  triples    N  entities
+T  triples    N  entities    n  facts of a block
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
+
+_BLOCK: Final = 1 << 16  # facts that are read together
 
 
 class Split(NamedTuple):
@@ -25,16 +28,36 @@ def stored_triples(kb: "KnowledgeBase") -> np.ndarray:
     that is stored, a symmetric one from the lower id to the higher. The number
     of a relation is its place in `kb.store.relations`.
     """
-    rows = list(kb.store.iter_facts())
-    if not rows:
-        return np.empty((0, 3), np.int64)
-    heads = np.repeat(np.array([row[0] for row in rows], np.int64), [len(row[1]) for row in rows])
-    tails = np.concatenate([row[1] for row in rows]).astype(np.int64)
-    codes = np.concatenate([row[2] for row in rows]).astype(np.int64)
     symmetric = np.array([name == inverse for name, inverse in kb.store.relations], bool)
-    relations = codes >> 1
-    kept = (codes & 1 == 0) & (~symmetric[relations] | (heads <= tails))
-    return np.unique(np.stack([heads, relations, tails], axis=1)[kept], axis=0)
+    kept = [np.empty((0, 3), np.int64)]
+    for heads, tails, codes in _fact_blocks(kb):
+        relations = codes >> 1
+        stored = (codes & 1 == 0) & (~symmetric[relations] | (heads <= tails))
+        kept.append(np.stack([heads, relations, tails], axis=1)[stored])
+    return np.unique(np.concatenate(kept), axis=0)
+
+
+def _fact_blocks(kb: "KnowledgeBase") -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield (n,) int64 heads, tails and relation codes of all facts, some entities' at a time."""
+    rows: list[tuple[int, np.ndarray, np.ndarray]] = []
+    count = 0
+    for row in kb.store.iter_facts():
+        rows.append(row)
+        count += len(row[1])
+        if count >= _BLOCK:
+            yield _joined(rows)
+            rows, count = [], 0
+    if rows:
+        yield _joined(rows)
+
+
+def _joined(rows: list[tuple[int, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    heads, tails, codes = zip(*rows, strict=True)
+    return (
+        np.repeat(np.array(heads, np.int64), [len(each) for each in tails]),
+        np.concatenate(tails).astype(np.int64),
+        np.concatenate(codes).astype(np.int64),
+    )
 
 
 def split(triples: np.ndarray, count: int, entities: int, generator: np.random.Generator) -> Split:
@@ -49,7 +72,7 @@ def split(triples: np.ndarray, count: int, entities: int, generator: np.random.G
     degree = np.bincount(triples[:, [0, 2]].ravel(), minlength=entities)
     uses = np.bincount(triples[:, 1])
     held: list[int] = []
-    for place in generator.permutation(len(triples)).tolist() if count else ():
+    for place in generator.permutation(len(triples)) if count else ():
         head, relation, tail = triples[place].tolist()
         needed = 3 if head == tail else 2  # a loop counts twice at its entity
         if min(degree[head], degree[tail]) < needed or uses[relation] < 2:
@@ -57,7 +80,7 @@ def split(triples: np.ndarray, count: int, entities: int, generator: np.random.G
         degree[head] -= 1
         degree[tail] -= 1
         uses[relation] -= 1
-        held.append(place)
+        held.append(int(place))
         if len(held) == count:
             break
     return Split(np.delete(triples, held, axis=0), triples[sorted(held)])

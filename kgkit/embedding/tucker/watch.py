@@ -1,7 +1,7 @@
 """What goes on beside the training of TuckER: rankings, the best state, checkpoints, progress.
 
     checkpoint.pt    model, optimizer, scheduler, torch's random states, epoch and step, the curve
-    best.pt          the model that ranked best
+    best.pt          the model that ranked best, and its epoch
     curve.jsonl      a line for each epoch: loss, seconds, the ranking if there was one
 
 Each file is replaced as a whole. A run that was killed begins again at its checkpoint and does what it would
@@ -10,6 +10,7 @@ have done: batches are drawn from the epoch and the step, everything else from t
 
 import json
 import logging
+import math
 import os
 import time
 from collections.abc import Callable
@@ -63,8 +64,10 @@ class Watch(TrainingCallback):
         self.progress = progress
         self.curve: list[dict[str, Any]] = []
         self.best: dict[str, Any] | None = None
-        self.waited = 0  # rankings since the best
+        self.mark = -math.inf  # the best MRR so far, of whatever state
+        self.waited = 0  # rankings since the last gain
         self.step = 0  # of this epoch
+        self.loss_sum = 0.0  # of these steps together
         self.seconds = 0.0  # of training, in all runs
         self._random: list[torch.Tensor] | None = None
         self._since = self._saved = time.monotonic()
@@ -81,6 +84,10 @@ class Watch(TrainingCallback):
         if time.monotonic() - self._saved >= self.config.checkpoint_seconds and self._done():
             self.save()
 
+    def on_batch(self, epoch: int, batch: Any, batch_loss: float, **kwargs: Any) -> None:
+        """Add up the loss: PyKEEN's sum of an epoch that was gone on with lacks the steps before."""
+        self.loss_sum += batch_loss
+
     def post_batch(self, epoch: int, batch: Any, **kwargs: Any) -> None:
         """Count the step."""
         self.step += 1
@@ -89,8 +96,9 @@ class Watch(TrainingCallback):
 
     def post_epoch(self, epoch: int, epoch_loss: float, **kwargs: Any) -> None:
         """Rank, if it is time, and stop, if nothing has been gained for long."""
-        self.step = 0
-        line: dict[str, Any] = {"epoch": epoch, "loss": epoch_loss, "seconds": round(self._spent(), 1)}
+        loss = self.loss_sum / self.step
+        self.step, self.loss_sum = 0, 0.0
+        line: dict[str, Any] = {"epoch": epoch, "loss": loss, "seconds": round(self._spent(), 1)}
         if len(self.questions) and (epoch % self.config.evaluate_every == 0 or epoch == self.config.epochs):
             line |= asdict(Scores.of(ranks(self.model, self.questions, self.known, self.candidates)))
             self._compare(line)
@@ -102,15 +110,14 @@ class Watch(TrainingCallback):
 
     def _compare(self, line: dict[str, Any]) -> None:
         logger.info("epoch %d: loss %.4f, MRR %.4f", line["epoch"], line["loss"], line["mrr"])
+        # Small gains are kept as the best, but do not buy more time.
+        gained = line["mrr"] > self.mark and line["mrr"] >= self.mark + self.config.min_gain
+        self.waited = 0 if gained else self.waited + 1
+        self.mark = max(self.mark, line["mrr"])
         if self.best is None or line["mrr"] > self.best["mrr"]:
-            # Small gains are kept as the best, but do not buy more time.
-            gained = self.best is None or line["mrr"] >= self.best["mrr"] + self.config.min_gain
             self.best = line
-            self.waited = 0 if gained else self.waited + 1
-            state = self.model.state_dict()
+            state = {"epoch": line["epoch"], "model": self.model.state_dict()}
             replace(self.folder / BEST, lambda path: torch.save(state, path))
-        else:
-            self.waited += 1
         if self.stopped:
             self.training_loop._should_stop = True
 
@@ -127,9 +134,11 @@ class Watch(TrainingCallback):
             "random": random,
             "epoch": loop._epoch,
             "step": self.step,
+            "loss": self.loss_sum,
             "losses": loop.losses_per_epochs,
             "curve": self.curve,
             "best": self.best,
+            "mark": self.mark,
             "waited": self.waited,
             "seconds": self._spent(),
         }
@@ -149,9 +158,29 @@ class Watch(TrainingCallback):
             loop.lr_scheduler.load_state_dict(state["scheduler"])
         loop._epoch, loop.first_step = state["epoch"], state["step"]
         loop.losses_per_epochs = state["losses"]
-        self.curve, self.best, self.waited = state["curve"], state["best"], state["waited"]
-        self.step, self.seconds, self._random = state["step"], state["seconds"], state["random"]
+        self.curve, self.mark, self.waited = state["curve"], state["mark"], state["waited"]
+        self.step, self.loss_sum = state["step"], state["loss"]
+        self.seconds, self._random = state["seconds"], state["random"]
+        if state["best"] is not None and state["best"]["epoch"] == self._best_epoch():
+            self.best = state["best"]
         return True
+
+    def best_state(self, device: torch.device) -> dict[str, torch.Tensor]:
+        """Return the model that ranked best."""
+        found: dict[str, torch.Tensor] = torch.load(
+            self.folder / BEST, weights_only=True, map_location=device
+        )["model"]
+        return found
+
+    def _best_epoch(self) -> int | None:
+        """Return whose state is kept: a later one's than the checkpoint knows, if the run went on behind it.
+
+        Such a state cannot be told from what this run will make of that epoch: on a GPU it is another.
+        """
+        path = self.folder / BEST
+        if not path.exists():
+            return None
+        return int(torch.load(path, weights_only=True, map_location="cpu", mmap=True)["epoch"])
 
     @property
     def stopped(self) -> bool:
