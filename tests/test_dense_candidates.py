@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.candidates import AliasConfig, AliasGenerator
 from kgkit.candidates.dense import DenseConfig, DenseGenerator, mixed_rows, sentence_of
-from kgkit.errors import UsageError
+from kgkit.errors import StaleVectors, UsageError
 from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document, Mention
-from kgkit.vectors import Work
+from kgkit.vectors import Vectors, Work, find_vectors
 from tests.small_kb import build
 from tests.toys import child_env
 
@@ -268,6 +269,27 @@ def test_an_encoder_of_another_width_is_refused(kb, vectors):
         only(generator(kb, vectors, Wide())([given_one("a dgo", "dgo")]))
 
 
+def test_vectors_whose_ids_are_other_entities_are_refused(kb, vectors, tmp_path):
+    with build(tmp_path, [*map(Entity, reversed(ROWS)), *ALIASES]) as rebuilt:
+        with pytest.raises(StaleVectors, match=rf"vectors of build {kb.build}, .* of small@{rebuilt.build}"):
+            generator(rebuilt, vectors)
+        assert generator(kb, vectors)
+
+
+def test_vectors_of_a_build_that_was_added_to_are_taken(tmp_path):
+    with build(tmp_path, [*map(Entity, ROWS), *ALIASES]) as kb, Work(kb, "text", {}) as work:
+        work.matrix(len(ROWS), 3)[:] = list(ROWS.values())
+        work.publish("text")
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"key": "Pear", "label": "Pear"}\n')
+    kgkit.add_to_kb("small", more, builder="jsonl", home=tmp_path)
+    with kgkit.open_kb("small", home=tmp_path) as kb:
+        vectors = Vectors.open(find_vectors(kb.home, "text"))
+        assert vectors.manifest.build != kb.build
+        found = only(generator(kb, vectors, max_candidates=1)([given_one("a dgo", "dgo")]))
+        assert kb.key(found.ids[0]) == "Dog"
+
+
 def test_another_encoder_than_the_vectors_had_is_warned_of(kb, vectors, caplog):
     generator(kb, vectors)
     assert not caplog.text
@@ -312,9 +334,8 @@ entities = st.integers(0, 12)
 
 def mixed_by_hand(known, share, dense, most, reserved):
     """Say it as the module does: first those of the other generator, then dense ones, then what is left."""
-    others = [entity for entity in dense if entity not in known]
-    kept = [*known][: most - min(reserved, len(others))]
-    kept += others[: most - len(kept)]
+    kept = [*known][: most - reserved]
+    kept += [entity for entity in dense if entity not in kept][: most - len(kept)]
     kept += [entity for entity in known if entity not in kept][: most - len(kept)]
     return {entity: share * known.get(entity, 0) + dense.get(entity, 0) for entity in kept}
 
@@ -342,6 +363,19 @@ def test_lists_are_those_made_by_hand(known, dense, most, data):
     senses = dict(zip(found["entity"].tolist(), found["sense"].tolist(), strict=True))
     assert all(sense == (7 if entity in priors else NO_SENSE) for entity, sense in senses.items())
     assert (rows == before).all()
+
+
+def test_what_both_find_comes_before_what_one_finds_however_small_the_list():
+    known = np.array([(1, 7, 0.6), (2, 8, 0.4)], CANDIDATE)
+    found = mixed_rows(known, 0.9, {2: 0.07, 3: 0.03}, most=2, reserved=1)
+    assert (found["entity"].tolist(), found["sense"].tolist()) == ([1, 2], [7, 8])
+    assert found["prior"].tolist() == pytest.approx([0.54, 0.36 + 0.07])
+
+
+def test_the_shares_of_a_part_of_speech_are_of_as_many_as_the_list_holds(kb, vectors):
+    found = only(generator(kb, vectors, max_candidates=2)([given_one("the dgo", "dgo", pos="n")]))
+    assert set(told(kb, found)) == {"Dog", "Wolf"}
+    assert found.priors.sum() == pytest.approx(1)
 
 
 # -- the text ---------------------------------------------------------------

@@ -5,13 +5,14 @@ nothing here imports torch. It finds what the surfaces of a KB cannot: names tha
 source ever gave to the entity. What both find share one budget:
 
     1  the candidates of the other generator, best first, but for the places reserved for dense ones
-    2  the nearest entities that are not among them
+    2  the nearest entities that are not among these
     3  the rest of the other generator's, if places are left
 
     prior(e) = (1 − w) · prior of the other generator + w · softmax(cosine / temperature)
 
-where a mention has both, else what it has counts alone. The softmax is over all that were looked at, so
-priors and NULL sum to 1 at most, and entities that both find gain.
+where a mention has both, else what it has counts alone. The softmax is over the `max_candidates` nearest
+entities that the mention may mean by its part of speech, whether they get a place or not; so priors and NULL
+sum to 1 at most, and entities that both find gain.
 
 What is sought is the surface and, a little, its sentence:
 
@@ -36,7 +37,8 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.candidates.matching import Generator
-from kgkit.errors import UsageError
+from kgkit.errors import StaleVectors, UsageError
+from kgkit.kb.near import ancestry
 from kgkit.types import CANDIDATE, NO_CANDIDATES, NO_SENSE, Candidates, Document, Mention, Rows
 
 if TYPE_CHECKING:
@@ -92,10 +94,13 @@ class DenseGenerator:
     Args:
         base: the other generator; of the same KB as *vectors*.
         encoder: of the texts; the one that made *vectors*.
-        vectors: of the entities.
+        vectors: of the entities; of the build of the KB, or one that it extends.
         config: how.
         text: what gives the text of a mention, for an encoder that was trained on mentions in their
             context; surface and sentence are not encoded then.
+
+    Raises:
+        StaleVectors: if *vectors* are of another KB or build, where their ids are other entities.
     """
 
     def __init__(
@@ -109,6 +114,11 @@ class DenseGenerator:
     ) -> None:
         self.base, self.encoder, self.vectors, self.text = base, encoder, vectors, text
         self.config = config or DenseConfig()
+        if vectors.manifest.build not in ancestry(base.kb):
+            raise StaleVectors(
+                f"{vectors.name} are vectors of build {vectors.manifest.build}, candidates are of "
+                f"{base.kb.name}@{base.kb.build}: open the vectors with `kb.vectors()` of that KB"
+            )
         made_by, used = vectors.manifest.config.get("encoder"), getattr(encoder, "name", None)
         if made_by and used and made_by != used:
             import logging  # here: two milliseconds at every start
@@ -217,21 +227,20 @@ def mixed_rows(known: Rows, share: float, dense: dict[int, float], most: int, re
         share: what their priors count.
         dense: entity -> what it counts, nearest first.
         most: rows of the list.
-        reserved: of these, for dense ones that are not in *known*.
+        reserved: of these, for dense ones that are not among the first of *known*.
     """
-    here = {entity: row for row, entity in reversed([*enumerate(known["entity"].tolist())])}
-    others = [entity for entity in dense if entity not in here]
-    first = min(len(known), most - min(reserved, len(others)))
-    others = others[: most - first]
-    rows = np.empty(first + len(others), CANDIDATE)
-    rows[:first] = known[:first]
-    rows["prior"][:first] *= share
+    where = {entity: row for row, entity in reversed([*enumerate(known["entity"].tolist())])}
+    others = [(entity, NO_SENSE, 0.0) for entity in dense if entity not in where]
+    where.update((entity, row) for row, (entity, *_) in enumerate(others, len(known)))
+    rows = np.empty(len(known) + len(others), CANDIDATE)  # all that may get a place
+    rows[: len(known)] = known
+    rows["prior"][: len(known)] *= share
+    rows[len(known) :] = others
     for entity, weight in dense.items():
-        row = here.get(entity, first)
-        if row < first:
-            rows["prior"][row] += weight
-    for row, entity in enumerate(others, first):
-        rows[row] = (entity, NO_SENSE, dense[entity])
+        rows["prior"][where[entity]] += weight
+    first = range(min(len(known), most - reserved))
+    order = dict.fromkeys([*first, *(where[entity] for entity in dense), *range(len(known))])
+    rows = rows[[*order][:most]]
     return rows[np.argsort(-rows["prior"], kind="stable")]
 
 
