@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 import kgkit
+from kgkit.building.registering import agrees
 from kgkit.embedding import embed as module
 from kgkit.embedding.concat import ConcatConfig
 from kgkit.embedding.embed import embed, update
+from kgkit.embedding.taking_over import take_over
 from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
+from kgkit.home import Home
 from kgkit.vectors import find_vectors, kinds, vectors_names
 from kgkit.vectors.index import index_manifest
 from kgkit.vectors.indexing import build_index
@@ -48,9 +51,6 @@ def test_an_index_that_cannot_be_built_is_told_before_the_work(home, no_faiss):
 
 
 def test_an_index_that_fails_leaves_the_vectors_and_says_how_to_build_it(home, monkeypatch, caplog):
-    def stopped(*_, **__):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("kgkit.vectors.indexing.build_index", stopped)
     with caplog.at_level(logging.WARNING), pytest.raises(KeyboardInterrupt):
         embed("toy", BOTH, home=home)
@@ -110,6 +110,66 @@ def test_an_update_builds_an_index_of_the_kind_and_recall_that_there_was(home, t
     found = index_manifest(update("toy", "wide", home=home).folder)
     assert (found.kind, found.recall.target) == ("sq8", 0.5)
     assert found.created.endswith("+00:00")
+
+
+@pytest.fixture
+def indexless(home, tmp_path, monkeypatch):
+    """Return the home after an update that was stopped before the index, `sq8` for a recall of 0.5."""
+    pytest.importorskip("faiss")
+    monkeypatch.setattr("kgkit.vectors.indexing._FEW", 1)
+    vectors = made(home, np.eye(7, 4, dtype=np.float32) + 1, name="wide")
+    build_index(vectors.matrix, vectors.folder, kind="sq8", recall=0.5)
+    built(tmp_path, pages=PAGES[1:])
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("kgkit.vectors.indexing.build_index", stopped)
+        update("toy", "wide", home=home)
+    return home
+
+
+def stopped(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_an_update_that_was_stopped_before_the_index_is_finished_by_the_next(indexless):
+    found = index_manifest(update("toy", "wide", home=indexless).folder)
+    assert (found.kind, found.recall.target) == ("sq8", 0.5)
+
+
+def test_the_index_of_a_stopped_update_is_not_forgotten_by_one_to_a_later_build(indexless, tmp_path):
+    built(tmp_path, pages=PAGES[2:])
+    found = index_manifest(update("toy", "wide", home=indexless).folder)
+    assert (found.kind, found.recall.target) == ("sq8", 0.5)
+
+
+def test_an_update_without_an_index_builds_none_and_needs_none(indexless, no_faiss):
+    assert index_manifest(update("toy", "wide", home=indexless, index=None).folder) is None
+
+
+def test_an_index_that_is_named_is_built_for_vectors_of_this_very_build(home):
+    before = made(home, name="plain").folder
+    vectors = update("toy", "plain", home=home, index="exact")
+    assert vectors.folder == before
+    assert index_manifest(before).kind == "exact"
+
+
+def test_an_update_of_what_is_complete_builds_nothing(home, monkeypatch):
+    folder = update("toy", "plane", home=home, index="exact").folder
+    monkeypatch.setattr("kgkit.vectors.indexing.build_index", stopped)
+    for index in ("auto", "exact", None):
+        assert update("toy", "plane", home=home, index=index).folder == folder
+
+
+def test_the_catalog_hears_of_vectors_whatever_becomes_of_their_index(home, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("kgkit.vectors.indexing.build_index", stopped)
+        update("toy", "plane", home=home, index="exact")
+    assert agrees(Home(home))
+    built(tmp_path, pages=PAGES[1:])
+    with kgkit.open_kb("toy", home=home) as kb:
+        take_over(kb, "plane")
+    assert not agrees(Home(home))
+    update("toy", "plane", home=home)
+    assert agrees(Home(home))
 
 
 def test_vectors_that_others_have_taken_the_place_of_are_not_indexed(home, monkeypatch):

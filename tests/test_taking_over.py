@@ -8,7 +8,7 @@ import pytest
 import kgkit
 from kgkit.embedding import taking_over
 from kgkit.embedding.embed import update
-from kgkit.embedding.taking_over import places, take_over
+from kgkit.embedding.taking_over import WantedIndex, places, take_over
 from kgkit.errors import NotThere, UsageError
 from kgkit.types import Entity
 from tests.toys import PAGES
@@ -66,6 +66,16 @@ def test_the_files_beside_the_matrix_come_along(home, tmp_path):
     assert (vectors.folder / "rest.bin").read_bytes() == b"core"
     assert vectors.manifest.config["epochs"] == 3
     assert vectors.manifest.config["taken_over"]["build"] != kb.build
+
+
+def test_the_index_that_is_to_be_built_is_noted_until_the_next_update(home, tmp_path):
+    rebuilt(tmp_path, *TURNED)
+    with kgkit.open_kb("toy", home=home) as kb:
+        vectors = take_over(kb, "plane", index=WantedIndex("sq8", 0.5))
+        assert WantedIndex.of(vectors) == ("sq8", 0.5)
+    rebuilt(tmp_path, *TURNED[1:])
+    with kgkit.open_kb("toy", home=home) as kb:
+        assert WantedIndex.of(take_over(kb, "plane")) is None
 
 
 def test_a_map_into_another_space_comes_along_and_stays_when_equal_vectors_are_published(home, tmp_path):

@@ -15,6 +15,7 @@ import kgkit
 from kgkit.building import Entity
 from kgkit.embedding import text as module
 from kgkit.embedding.entity_text import Template, text_digest
+from kgkit.embedding.taking_over import WantedIndex
 from kgkit.embedding.text import TEXTS, TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
 from kgkit.encoder.finding import find_in_package
@@ -25,7 +26,7 @@ from tests.tiny_encoder import MINILM, WIDTH, tiny_encoder
 from tests.toys import child_env
 
 ANIMALS = (
-    Entity("dog", "dog", "a big red dog", kind="thing", attributes={"lemmas": ["dog", "cat"]}),
+    Entity("dog", "dog", "a big red dog", kind="thing", attributes={"lemmas": ["dog"]}),
     Entity("cat", "cat", "it eats the fruit", kind="thing"),
     Entity("hound", "dog", "a big red dog", kind="thing"),  # the text of dog
     Entity("nameless", "", "not a cat", kind="thing"),
@@ -59,7 +60,7 @@ def many(count: int) -> list[Entity]:
     return [Entity(f"e{n}", "", texts[n // 3 if n % 3 == 2 else n], kind="thing") for n in range(count)]
 
 
-def one_by_one(kb, encoder, template="{label}: {description}"):
+def one_by_one(kb, encoder, template="{lemmas|label}: {description}"):
     """The slow twin: the text of each entity alone."""
     write = Template(template)
     return np.concatenate([encoder.encode([write(entity)]) for entity in kb])
@@ -335,6 +336,14 @@ def test_an_update_encodes_what_is_new_or_changed_and_nothing_else(tmp_path, enc
                 assert np.array_equal(found.matrix[entity.id], rows[entity.key])
         slow = embed_text(kb, TextConfig(name="slow"), encoder=encoder)
         np.testing.assert_allclose(found.matrix, slow.matrix, atol=2e-6)
+
+
+def test_an_update_notes_the_index_that_is_to_be_built(tmp_path, encoder):
+    with build(tmp_path, ANIMALS) as kb:
+        assert WantedIndex.of(embed_text(kb, TextConfig(name="t"), encoder=encoder)) is None
+    with build(tmp_path, LATER) as kb:
+        found = update_text(kb, "t", encoder=encoder, index=WantedIndex("sq8", 0.5))
+        assert WantedIndex.of(found) == ("sq8", 0.5)
 
 
 def test_an_update_keeps_the_settings(tmp_path, folder):

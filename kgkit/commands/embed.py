@@ -59,7 +59,7 @@ def embed(
             "--template",
             metavar="TEMPLATE",
             rich_help_panel=_TEXT,
-            help="The text of an entity; else {label}: {description}. {lemmas|label} takes what there is.",
+            help="The text of an entity; else {lemmas|label}: {description}, where | stands for or.",
         ),
     ] = None,
     preset: Annotated[

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kgkit.embedding.concat import ConcatConfig, embed_concat
-from kgkit.embedding.taking_over import old_vectors, take_over
+from kgkit.embedding.taking_over import WantedIndex, old_vectors, take_over
 from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
@@ -64,7 +64,7 @@ def embed(
         _check_index(index)
         _check_build(opened, config.name, "give the new ones a name of their own with --name")
         made = _made(opened, config, resume, progress)
-        return _finished(opened, made, index, progress)
+        return _finished(opened, made, None if index is None else WantedIndex(index, RECALL), progress)
 
 
 def update(
@@ -82,33 +82,48 @@ def update(
     Text is encoded where it is new or has changed; rows of other methods are
     taken over by key, and new entities have none. An index stays in use as long
     as what came behind it is little; else one of its kind and recall is built.
+    Of vectors that are of this build already, only an index is built: if one was
+    to come when the update before was stopped, or *index* names another kind.
 
     Raises:
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
         UsageError: if the KB is open on an older build than the vectors.
     """
     with _opened(kb, home) as opened:
-        old = old_vectors(opened, name)
-        if old.manifest.build == opened.build:
-            return old
+        old = made = old_vectors(opened, name)
         _check_index(index)
-        _check_build(opened, name, f"`kgkit kb publish {opened.name}@{opened.build}` makes it that first")
-        had = index_manifest(old.folder)  # publishing removes it
-        if old.manifest.method == "text":
-            from kgkit.embedding.text import update_text
+        wanted = _wanted(old, index)
+        if old.manifest.build != opened.build:
+            _check_build(opened, name, f"`kgkit kb publish {opened.name}@{opened.build}` makes it that first")
+            if old.manifest.method == "text":
+                from kgkit.embedding.text import update_text
 
-            told = _telling(progress, "encoding")
-            made = update_text(opened, name, device=device, resume=resume, progress=told)
-        else:
-            made = take_over(opened, name, progress=_telling(progress, "taking over"))
-        kept = index_manifest(made.folder)
-        fits = kept is not None and len(made) - kept.rows <= _STALE_SHARE * len(made)
-        if index == AUTO and (had is None or fits):
-            index = None
-        elif index == AUTO and had is not None:
-            recall = had.recall.target if had.recall is not None else RECALL
-            return _finished(opened, made, had.kind, progress, recall)
-        return _finished(opened, made, index, progress)
+                told = _telling(progress, "encoding")
+                made = update_text(opened, name, device=device, index=wanted, resume=resume, progress=told)
+            else:
+                told = _telling(progress, "taking over")
+                made = take_over(opened, name, index=wanted, progress=told)
+        little = _STALE_SHARE if index == AUTO else 0.0
+        return _finished(opened, made, None if _has(made, wanted, little) else wanted, progress)
+
+
+def _wanted(old: Vectors, index: str | None) -> WantedIndex | None:
+    """Return what is to be built where *index* is asked for: by itself, what there was or was to be."""
+    if index != AUTO:
+        return None if index is None else WantedIndex(index, RECALL)
+    had = index_manifest(old.folder)
+    if had is None:
+        return WantedIndex.of(old)
+    return WantedIndex(had.kind, RECALL if had.recall is None else had.recall.target)
+
+
+def _has(vectors: Vectors, wanted: WantedIndex | None, little: float) -> bool:
+    """Say whether the index is there, with no more than a share of *little* of the rows behind it."""
+    found = index_manifest(vectors.folder)
+    if found is None or wanted is None or found.kind != wanted.kind:
+        return False
+    recall = wanted.recall if found.recall is None else found.recall.target
+    return recall == wanted.recall and len(vectors) - found.rows <= little * len(vectors)
 
 
 def _check_index(index: str | None) -> None:
@@ -174,24 +189,31 @@ def _made(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | 
 
 
 def _finished(
-    kb: KnowledgeBase, vectors: Vectors, index: str | None, progress: Progress | None, recall: float = RECALL
+    kb: KnowledgeBase, vectors: Vectors, index: WantedIndex | None, progress: Progress | None
 ) -> Vectors:
+    """Build the index, if there is to be one, and tell the catalog, even if that fails."""
     from kgkit.building.registering import register_vectors
 
-    if index is not None:
-        from kgkit.vectors.indexing import build_index
+    try:
+        return vectors if index is None else _indexed(kb, vectors, index, progress)
+    finally:
+        register_vectors(Home(kb.home.path.parents[1]), kb.name)
 
-        try:
-            with making(kb.home, vectors.manifest.name):
-                if find_vectors(kb.home, vectors.manifest.name) == vectors.folder:  # else others came between
-                    told = _telling(progress, "indexing")
-                    build_index(vectors.matrix, vectors.folder, kind=index, recall=recall, progress=told)
-        except BaseException:
-            _log.warning("%s is made, its index is not: `kgkit index %s` builds it", *[vectors.name] * 2)
-            raise
-        vectors = Vectors.open(vectors.folder)
-    register_vectors(Home(kb.home.path.parents[1]), kb.name)
-    return vectors
+
+def _indexed(kb: KnowledgeBase, vectors: Vectors, index: WantedIndex, progress: Progress | None) -> Vectors:
+    from kgkit.vectors.indexing import build_index
+
+    try:
+        with making(kb.home, vectors.manifest.name):
+            if find_vectors(kb.home, vectors.manifest.name) == vectors.folder:  # else others came between
+                told = _telling(progress, "indexing")
+                build_index(
+                    vectors.matrix, vectors.folder, kind=index.kind, recall=index.recall, progress=told
+                )
+    except BaseException:
+        _log.warning("%s is made, its index is not: `kgkit index %s` builds it", *[vectors.name] * 2)
+        raise
+    return Vectors.open(vectors.folder)
 
 
 def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:

@@ -15,7 +15,35 @@ from kgkit.vectors.layout import KEYS, MATRIX, key_digests
 
 _BLOCK: Final = 16_384  # rows
 
+_WANTED: Final = "wanted_index"  # in the manifest's results
+
 _log = logging.getLogger(__name__)
+
+
+class WantedIndex(NamedTuple):
+    """An index that vectors are to have.
+
+    Vectors are published before their index is built; what is wanted stands in
+    their manifest, so that a job stopped in between can be finished.
+
+    Attributes:
+        kind: see `kgkit.vectors.kinds`.
+        recall: what its settings are chosen for.
+    """
+
+    kind: str
+    recall: float
+
+    @classmethod
+    def of(cls, vectors: Vectors) -> "WantedIndex | None":
+        """Return what the manifest of *vectors* says; None if nothing."""
+        found = vectors.manifest.results.get(_WANTED)
+        return None if found is None else cls(**found)
+
+
+def noted(index: WantedIndex | None) -> dict[str, Any]:
+    """Return *index* as a manifest's results have it."""
+    return {} if index is None else {_WANTED: index._asdict()}
 
 
 class Places(NamedTuple):
@@ -49,7 +77,13 @@ def places(kb: KnowledgeBase, old: Vectors) -> Places:
     return Places(order[at[found]].astype(np.int64), np.flatnonzero(found))
 
 
-def take_over(kb: KnowledgeBase, name: str, *, progress: Callable[[int, int], None] | None = None) -> Vectors:
+def take_over(
+    kb: KnowledgeBase,
+    name: str,
+    *,
+    index: WantedIndex | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Vectors:
     """Publish the vectors KB/*name* for the build of *kb*: each entity keeps its row, found by its key.
 
     Entities that are new have no vector then, nor those that had none; how many
@@ -58,6 +92,7 @@ def take_over(kb: KnowledgeBase, name: str, *, progress: Callable[[int, int], No
     Args:
         kb: open on the build that the vectors are wanted for.
         name: of the vectors.
+        index: what the caller is going to build for them.
         progress: is told (rows done, of how many).
 
     Raises:
@@ -88,7 +123,7 @@ def take_over(kb: KnowledgeBase, name: str, *, progress: Callable[[int, int], No
         vectors = work.publish(
             old.manifest.method,
             files=kept,
-            results=_results(old.manifest.results, found, len(kb)),
+            results=_results(old.manifest.results, found, len(kb)) | noted(index),
             extends=old,
         )
     if without := len(kb) - vectors.manifest.covered:
@@ -97,4 +132,5 @@ def take_over(kb: KnowledgeBase, name: str, *, progress: Callable[[int, int], No
 
 
 def _results(old: dict[str, Any], found: Places, entities: int) -> dict[str, Any]:
-    return {**old, "taken_over": len(found.new), "new_entities": entities - len(found.new)}
+    kept = {key: value for key, value in old.items() if key != _WANTED}
+    return {**kept, "taken_over": len(found.new), "new_entities": entities - len(found.new)}

