@@ -12,25 +12,20 @@ writes some adjectives with a syntactic marker, as in `lone%5:00:00:single(a):00
 out, and keys are read, written and compared without it.
 """
 
-import bz2
-import gzip
 import logging
-import lzma
 import re
-import secrets
-import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Set
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 import msgspec
 
-from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.files import lines, opened, written
 from kgkit.types import Document, Mention
 
 log = logging.getLogger(__name__)
@@ -38,7 +33,6 @@ log = logging.getLogger(__name__)
 POS: Final = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
 _SPACE: Final = re.compile(r"[ \t\r\n]+")  # of XML: a no-break space belongs to its token
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)(?=[%:])")
-_OPENERS: Final[dict[str, Callable[..., Any]]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 
 
 def read_documents(data: Path) -> Iterator[Document]:
@@ -55,7 +49,7 @@ def read_documents(data: Path) -> Iterator[Document]:
             is not of this format, or gives a text or its instances one id twice.
     """
     names: set[str] = set()
-    with _opened(data) as stream:
+    with opened(data) as stream:
         try:
             for _, element in ElementTree.iterparse(stream):
                 if element.tag == "text":
@@ -140,19 +134,12 @@ def read_gold(path: Path) -> dict[str, tuple[str, ...]]:
         SourceError: if a line has no key, has an id that an earlier line has, or is not UTF-8.
     """
     found: dict[str, tuple[str, ...]] = {}
-    with _opened(path) as stream:
-        for number, raw in enumerate(stream, start=1):
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise SourceError("not UTF-8", path=path, line=number, text=repr(raw)) from error
-            if not line.strip():
-                continue
-            instance, *keys = line.split()
-            if not keys or instance in found:
-                problem = "an instance comes twice" if keys else "expected an id and its keys, found 1 field"
-                raise SourceError(problem, path=path, line=number, text=line)
-            found[instance] = _plain(keys)
+    for number, line in lines(path):
+        instance, *keys = line.split()
+        if not keys or instance in found:
+            problem = "an instance comes twice" if keys else "expected an id and its keys, found 1 field"
+            raise SourceError(problem, path=path, line=number, text=line)
+        found[instance] = _plain(keys)
     return found
 
 
@@ -168,44 +155,21 @@ def write_keys(path: Path, answers: Mapping[str, Collection[str]]) -> None:
         NotThere: if there is no folder to put it in.
         OSError: if the disk refuses; an earlier file of that name is untouched.
     """
-    lines = []
+    rows = []
     for instance, keys in answers.items():
         fields = [instance, *_plain(keys)]
         if any(field.split() != [field] for field in fields):
             raise UsageError(f"a key file has no place for an empty field or white space in one: {fields}")
         if len(fields) > 1:
-            lines.append(" ".join(fields) + "\n")
-    if not path.parent.is_dir():
-        raise NotThere(f"no folder {path.parent} to write {path.name} to")
-    whole = path.is_file() or not path.exists()
-    place = path.resolve() if whole else path  # a symbolic link stays one
-    beside = place.with_name(f".{secrets.token_hex(4)}.{place.name}") if whole else place
-    try:
-        with _OPENERS.get(path.suffix.lower(), open)(beside, "wb") as stream:
-            stream.write("".join(lines).encode())
-        if whole:
-            beside.replace(place)
-    finally:
-        if whole:
-            beside.unlink(missing_ok=True)
+            rows.append(" ".join(fields) + "\n")
+    with written(path) as stream:
+        stream.write("".join(rows).encode())
 
 
 def _plain(keys: Collection[str]) -> tuple[str, ...]:
     """Return the different keys, without the marker of adjectives; those of a set in sorted order."""
     listed = [keys] if isinstance(keys, str) else sorted(keys) if isinstance(keys, Set) else keys
     return tuple(dict.fromkeys(_MARKER.sub("", key) for key in listed))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open *path* for reading, decompressed; what the disk or the decompressor says becomes our error."""
-    try:
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
-            yield stream
-    except FileNotFoundError:
-        raise NotThere(f"no file {path}") from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise SourceError(f"cannot be read: {error}", path=path) from error
 
 
 class Score(msgspec.Struct, frozen=True):

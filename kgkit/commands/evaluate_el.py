@@ -1,0 +1,281 @@
+"""`kgkit evaluate el`: score a linker on entity linking."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import (
+    CoherenceOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    KBOption,
+    ModelOption,
+    QuietOption,
+    VectorsOption,
+    chosen_kb,
+)
+from kgkit.commands.output import (
+    Column,
+    check_place,
+    number,
+    on_terminal,
+    write_json,
+    write_line,
+    write_table,
+)
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.evaluation import GoldDocument, Labelled, LinkScore, Redirects
+    from kgkit.kb import KnowledgeBase
+    from kgkit.linking import Linker
+    from kgkit.types import Document
+
+Named = list[tuple[str, "LinkScore"]]
+"""Names of data sets, with their scores."""
+
+_SUFFIXES = (".xz", ".bz2", ".gz", ".jsonl", ".ndjson", ".json")
+_MAX_PAGES = 500_000
+
+
+def el(
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="JSON lines, or compressed (.xz, .bz2, .gz); repeat it for more sets.",
+        ),
+    ],
+    kb: KBOption = None,
+    model: ModelOption = "prior",
+    vectors: VectorsOption = None,
+    device: DeviceOption = "auto",
+    coherence: CoherenceOption = None,
+    mentions: Annotated[
+        Literal["given", "found"],
+        typer.Option(
+            "--mentions", help="Whose spans are linked: those of the data, or what the model finds."
+        ),
+    ] = "found",
+    redirects: Annotated[
+        Path | None,
+        typer.Option(
+            "--redirects", metavar="FILE", help="JSON of title and title of the same page: they are equal."
+        ),
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            "--predictions", metavar="FILE", help="Write the links: document, start, end, entity, with tabs."
+        ),
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Score a model on entity linking, by strong matching, and count its kinds of errors.
+
+    Reads JSON lines: doc_id, tokens, sentences, and mentions with their tokens and
+    entity, null for NIL. Entities are titles of pages, as are the keys of the KB.
+    """
+    from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
+    from kgkit.linking import Linker, LinkerConfig
+
+    if predictions is not None:
+        check_place(predictions)
+    messages = Messages(quiet=quiet, bars=not as_json)
+    moved = Redirects() if redirects is None else read_redirects(redirects)
+    linker = Linker.open(
+        chosen_kb(kb, home), home=home, model=model, coherence=coherence, nil="mark",
+        vectors=vectors, device=device,
+        # All that are considered: the score tells whether the right one is among them.
+        max_candidates=LinkerConfig.max_candidates, top_k=LinkerConfig.max_candidates or 0,
+    )  # fmt: skip
+    scores: Named = []
+    page, sets, links = _Pages(linker.kb, moved), _Sets(data), 0
+    with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack:
+        write = None if predictions is None else stack.enter_context(writing_links(predictions))
+        for name, documents in sets:
+            total = LinkScore()
+            for gold, answers in _answered(linker, documents, given=mentions == "given"):
+                page.look_for(gold)
+                total += score_document(gold.gold, answers, page)
+                if write is not None:
+                    write(gold.document.id, answers)
+                tell(f"{name}, {total.documents:,} documents")
+            scores.append((name, total))
+            links += total.links
+        together = sum((score for _, score in scores), LinkScore())
+        called = f"{linker.kb.name}@{linker.kb.build}"
+        if page.mentions == together.mentions > 0:
+            raise UsageError(f"none of the gold entities is in knowledge base {called}: is it the right one?")
+    if as_json:
+        write_json(
+            {
+                "kb": called,
+                "model": linker.model,
+                "mentions": mentions,
+                "sets": [
+                    {"name": name, "data": str(path), **score.as_dict()}
+                    for (name, score), path in zip(scores, data, strict=True)
+                ],
+                "together": together.as_dict(),
+                "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},
+            }
+        )
+    else:
+        _write(scores if len(scores) == 1 else [*scores, ("together", together)], linker.model, mentions)
+    if page.missing:
+        lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
+        messages.say(f"{lost}, are not in the knowledge base")
+    if predictions is not None:
+        messages.say(f"{links:,} links in {together.documents:,} documents: {predictions}")
+
+
+class _Sets:
+    """The data sets, by name, as streams of documents.
+
+    Raises (while they are read):
+        UsageError: if two have a document in common: scored together it would count twice.
+    """
+
+    def __init__(self, data: Iterable[Path]) -> None:
+        self.data = list(data)
+        self._seen: set[str] = set()
+
+    def __iter__(self) -> Iterator[tuple[str, Iterator["GoldDocument"]]]:
+        for path in self.data:
+            plain = path
+            while plain.suffix.lower() in _SUFFIXES:
+                plain = plain.with_suffix("")
+            yield plain.name, self._documents(path)
+
+    def _documents(self, path: Path) -> Iterator["GoldDocument"]:
+        from kgkit.evaluation import read_gold_documents
+
+        for gold in read_gold_documents(path):
+            name = gold.document.id
+            if name in self._seen:
+                raise UsageError(f"two of the data sets have the document {name!r}: score them one at a time")
+            self._seen.add(name)
+            yield gold
+
+
+class _Pages:
+    """Gives all titles of one page the same name: those that redirects join, and the keys of one entity.
+
+    Attributes:
+        missing: gold entities that the KB does not have under any of their titles.
+        mentions: how many gold mentions mean one of them.
+    """
+
+    def __init__(self, kb: "KnowledgeBase", moved: "Redirects") -> None:
+        self.kb, self.moved = kb, moved
+        self.missing: set[str] = set()
+        self.mentions = 0
+        self._pages: dict[str, str] = {}
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, title: str) -> str:
+        page = self._pages.get(title)
+        if page is None:
+            if len(self._pages) >= _MAX_PAGES:
+                self._pages.clear()
+            # The KB has its say twice: a title may be a key before it is redirected, or after.
+            page = self.moved(self._key(title) or title)
+            page = self._pages[title] = self._key(page) or page
+        return page
+
+    def look_for(self, gold: "GoldDocument") -> None:
+        """Note which gold entities of a document are not in the KB."""
+        for title in gold.entities:
+            if title is not None and not self._has(title):
+                self.missing.add(self(title))
+                self.mentions += 1
+
+    def _has(self, title: str) -> bool:
+        page = self(title)
+        if page not in self._known:
+            self._known[page] = self._key(page) is not None or any(
+                self._key(each) is not None for each in self.moved.titles(title)
+            )
+        return self._known[page]
+
+    def _key(self, title: str) -> str | None:
+        """Return the key of the entity of a title, whichever way it has its spaces; None if there is none."""
+        for spelled in dict.fromkeys([title, title.replace(" ", "_"), title.replace("_", " ")]):
+            if spelled in self.kb:
+                return self.kb.key(self.kb.id(spelled))
+        return None
+
+
+def _answered(
+    linker: "Linker", documents: Iterable["GoldDocument"], *, given: bool
+) -> Iterator[tuple["GoldDocument", list["Labelled"]]]:
+    """Yield each document with its links, as the linker gets to them."""
+    from msgspec import structs
+
+    from kgkit.evaluation import links_of
+
+    waiting: deque[GoldDocument] = deque()
+
+    def asked() -> Iterator["Document"]:
+        for gold in documents:
+            waiting.append(gold)
+            yield gold.document if given else structs.replace(gold.document, mentions=None)
+
+    for linked in linker(asked()):
+        yield waiting.popleft(), links_of(linked)
+
+
+def _write(scores: Named, model: str, mentions: str) -> None:
+    write_line(f"model {model}, mentions {mentions}")
+    headings = "mentions", "P", "R", "F1", "macro F1", "accuracy"
+    rows = []
+    for name, score in scores:
+        ratios = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
+        rows.append((name, number(score.mentions), *(f"{100 * ratio:.2f}" for ratio in ratios)))
+    numbers = (Column(heading=heading, align="right") for heading in headings)
+    write_table([Column(heading="data"), *numbers], rows)
+    write_line()
+    columns = [
+        Column(heading="data"),
+        Column(heading="of"),
+        Column(heading="what became of them"),
+        Column(heading="count", align="right"),
+        Column(heading="%", align="right"),
+    ]
+    became = []
+    for name, score in scores:
+        for place, (of, what, count, total) in enumerate(_kinds(score)):
+            # On a terminal a name stands at its first line only.
+            heading = "" if place and on_terminal() else name
+            share = f"{100 * count / total:.2f}" if total else ""
+            became.append((heading, of, what, number(count), share))
+    write_table(columns, became)
+
+
+def _kinds(score: "LinkScore") -> list[tuple[str, str, int, int]]:
+    """Return what was counted, what became of it, how often, and of how many."""
+    mentions, nil, links = score.mentions, score.nil, score.links
+    return [
+        ("mentions", "right", score.right, mentions),
+        ("mentions", "wrong, a candidate was right", score.wrong_choice, mentions),
+        ("mentions", "wrong, no candidate was right", score.no_candidate, mentions),
+        ("mentions", "found with other boundaries", score.misplaced, mentions),
+        ("mentions", "not found", score.missed, mentions),
+        ("NIL mentions", "linked", score.link_on_nil, nil),
+        ("NIL mentions", "not linked", nil - score.link_on_nil, nil),
+        ("links", "right", score.right, links),
+        ("links", "wrong entity", score.link_wrong, links),
+        ("links", "NIL mention", score.link_on_nil, links),
+        ("links", "other boundaries", score.link_misplaced, links),
+        ("links", "no mention there", score.link_nowhere, links),
+    ]

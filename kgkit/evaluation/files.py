@@ -1,0 +1,72 @@
+"""Files that may be compressed (`.xz`, `.bz2`, `.gz`), and files that appear whole or not at all."""
+
+import bz2
+import gzip
+import lzma
+import secrets
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from kgkit.errors import NotThere, SourceError
+
+_OPENERS: Final[dict[str, Callable[..., Any]]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open *path* for reading, decompressed; what the disk or the decompressor says becomes our error."""
+    try:
+        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+            yield stream
+    except FileNotFoundError:
+        raise NotThere(f"no file {path}") from None
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise SourceError(f"cannot be read: {error}", path=path) from error
+
+
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """Open *path* for writing; its suffix may ask for compression.
+
+    The file appears when the block ends without an error: it is written beside
+    its place, then renamed. Only a pipe or a device is written to as it is.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        OSError: if the disk refuses; an earlier file of that name is untouched.
+    """
+    if not path.parent.is_dir():
+        raise NotThere(f"no folder {path.parent} to write {path.name} to")
+    whole = path.is_file() or not path.exists()
+    place = path.resolve() if whole else path  # a symbolic link stays one
+    beside = place.with_name(f".{secrets.token_hex(4)}.{place.name}") if whole else place
+    try:
+        with _OPENERS.get(path.suffix.lower(), open)(beside, "wb") as stream:
+            yield stream
+        if whole:
+            beside.replace(place)
+    finally:
+        if whole:
+            beside.unlink(missing_ok=True)
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    r"""Yield the number of each line that is not blank, from 1, and the line without its end.
+
+    A byte order mark at the very start is left out; only `\n` ends a line, after a `\r` or not.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, or a line is not UTF-8.
+    """
+    with opened(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise SourceError("not UTF-8", path=path, line=number, text=repr(raw)) from error
+            if line.strip():
+                yield number, line.removesuffix("\n").removesuffix("\r")
