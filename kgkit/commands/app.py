@@ -19,6 +19,7 @@ from kgkit.commands import (
     build_kb,
     candidates,
     embed,
+    evaluate_el,
     evaluate_wsd,
     index,
     kb_add,
@@ -156,6 +157,7 @@ kb.command("rm")(kb_rm.rm)
 kb.command("prune")(kb_prune.prune)
 kb.command("publish")(kb_publish.publish)
 
+evaluate.command("el")(evaluate_el.el)
 evaluate.command("wsd")(evaluate_wsd.wsd)
 
 of_vectors.command("list")(vectors.list_vectors)

@@ -10,11 +10,13 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     CoherenceOption,
+    DeviceOption,
     HomeOption,
     JSONOption,
     KBOption,
     ModelOption,
     QuietOption,
+    VectorsOption,
     chosen_kb,
 )
 from kgkit.commands.output import (
@@ -60,6 +62,8 @@ def wsd(
     ],
     kb: KBOption = None,
     model: ModelOption = "prior",
+    vectors: VectorsOption = None,
+    device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
     predictions: Annotated[
         Path | None,
@@ -85,8 +89,9 @@ def wsd(
         check_place(predictions)
     messages = Messages(quiet=quiet, bars=not as_json)
     linker = Linker.open(
-        chosen_kb(kb, home), home=home, model=model, coherence=coherence, max_candidates=None, top_k=0
-    )
+        chosen_kb(kb, home), home=home, model=model, coherence=coherence, max_candidates=None, top_k=0,
+        vectors=vectors, device=device,
+    )  # fmt: skip
     sets: list[_Set] = []
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell:
         for name, of_data, of_gold in zip(_names(data), data, gold, strict=True):

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import CoherenceOption, HomeOption, KBOption, ModelOption, QuietOption, chosen_kb
+from kgkit.commands.options import (
+    CoherenceOption,
+    DeviceOption,
+    HomeOption,
+    KBOption,
+    ModelOption,
+    QuietOption,
+    VectorsOption,
+    chosen_kb,
+)
 from kgkit.commands.output import (
     Column,
     Write,
@@ -51,6 +60,8 @@ def link(
     ] = None,
     kb: KBOption = None,
     model: ModelOption = "prior",
+    vectors: VectorsOption = None,
+    device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
     threshold: Annotated[
         float,
@@ -132,7 +143,7 @@ def link(
     documents = read_documents(files, input_format)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
-        nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps,
+        nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
     )  # fmt: skip
     if _STDIN in files and sys.stdin.isatty():
         messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")

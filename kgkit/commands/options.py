@@ -27,7 +27,20 @@ KBArgument = Annotated[
     typer.Argument(metavar="KB", help="NAME or NAME@BUILD; not needed when there is one KB only."),
 ]
 JSONOption = Annotated[bool, typer.Option("--json", metavar="", help="Write JSON.")]
-ModelOption = Annotated[str, typer.Option("--model", metavar="MODEL", help="What scores the candidates.")]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="What scores the candidates: prior, or gloss (the texts of entities too).",
+    ),
+]
+VectorsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--vectors", metavar="NAME", help="Of the entities, for a model that takes some; else text."
+    ),
+]
 CoherenceOption = Annotated[
     Literal["graph"] | None,
     typer.Option(

@@ -1,6 +1,16 @@
 """From candidates to links with scores."""
 
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
-from kgkit.linking.linker import MODELS, Linker, LinkerConfig, link
+from kgkit.linking.linker import Linker, LinkerConfig, link
+from kgkit.linking.scoring import MODELS, PriorScorer, Scorer
 
-__all__ = ["MODELS", "CoherenceConfig", "GraphCoherence", "Linker", "LinkerConfig", "link"]
+__all__ = [
+    "MODELS",
+    "CoherenceConfig",
+    "GraphCoherence",
+    "Linker",
+    "LinkerConfig",
+    "PriorScorer",
+    "Scorer",
+    "link",
+]

@@ -3,8 +3,8 @@
 Each candidate c has a sparse vector a(c) over the entities of the KB: itself,
 its neighbours by any fact, and what the words of its description may mean,
 weighted by their priors; it is tf-idf weighted within the window (a node that
-every candidate has says nothing) and of length 1. With p the prior, r the
-candidate's place in its list and q₀ ∝ p · δʳ,
+every candidate has says nothing) and of length 1. With p the score that it had
+before, the prior for one, r the candidate's place in its list by p and q₀ ∝ p · δʳ,
 
     s(c) = Σ over candidates c' of mentions of other words:  q(c') · a(c)·a(c')
     q(c) ∝ p(c) · δʳ · (1 + β s(c))                     within a mention, twice
@@ -68,20 +68,28 @@ class GraphCoherence:
         self.kb, self.generator, self.config = kb, generator, config or CoherenceConfig()
         self._vectors: dict[int, tuple[Ids, Weights]] = {}
 
-    def __call__(self, mentions: Sequence[Mention]) -> list[Weights]:
-        """Return, for each mention, the scores of its candidates: (C,) float32, sum 1 (empty for none)."""
-        scores: list[Weights] = []
-        for begin in range(0, len(mentions), self.config.window):
-            scores.extend(self._window(mentions[begin : begin + self.config.window]))
-        return scores
+    def __call__(self, mentions: Sequence[Mention], scores: Sequence[Weights] | None = None) -> list[Weights]:
+        """Return, for each mention, the scores of its candidates: (C,) float32, sum 1 (empty for none).
 
-    def _window(self, mentions: Sequence[Mention]) -> list[Weights]:
+        Args:
+            mentions: of one document, in order.
+            scores: (C,) for each mention, what a model says of its candidates; None: their priors.
+        """
+        if scores is None:
+            scores = [(mention.candidates or NO_CANDIDATES).priors for mention in mentions]
+        found: list[Weights] = []
+        for begin in range(0, len(mentions), self.config.window):
+            here = slice(begin, begin + self.config.window)
+            found.extend(self._window(mentions[here], scores[here]))
+        return found
+
+    def _window(self, mentions: Sequence[Mention], scores: Sequence[Weights]) -> list[Weights]:
         rows = [(mention.candidates or NO_CANDIDATES).rows for mention in mentions]
         sizes = [len(row) for row in rows]
         if not sum(sizes):
             return [np.empty(0, np.float32) for _ in rows]
-        places = np.concatenate([np.arange(size) for size in sizes])
-        prior = np.concatenate([row["prior"] for row in rows]) * self.config.decay**places  # (R,)
+        places = np.concatenate([_places(score) for score in scores])
+        prior = np.concatenate([*scores]) * self.config.decay**places  # (R,)
         mention = np.repeat(np.arange(len(rows)), sizes)  # (R,)
         words: dict[str, int] = {}
         word = np.repeat(
@@ -126,6 +134,13 @@ class GraphCoherence:
             vector = np.fromiter(weights, np.uint32), np.fromiter(weights.values(), np.float32)
             self._vectors[number] = vector
         return vector
+
+
+def _places(scores: Weights) -> Numbers:
+    """Return (C,) the place of each candidate, best first; of equal ones the first stays first."""
+    places = np.empty(len(scores), np.int64)
+    places[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    return places
 
 
 def _description(entity: Entity) -> str:

@@ -3,23 +3,20 @@
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypedDict, Unpack
+from itertools import islice
+from typing import Literal, TypedDict, Unpack
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.candidates import Generator, generator_for, longest
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
+from kgkit.linking.scoring import MODELS, Scorer, Scores, find_scorer
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Document, Link, LinkCandidate, LinkedDocument, Mention
 
-MODELS: Final = ("prior",)
-"""The models that come with kgkit."""
-
 _MAX_NAMES = 500_000
-
-Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +30,8 @@ class LinkerConfig:
     top_k: int = 5  # candidates shown with a link
     max_candidates: int | None = 30  # considered for a mention; None for all
     overlaps: bool = False  # keep links that overlap, of mentions the linker found itself
+    vectors: str | None = None  # of the entities, for the models that take some; None: `text`
+    device: str = "auto"  # of the encoder, for the models that have one
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
@@ -57,6 +56,8 @@ class LinkerSettings(TypedDict, total=False):
     top_k: int
     max_candidates: int | None
     overlaps: bool
+    vectors: str | None
+    device: str
 
 
 class Linker:
@@ -68,8 +69,9 @@ class Linker:
     A score is the model's probability that the mention means the entity, given
     that it means one of its candidates:
 
-        prior                  p(entity | surface), from counts
-        prior, coherence       that, re-weighted by agreement: see `GraphCoherence`
+        prior          p(entity | surface), from counts
+        gloss          that, times how well the entity's text fits the context: see `GlossScorer`
+        coherence      of whichever model, re-weighted by agreement: see `GraphCoherence`
 
     Where a generator gives NULL a prior, scores share what it leaves. The score
     of a NIL link is 1 less the best candidate's.
@@ -79,14 +81,26 @@ class Linker:
         config: settings.
         generator: of candidates, with settings of its own; unless given, the one
             that the KB asks for, with `max_candidates` of *config*.
+        scorer: of the candidates; unless given, the one that `model` of *config* names.
+
+    Raises:
+        NotThere: if the model needs vectors that have not been made.
     """
 
     def __init__(
-        self, kb: KnowledgeBase, config: LinkerConfig | None = None, *, generator: Generator | None = None
+        self,
+        kb: KnowledgeBase,
+        config: LinkerConfig | None = None,
+        *,
+        generator: Generator | None = None,
+        scorer: Scorer | None = None,
     ) -> None:
         self.kb, self.config = kb, config or LinkerConfig()
         self.generator = generator or generator_for(
             kb, max_candidates=self.config.max_candidates, overlaps=self.config.overlaps
+        )
+        self.scorer = scorer or find_scorer(
+            self.config.model, kb, vectors=self.config.vectors, device=self.config.device
         )
         self.coherence = None
         if self.config.coherence is not None:
@@ -119,7 +133,7 @@ class Linker:
     @property
     def model(self) -> str:
         """The name that links carry: the model, and the second stage if there is one."""
-        return self.config.model if self.coherence is None else f"{self.config.model}+graph"
+        return self.scorer.name if self.coherence is None else f"{self.scorer.name}+graph"
 
     def __call__(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
         """Yield each document with its links; a string among them is a document of its own.
@@ -132,6 +146,28 @@ class Linker:
         return self._linked(documents)
 
     def _linked(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
+        source = iter(self._mentions(documents))
+        while chunk := list(islice(source, self.scorer.ahead)):
+            for document, scores in zip(chunk, self.scorer(chunk), strict=True):
+                mentions = document.mentions or []
+                if self.coherence is not None:
+                    scores = self._agreed(mentions, scores)
+                links = map(self._link, mentions, scores)
+                yield LinkedDocument(
+                    document.id, document.text, self.model, [link for link in links if link is not None]
+                )
+
+    def _agreed(self, mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
+        """Return the scores after the second stage, less what NULL keeps."""
+        assert self.coherence is not None
+        agreed = self.coherence(mentions, scores)
+        return [
+            score * np.float32(1 - (mention.candidates or NO_CANDIDATES).null)
+            for mention, score in zip(mentions, agreed, strict=True)
+        ]
+
+    def _mentions(self, documents: Iterable[Document | str]) -> Iterator[Document]:
+        """Yield documents with the mentions that are to be linked, in order of their start."""
         for given, document in _with_given(documents):
             found = next(iter(self.generator([document])))
             mentions = found.mentions or []
@@ -139,32 +175,20 @@ class Linker:
                 mentions = sorted(mentions, key=lambda mention: mention.start)
             elif not self.config.overlaps:
                 mentions = longest(mentions)
-            yield LinkedDocument(
-                document.id, document.text, self.model, list(self._links(document, mentions))
-            )
+            yield msgspec.structs.replace(found, mentions=list(mentions))
 
-    def _links(self, document: Document, mentions: list[Mention]) -> Iterator[Link]:
-        scores = self.coherence(mentions) if self.coherence is not None else None
-        for place, mention in enumerate(mentions):
-            link = self._link(mention, None if scores is None else scores[place])
-            if link is not None:
-                yield link
-
-    def _link(self, mention: Mention, scores: Scores | None) -> Link | None:
+    def _link(self, mention: Mention, scores: Scores) -> Link | None:
         config, candidates = self.config, mention.candidates or NO_CANDIDATES
         rows = candidates.rows.tolist()
-        # Coherence gives all to the candidates: leave "none of these" its part.
-        scored = [row[2] for row in rows] if scores is None else (scores * (1 - candidates.null)).tolist()
-        order = (
-            range(len(rows)) if scores is None else sorted(range(len(rows)), key=lambda place: -scored[place])
-        )
+        scored = scores.tolist()
+        order = sorted(range(len(rows)), key=lambda place: -scored[place])
         best = next(iter(order), None)
         score = 0.0 if best is None else _round(scored[best])
         nil = best is None or score < config.threshold or score < candidates.null
         if nil and config.nil == "drop":
             return None
         shown = []
-        for place in list(order)[: config.top_k]:
+        for place in order[: config.top_k]:
             entity, sense, prior = rows[place]
             key, label = self._name(entity)
             shown.append(LinkCandidate(key, _round(prior), _round(scored[place]), self._key(sense), label))

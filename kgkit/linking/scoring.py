@@ -1,0 +1,81 @@
+"""What scores the candidates of mentions: the seam between a linker and its models.
+
+prior     p(entity | surface), as the generator has it
+gloss     that, times how well the entity's text fits the mention in its context: see `GlossScorer`
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import UnknownName
+from kgkit.kb import KnowledgeBase
+from kgkit.types import NO_CANDIDATES, Document
+
+Scores = NDArray[np.float32]
+
+MODELS: Final = ("prior", "gloss")
+"""The models that need no training."""
+
+
+class Scorer(Protocol):
+    """Says how probable each candidate of each mention is.
+
+    Attributes:
+        name: that links carry.
+        ahead: documents that are best scored together.
+    """
+
+    name: str
+    ahead: int
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
+        """Return, for each document and mention, the scores (C,) of its candidates.
+
+        They are probabilities and sum to 1 at most: what is missing belongs to NULL, or to
+        candidates that were cut off.
+        """
+        ...
+
+
+class PriorScorer:
+    """The prior as it is."""
+
+    name, ahead = "prior", 1
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
+        return [
+            [(mention.candidates or NO_CANDIDATES).priors for mention in document.mentions or ()]
+            for document in documents
+        ]
+
+
+def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
+    """Return the scorer called *model*.
+
+    Args:
+        model: one of `MODELS`.
+        kb: what is linked to.
+        settings: `vectors`, `device`: of the models that have them.
+
+    Raises:
+        UnknownName: if there is no such model.
+        NotThere: if it needs vectors that have not been made.
+    """
+    if model == "prior":
+        return PriorScorer()
+    if model == "gloss":
+        from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
+
+        return GlossScorer.open(kb, **settings)
+    raise UnknownName("model", model, MODELS)
+
+
+def shares(weights: Scores) -> Scores:
+    """Return weights (C,) as shares of their sum; equal ones, if they are all 0."""
+    total = float(weights.sum())
+    if total > 0:
+        return (weights / total).astype(np.float32, copy=False)
+    return np.full(len(weights), 1 / max(1, len(weights)), np.float32)
