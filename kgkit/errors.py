@@ -15,6 +15,8 @@
         DamagedVectors       vectors, or their index, do not match what is written of them
         StaleKB              the build a handle was opened on is gone
         StaleVectors         vectors were made for another build
+        DamagedModel         the files of a trained model do not match what is written of it
+        StaleModel           a model was trained for another build, or with other vectors
         ClosedKB             the handle has been closed
         KBBusy               another process is building it, or making the same vectors
         WriteFailed          the disk refused a write: full, or a size limit
@@ -122,6 +124,14 @@ class DamagedVectors(StoreError):
 
 class StaleVectors(StoreError):
     """Vectors were made for another build of their knowledge base."""
+
+
+class DamagedModel(StoreError):
+    """The files of a trained model do not match what is written of it."""
+
+
+class StaleModel(StoreError):
+    """A model was trained for another build of its knowledge base, or with other vectors."""
 
 
 class ClosedKB(StoreError):

@@ -1,0 +1,27 @@
+"""Heads: what learns on top of an encoder's vectors, one file each. Tensors in, tensors out.
+
+    knowbert    the entity linker of KnowBert
+
+Importing this package loads no torch; what needs it is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kgkit.heads.knowbert import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
+
+_WHERE = {
+    "EntityLinker": "knowbert",
+    "EntityLinkerConfig": "knowbert",
+    "LinkerInputs": "knowbert",
+    "LinkerOutput": "knowbert",
+}
+
+__all__ = ["EntityLinker", "EntityLinkerConfig", "LinkerInputs", "LinkerOutput"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
