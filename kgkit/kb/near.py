@@ -1,7 +1,8 @@
 """The entities whose vectors are near, and which builds' vectors fit a build."""
 
+from collections.abc import Iterator
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -10,10 +11,27 @@ from kgkit.store.reader import read_manifest
 from kgkit.types import Entity, Ids, Neighbour
 
 if TYPE_CHECKING:
-    from kgkit.kb.handle import KnowledgeBase
+    from kgkit.home import KBHome
+    from kgkit.store import Manifest
     from kgkit.vectors import Vectors
 
 _RARE: Final = 16  # more than one vector of so many, and still too few of the kind: only those are compared
+
+
+class _KB(Protocol):
+    """The part of a `KnowledgeBase` that is asked here."""
+
+    name: str
+
+    @property
+    def build(self) -> str: ...
+    @property
+    def manifest(self) -> "Manifest": ...
+    @property
+    def home(self) -> "KBHome": ...
+    def id(self, entity: Any) -> int: ...
+    def entities(self, kind: str | None = None) -> Iterator[Entity]: ...
+    def __getitem__(self, entity: int | str) -> Entity: ...
 
 
 class Near:
@@ -27,7 +45,7 @@ class Near:
         """Let go of all of them."""
         self._vectors.clear()
 
-    def vectors(self, kb: "KnowledgeBase", name: str | None) -> "Vectors":
+    def vectors(self, kb: _KB, name: str | None) -> "Vectors":
         """Open vectors of *kb*, as `KnowledgeBase.vectors` promises."""
         if name not in self._vectors:
             from kgkit.vectors import open_vectors  # here: readers of the KB alone do without it
@@ -38,9 +56,7 @@ class Near:
             self._vectors[name] = open_vectors(kb.home, None if name is None else last, ancestry(kb))
         return self._vectors[name]
 
-    def nearest(
-        self, kb: "KnowledgeBase", query: Any, k: int, name: str | None, kind: str | None
-    ) -> list[Neighbour]:
+    def nearest(self, kb: _KB, query: Any, k: int, name: str | None, kind: str | None) -> list[Neighbour]:
         """Return the entities nearest to *query*, as `KnowledgeBase.nearest` promises."""
         vectors, itself = self.vectors(kb, name), -1
         if isinstance(query, str | Entity | Integral) or np.ndim(query) == 0:
@@ -71,14 +87,14 @@ class Near:
             asked *= 4  # the others were of another kind
         return []
 
-    def _of_kind(self, kb: "KnowledgeBase", kind: str) -> Ids:
+    def _of_kind(self, kb: _KB, kind: str) -> Ids:
         """Return the ids of the entities of *kind*, found once by reading them all."""
         if kind not in self._kinds:
             self._kinds[kind] = np.fromiter((entity.id for entity in kb.entities(kind)), np.int64)
         return self._kinds[kind]
 
 
-def ancestry(kb: "KnowledgeBase") -> list[str]:
+def ancestry(kb: _KB) -> list[str]:
     """Return the BUILD and those that it extends, as far as they are on disk: their ids are its own."""
     builds, base = [kb.build], kb.manifest.base
     while base and base not in builds:
