@@ -1,16 +1,14 @@
 """Scorers and the files they read. Nothing here knows a model or a store."""
 
-from kgkit.evaluation.el import (
+from kgkit.evaluation.el import LinkScore, score_document, score_links
+from kgkit.evaluation.el_files import (
     GoldDocument,
     Labelled,
-    LinkScore,
     Redirects,
     links_of,
     read_gold_documents,
     read_links,
     read_redirects,
-    score_document,
-    score_links,
     write_links,
     writing_links,
 )
