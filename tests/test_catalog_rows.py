@@ -24,10 +24,10 @@ def catalog(catalogued):
 
 def a_run(catalog: Catalog, **says: object) -> Run:
     known = {
-        "command": "kgkit train tagger", "config": {}, "seeds": [], "data": {}, "versions": {},
-        "device": "cpu", "started": NOON, "status": "running",
+        "home": catalog.home, "command": "kgkit train tagger", "config": {}, "seeds": [], "data": {},
+        "versions": {}, "device": "cpu", "started": NOON, "status": "running",
     }  # fmt: skip
-    return Run(home=catalog.home, **{**known, **says})
+    return Run(**{**known, **says})
 
 
 def test_a_model_leads_back_to_the_build_and_the_vectors_it_was_made_for(catalog):
@@ -71,6 +71,25 @@ def test_a_run_keeps_what_it_takes_to_do_it_again_and_what_it_measured(catalog):
     assert (found.seconds, found.peak_memory, found.exit_code) == (3600.25, 80 * 2**30, 0)
     [score] = found.scores
     assert (score.dataset, score.metric, score.value, score.n) == ("semeval2007", "f1", 0.1 + 0.2, 455)
+
+
+def test_runs_come_newest_first_with_their_scores_and_may_be_those_of_one_model(catalog):
+    model = Model(home=catalog.home, name="mine", kind="head", config={}, created=NOON)
+    catalog.add(model)
+    hours = [NOON + datetime.timedelta(hours=hour) for hour in (1, 3, 2)]
+    score = Score(task="wsd", dataset="all", metric="f1", value=0.5, n=2)
+    catalog.add(
+        a_run(catalog, started=hours[0], model_id=model.id, scores=[score]),
+        a_run(catalog, started=hours[1]),
+        a_run(catalog, started=hours[2], model_id=model.id),
+        a_run(catalog, home="/another"),
+    )
+    assert [run.started for run in catalog.runs()] == [hours[1], hours[2], hours[0]]
+    newer, older = catalog.runs("mine")
+    assert (newer.started, older.started) == (hours[2], hours[0])
+    assert older.model is not None
+    assert (older.model.name, older.scores[0].value, newer.scores) == ("mine", 0.5, [])
+    assert catalog.runs("yours") == []
 
 
 def test_a_moment_comes_back_in_utc_wherever_it_was_written(catalog):

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from kgkit.catalog.database import catalog_url, engine_of, home_in, told, transaction
 from kgkit.catalog.migrating import upgrade
-from kgkit.catalog.models import KB, Base, Build, Index, Vectors
+from kgkit.catalog.models import KB, Base, Build, Index, Model, Run, Vectors
 from kgkit.errors import CatalogError
 from kgkit.home import Home
 
@@ -172,6 +172,18 @@ class Catalog:
             query = query.where(KB.name == kb)
         with self.reading() as session:
             return list(session.scalars(query.order_by(KB.name, Vectors.name)).unique())
+
+    def runs(self, model: str | None = None) -> list[Run]:
+        """Return the runs of this home, or of one model, newest first; each has its scores.
+
+        Args:
+            model: of this model only.
+        """
+        query = select(Run).where(Run.home == self.home)
+        if model is not None:
+            query = query.join(Run.model).where(Model.name == model)
+        with self.reading() as session:
+            return list(session.scalars(query.order_by(Run.started.desc(), Run.id.desc())).unique())
 
     def reconcile(self, look: Callable[[], Sequence[FoundKB]], kb: str | None = None) -> Changes:
         """Make the catalog say what is on disk.

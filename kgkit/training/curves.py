@@ -1,0 +1,321 @@
+"""What a training has beside its loop: settings, batches, the curves that come of it, its state.
+
+    curve.jsonl     a line for every `curve_every` steps: step, epoch, loss (the mean since the line before),
+                    norm (of the gradients, before clipping), lr (of each group of parameters), seconds;
+                    and one for each evaluation: step, epoch, what `evaluate` returned
+    tensorboard/    the same, if it was asked for
+
+A line is written when it is known, so that the curve of a running training can be looked at.
+Nothing here loads torch before it is called.
+"""
+
+import json
+import logging
+import math
+import os
+import random
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+import numpy as np
+
+from kgkit.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+logger = logging.getLogger(__name__)
+
+CURVE: Final = "curve.jsonl"
+TENSORBOARD: Final = "tensorboard"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How to train. Learning rates are the optimizers': they are the peaks that the schedule leads to."""
+
+    epochs: int = 1
+    steps: int | None = None  # instead of epochs
+    schedule: Literal["linear", "cosine", "one-cycle", "constant"] = "linear"  # see `rate`
+    warmup: float = 0.1  # of the steps, in [0, 1): while the rate grows
+    accumulate: int = 1  # batches of a process in a step
+    clip: float | None = 1.0  # longest gradient, of all parameters together; None: any
+    bf16: bool | Literal["auto"] = "auto"  # products in bfloat16; auto: where the device is made for it
+    device: str = "auto"  # several processes have those that `accelerate launch` gives them
+    seed: int = 0  # of dropout and the like
+    evaluate_every: int | None = None  # steps; None: after each epoch; and at the end in any case
+    patience: int = 0  # stop after so many evaluations in a row without a gain; 0: never
+    min_gain: float = 0.0  # a smaller one is kept as the best, but buys no more time
+    keep_best: bool = True  # end with the weights of the best evaluation, not the last
+    checkpoint_seconds: float = 600.0
+    curve_every: int = 10  # steps
+    tensorboard: bool = False  # curves for it too
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "steps", "accumulate", "evaluate_every", "curve_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} is {value}; it is 1 or more")
+        if not 0 <= self.warmup < 1:
+            raise UsageError(f"warmup is {self.warmup}; it is a part of the steps, at least 0 and below 1")
+        if self.clip is not None and self.clip <= 0:
+            raise UsageError(f"clip is {self.clip}; it is above 0, or None")
+        if self.schedule not in (known := ("linear", "cosine", "one-cycle", "constant")):
+            raise UsageError(f"schedule is {self.schedule!r}; it is one of {', '.join(known)}")
+
+    def rate(self, done: int, total: int) -> float:
+        """Return what to multiply the learning rates with in the step after *done* of *total*.
+
+        linear, cosine: up to 1 in a line, then down towards 0 in a line, or half a wave. constant: up, and it
+        stays. one-cycle (Smith and Topin 2018): half a wave from 1/25 up to 1, another down to 1/250,000.
+
+        Departures:
+            One-cycle leaves momentum alone: most of what is trained here is trained by Adam.
+        """
+        rising = round(self.warmup * total)
+        if done < rising:
+            if self.schedule == "one-cycle":
+                return 1 - 24 / 25 * _wave(done / rising)
+            return (done + 1) / (rising + 1)  # no step is lost to a rate of 0, the first or the last
+        passed = (done - rising) / max(total - rising, 1)  # in [0, 1)
+        if self.schedule == "linear":
+            return 1 - passed
+        if self.schedule == "constant":
+            return 1.0
+        low = 0.0 if self.schedule == "cosine" else 1 / 250_000
+        return low + (1 - low) * _wave(passed)
+
+
+class Batches(Protocol):
+    """The batches of every epoch, in an order that follows from the epoch's number and a seed.
+
+    Nothing may be drawn from the random generators of Python, NumPy or torch that everybody shares.
+    """
+
+    def __len__(self) -> int:
+        """Return how many batches an epoch has."""
+        ...
+
+    def epoch(self, number: int, places: Sequence[int]) -> Iterable[Any]:
+        """Give the batches at these places of the order of epoch *number* (from 0), and make no others.
+
+        They are tensors, or lists, tuples and dictionaries of them, or have a method `to(device)`. Places
+        are numbers below the length, growing; the last may come twice.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """Items, in another order each epoch, `size` at a time; *collate* makes a batch of a list of them."""
+
+    items: Sequence[Any]
+    size: int
+    collate: Callable[[list[Any]], Any]
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.items) / self.size)
+
+    def epoch(self, number: int, places: Sequence[int]) -> Iterator[Any]:
+        order = np.random.default_rng([self.seed, number]).permutation(len(self.items))
+        for place in places:
+            yield self.collate([self.items[i] for i in order[place * self.size : (place + 1) * self.size]])
+
+
+@dataclass
+class Trained:
+    """How a training went, as far as it has gone.
+
+    Attributes:
+        steps: done.
+        evaluations: each with `step`, `epoch`, and what `evaluate` returned.
+        best: the best of them; None if there was none.
+        stopped: whether patience ended it.
+        seconds: of wall-clock time, in all runs.
+    """
+
+    steps: int = 0
+    evaluations: list[dict[str, float]] = field(default_factory=list)
+    best: dict[str, float] | None = None
+    stopped: bool = False
+    seconds: float = 0.0
+    waited: int = 0  # evaluations since the last gain
+    losses: list[float] = field(default_factory=list)  # since the last line of the curve
+    lines: int = 0  # of the curve
+
+
+class Curve:
+    """Writes the curve in a folder.
+
+    Args:
+        folder: there already.
+        keep: lines that stay of a curve that lies there: those that the checkpoint knows.
+        step: after which a training goes on; TensorBoard forgets what came later.
+        tensorboard: write for it too.
+
+    Raises:
+        MissingExtra: if it is not installed.
+    """
+
+    def __init__(self, folder: Path, keep: int = 0, step: int = 0, *, tensorboard: bool = False) -> None:
+        self._board = _board(folder / TENSORBOARD, step) if tensorboard else None
+        path = folder / CURVE
+        known = path.read_text(encoding="utf-8").splitlines(keepends=True)[:keep] if path.exists() else []
+        replace(path, lambda new: new.write_text("".join(known), encoding="utf-8"))
+        self.lines = len(known)
+        self._file = path.open("a", encoding="utf-8")
+
+    def add(self, step: int, **values: Any) -> None:
+        """Write a line: numbers, or lists of them."""
+        self._file.write(json.dumps({"step": step, **values}) + "\n")
+        self._file.flush()
+        self.lines += 1
+        if self._board is not None:
+            for name, value in _flat(values).items():
+                self._board.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._file.close()
+        if self._board is not None:
+            self._board.close()
+
+
+class Interrupts:
+    """Lets Ctrl-C wait while `busy`, where Python would have it raise at once; a second one does not wait.
+
+    Args:
+        always: let it wait in any case.
+
+    Attributes:
+        busy: set by whoever does what must not be cut in two.
+        waits: whether there was a Ctrl-C that is still to be obeyed.
+    """
+
+    def __init__(self, *, always: bool = False) -> None:
+        self.always, self.busy, self.waits = always, False, False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Be in charge of Ctrl-C where Python is: in the main thread, if nobody handles or ignores it."""
+        ours = threading.current_thread() is threading.main_thread()
+        if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+        signal.signal(signal.SIGINT, self._came)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _came(self, *_: Any) -> None:
+        if self.waits or not (self.busy or self.always):
+            raise KeyboardInterrupt
+        self.waits = True
+        logger.warning("stopping after this step; a second Ctrl-C stops at once, without a checkpoint")
+
+
+def replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Replace a file by what *write* writes, as a whole or not at all."""
+    new = path.with_name(f".{path.name}")
+    write(new)
+    with new.open("rb") as file:
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def forget(folder: Path, *others: str) -> None:
+    """Remove the curves in *folder*, and files of these names."""
+    for name in (CURVE, *others):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
+
+
+def computes_bf16(wanted: bool | Literal["auto"], device: "torch.device") -> bool:
+    """Say whether to multiply in bfloat16: `auto` does where the device is made for it.
+
+    Raises:
+        UsageError: if a GPU cannot; a CPU always can, if slowly.
+    """
+    from kgkit.encoder.encoder import _has_bf16
+
+    if wanted is True and device.type == "cuda" and not _has_bf16(device):
+        raise UsageError(f"the device {device} does not compute in bfloat16: train without bf16")
+    return _has_bf16(device) if wanted == "auto" else wanted
+
+
+def weights_of(model: "nn.Module") -> dict[str, "Tensor"]:
+    """Return what a training may change: parameters that need a gradient, and buffers; each once."""
+    saved = model.state_dict().keys()
+    found = {name: tensor.detach() for name, tensor in model.named_parameters() if tensor.requires_grad}
+    return found | {name: tensor for name, tensor in model.named_buffers() if name in saved}
+
+
+def put_weights(model: "nn.Module", weights: Mapping[str, "Tensor"]) -> None:
+    """Copy what `weights_of` returned into a model of the same kind.
+
+    Raises:
+        UsageError: if it is of another kind.
+    """
+    import torch
+
+    there = weights_of(model)
+    if {name: one.shape for name, one in there.items()} != {name: one.shape for name, one in weights.items()}:
+        raise UsageError("the weights on disk are those of another model: begin anew")
+    with torch.no_grad():
+        for name, tensor in there.items():
+            tensor.copy_(weights[name])
+
+
+def random_states(device: "torch.device") -> dict[str, Any]:
+    """Return the states of the random generators that everybody shares, as `torch.load` takes them safely."""
+    import torch
+
+    name, keys, *rest = np.random.get_state()
+    states: dict[str, Any] = {"python": random.getstate(), "numpy": (name, [int(key) for key in keys], *rest)}
+    states["torch"] = torch.get_rng_state()
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def set_random_states(states: Mapping[str, Any], device: "torch.device") -> None:
+    """Put the generators where `random_states` found them."""
+    import torch
+
+    random.setstate(states["python"])
+    np.random.set_state(states["numpy"])
+    torch.set_rng_state(states["torch"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)
+
+
+def _wave(part: float) -> float:
+    return (1 + math.cos(math.pi * part)) / 2
+
+
+def _board(folder: Path, step: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtra("tensorboard", "train", "or train without it") from error
+    return SummaryWriter(folder, purge_step=step + 1 if step else None)
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, float]:
+    """Give each number a name of its own: `lr` of two groups becomes `lr/0` and `lr/1`."""
+    flat: dict[str, float] = {}
+    for name, value in values.items():
+        if isinstance(value, list):
+            flat |= {f"{name}/{place}": number for place, number in enumerate(value)}
+        elif isinstance(value, int | float):
+            flat[name] = value
+    return flat

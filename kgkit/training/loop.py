@@ -1,0 +1,350 @@
+"""One training loop for every head: plain torch, on one device or, by `accelerate launch`, on several.
+
+    folder/
+      checkpoint.pt             what a training that was stopped needs to go on as if nothing had happened
+      best-STEP.safetensors     the weights that `evaluate` liked best
+      curve.jsonl               see `curves`
+
+A *step* moves the optimizers once. It takes the next `accumulate` × processes batches of the epoch's order,
+process r of P every P-th of them, and follows the gradient of the mean over all their items: so two processes
+with batches of half the size do what one does. The last step of an epoch takes what is left.
+
+Files are replaced as a whole. What a step does follows from the weights, the optimizers' states, the random
+states and the number of steps done; all that is in the checkpoint, which is written between two steps.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.utils import broadcast_object_list, gather_object, send_to_device, set_seed
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from kgkit.encoder import pick_device
+from kgkit.errors import BuildFailed, UsageError
+from kgkit.training import curves
+from kgkit.training.curves import Batches, Curve, Trained, TrainingConfig, put_weights, replace, weights_of
+
+__all__ = ["Evaluate", "Loss", "Progress", "train"]
+
+CHECKPOINT: Final = "checkpoint.pt"
+_END: Final = object()
+
+Loss = Callable[[nn.Module, Any], Tensor | tuple[Tensor, float]]
+"""From the model and a batch to the mean loss of its items and their number; without it batches count alike.
+
+With several processes the model is wrapped: call it, and not its methods.
+"""
+
+Evaluate = Callable[[Any], float | Mapping[str, float]]
+"""From the model to a number, or to several by name, of which the first decides; higher is better."""
+
+Progress = Callable[[int, int, float], None]
+"""Told the steps done, of how many, and the loss of the last one; in the first process only."""
+
+
+def train(
+    model: nn.Module,
+    batches: Batches,
+    loss: Loss,
+    optimizers: Sequence[Optimizer],
+    config: TrainingConfig,
+    folder: Path,
+    *,
+    evaluate: Evaluate | None = None,
+    progress: Progress | None = None,
+    resume: bool = False,
+) -> Trained:
+    """Train a model in place; it ends in evaluation mode, with its best weights if there was an evaluation.
+
+    It is trained in training mode as a whole: a part that shall stay in evaluation mode (a frozen encoder)
+    is kept there by the model's own method `train`. Parameters that need no gradient are not saved: whoever
+    goes on with a training makes them anew. Ctrl-C waits for the end of the step and leaves a checkpoint; a
+    second one does not wait. The seeds of Python, NumPy and torch are set.
+
+    Args:
+        model: on any device; it is moved.
+        batches: see `Batches`.
+        loss: see `Loss`; computed under autocast where the settings say bf16.
+        optimizers: dense and sparse ones; together they have what is to be trained.
+        config: settings.
+        folder: for the files; all processes see it.
+        evaluate: see `Evaluate`; called without gradients in evaluation mode, in every process (the first
+            one's answer counts). It may draw random numbers: training does not notice.
+        progress: see `Progress`.
+        resume: go on from the checkpoint in *folder*, if there is one; else begin, and forget what is there.
+
+    Raises:
+        BuildFailed: if the loss or the gradient is not finite.
+        UsageError: if there are no batches, or fewer than promised; for a checkpoint of other settings.
+        MissingExtra: if TensorBoard is asked for and not installed.
+    """
+    return _Training(model, batches, loss, optimizers, config, folder, evaluate, progress).run(resume)
+
+
+@dataclass
+class _Training:
+    """A training under way; what it is told is what `train` is."""
+
+    model: nn.Module
+    batches: Batches
+    loss: Loss
+    optimizers: Sequence[Optimizer]
+    config: TrainingConfig
+    folder: Path
+    evaluate: Evaluate | None
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        if not len(self.batches):
+            raise UsageError("there is nothing to train on: no batches")
+        # Device and precision are settled here: accelerate's are those of the whole process, for ever, and a
+        # second training may want others.
+        unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+        self.accelerator = Accelerator(mixed_precision="no", device_placement=False, kwargs_handlers=[unused])
+        self.processes, self.rank = self.accelerator.num_processes, self.accelerator.process_index
+        self.device = self.accelerator.device if self.processes > 1 else pick_device(self.config.device)
+        bf16 = curves.computes_bf16(self.config.bf16, self.device)
+        self.autocast = partial(torch.autocast, self.device.type, torch.bfloat16, bf16)
+        self.model.to(self.device)
+        self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
+        self.rates = [group.setdefault("initial_lr", group["lr"]) for group in self.groups]
+        self.at_once = self.config.accumulate * self.processes  # batches of a step
+        self.steps_of_epoch = math.ceil(len(self.batches) / self.at_once)
+        self.total = self.config.steps or self.config.epochs * self.steps_of_epoch
+        self.state = Trained()
+        self.curve: Curve | None = None  # of the first process
+        # Several processes stop together, after a step at whose end they have told each other.
+        self.ctrl_c = curves.Interrupts(always=self.processes > 1)
+        self.kept: float | None = None  # the step of the best weights that the checkpoint speaks of
+        self.since = self.saved = time.monotonic()
+
+    def run(self, resume: bool) -> Trained:
+        """Do all that is left to do."""
+        set_seed(self.config.seed, device_specific=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if resume and (self.folder / CHECKPOINT).exists():
+            self._resume()
+        elif self.rank == 0:
+            curves.forget(self.folder, CHECKPOINT)
+            self._drop_weights(keep=set())
+        self.accelerator.wait_for_everyone()
+        self.wrapped = self.accelerator.prepare_model(self.model) if self.processes > 1 else self.model
+        if self.rank == 0:
+            keep, after = self.state.lines, self.state.steps
+            self.curve = Curve(self.folder, keep, after, tensorboard=self.config.tensorboard)
+        self.model.train()
+        try:
+            with self.ctrl_c.waiting():
+                self._steps()
+        except KeyboardInterrupt:
+            if not self.ctrl_c.busy:
+                self._save()
+            raise
+        finally:
+            if self.curve is not None:
+                self.curve.close()
+            self.model.eval()
+        if self.ctrl_c.waits:  # it came when no step was left to wait for
+            raise KeyboardInterrupt
+        if self.state.best is not None and self.config.keep_best:
+            put_weights(self.model, load_file(_best(self.folder, self.state.best["step"])))
+        return self.state
+
+    def _steps(self) -> None:
+        state, batches, due = self.state, None, False
+        while True:
+            if self._evaluation_is_due():
+                self._evaluate()
+            if state.steps >= self.total or state.stopped:
+                break
+            if due:
+                self._save()
+            if batches is None or state.steps % self.steps_of_epoch == 0:
+                batches = self._rest_of_epoch()
+            due = self._step(batches)
+        self._save()
+
+    # -- a step -----------------------------------------------------------------
+
+    def _rest_of_epoch(self) -> Iterator[Any]:
+        """Give this process's batches of the epoch, from this step on."""
+        epoch, step = divmod(self.state.steps, self.steps_of_epoch)
+        first, count = step * self.at_once, len(self.batches)
+        end = first + math.ceil((count - first) / self.processes) * self.processes
+        # Where the last round does not go round, the last batch is taken again, and weighs nothing.
+        places = range(first + self.rank, end, self.processes)
+        return iter(self.batches.epoch(epoch, [min(place, count - 1) for place in places]))
+
+    def _step(self, batches: Iterator[Any]) -> bool:
+        """Move the optimizers once; say whether it is time for a checkpoint."""
+        state, self.ctrl_c.busy = self.state, True
+        for group, rate in zip(self.groups, self.rates, strict=True):
+            group["lr"] = rate * self.config.rate(state.steps, self.total)
+        first = state.steps % self.steps_of_epoch * self.at_once
+        rounds = math.ceil(min(self.at_once, len(self.batches) - first) / self.processes)
+        sums, weights = torch.zeros((), device=self.device), 0.0
+        for number in range(rounds):
+            again = first + number * self.processes + self.rank >= len(self.batches)
+            with nullcontext() if number == rounds - 1 else self.accelerator.no_sync(self.wrapped):
+                mean, weight = self._loss_of(batches)
+                weight *= not again
+                self.accelerator.backward(mean * weight)
+            sums, weights = sums + mean.detach() * weight, weights + weight
+        due = time.monotonic() - self.saved >= self.config.checkpoint_seconds
+        told = torch.stack([sums, *torch.tensor([weights, self.ctrl_c.waits, due], device=self.device)])
+        loss, weights, interrupted, due_anywhere = self.accelerator.reduce(told, "sum").tolist()
+        # A step without items has no gradient; several processes have divided theirs by their number.
+        loss, share = (loss / weights, self.processes / weights) if weights else (0.0, 0.0)
+        self._demand_finite("loss", loss)
+        norm = self._move(share)
+        state.steps += 1
+        state.losses.append(loss)
+        if state.steps % self.config.curve_every == 0 or state.steps == self.total:
+            lately, rates = sum(state.losses) / len(state.losses), [group["lr"] for group in self.groups]
+            self._write(loss=lately, norm=norm, lr=rates, seconds=round(self._spent(), 1))
+            state.losses = []
+        self.ctrl_c.busy = False
+        if self.progress is not None and self.rank == 0:
+            self.progress(state.steps, self.total, loss)
+        if interrupted:
+            raise KeyboardInterrupt
+        return bool(due_anywhere)
+
+    def _loss_of(self, batches: Iterator[Any]) -> tuple[Tensor, float]:
+        batch = next(batches, _END)
+        if batch is _END:
+            raise UsageError(f"the batches of an epoch ended early: there were to be {len(self.batches)}")
+        with self.autocast():
+            found = self.loss(self.wrapped, send_to_device(batch, self.device, non_blocking=True))
+        mean, weight = found if isinstance(found, tuple) else (found, 1.0)
+        return mean.float(), float(weight)
+
+    def _move(self, share: float) -> float:
+        """Multiply the gradients with *share*, clip them, follow them; return how long they were."""
+        numbers = []
+        for parameter in (parameter for group in self.groups for parameter in group["params"]):
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce()
+                numbers.append(parameter.grad.values())
+            elif parameter.grad is not None:
+                numbers.append(parameter.grad)
+        norm = float(nn.utils.get_total_norm(numbers)) * share
+        self._demand_finite("length of the gradient", norm)
+        if self.config.clip is not None and norm > self.config.clip:
+            share *= self.config.clip / norm
+        if numbers and share != 1:
+            torch._foreach_mul_(numbers, share)
+        for optimizer in self.optimizers:
+            optimizer.step()
+        self.model.zero_grad(set_to_none=True)
+        return norm
+
+    def _demand_finite(self, what: str, value: float) -> None:
+        if not math.isfinite(value):
+            rates = ", ".join(f"{group['lr']:.3g}" for group in self.groups)
+            where = f"in step {self.state.steps + 1} of {self.total}, at learning rate {rates}"
+            raise BuildFailed(f"the {what} is {value} {where}: a lower one, or a longer warm-up, may help")
+
+    def _write(self, **values: Any) -> None:
+        if self.curve is not None:
+            self.curve.add(self.state.steps, epoch=self.state.steps / self.steps_of_epoch, **values)
+
+    # -- evaluation -------------------------------------------------------------
+
+    def _evaluation_is_due(self) -> bool:
+        done, every = self.state.steps, self.config.evaluate_every or self.steps_of_epoch
+        if self.evaluate is None or not done or (done % every and done != self.total):
+            return False
+        return all(evaluation["step"] != done for evaluation in self.state.evaluations[-1:])
+
+    def _evaluate(self) -> None:
+        assert self.evaluate is not None
+        state, before = self.state, curves.random_states(self.device)
+        self.model.eval()
+        try:
+            with torch.no_grad(), self.autocast():
+                found = self.evaluate(self.model)
+        finally:
+            curves.set_random_states(before, self.device)
+            self.model.train()
+        self.ctrl_c.busy = True
+        named = found if isinstance(found, Mapping) else {"metric": found}
+        [values] = broadcast_object_list([{name: float(value) for name, value in named.items()}])
+        [(name, value), *_] = values.items()
+        self._write(**values)
+        state.evaluations.append({"step": state.steps, "epoch": state.steps / self.steps_of_epoch, **values})
+        mark = -math.inf if state.best is None else state.best[name]
+        gained = value > mark  # never, if it is not a number
+        state.waited = 0 if gained and value >= mark + self.config.min_gain else state.waited + 1
+        state.stopped = bool(self.config.patience) and state.waited >= self.config.patience
+        if gained:
+            state.best = state.evaluations[-1]
+            if self.config.keep_best and self.rank == 0:
+                weights = {key: tensor.contiguous() for key, tensor in weights_of(self.model).items()}
+                replace(_best(self.folder, state.steps), lambda path: save_file(weights, path))
+                self._drop_weights(keep={state.steps, self.kept})
+        self.ctrl_c.busy = False
+
+    # -- files ------------------------------------------------------------------
+
+    def _save(self) -> None:
+        """Write the checkpoint; every process comes here after the same step."""
+        state, every = self.state, gather_object([curves.random_states(self.device)])
+        state.seconds, state.lines = self._spent(), self.curve.lines if self.curve is not None else 0
+        if self.rank == 0:
+            saved = {
+                "settings": self._settings(),
+                "state": asdict(state),
+                "random": every,
+                "weights": weights_of(self.model),
+                "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            }
+            replace(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
+            self.kept = state.best["step"] if state.best is not None else None
+            self._drop_weights(keep={self.kept})
+        self.saved = time.monotonic()
+
+    def _resume(self) -> None:
+        saved = torch.load(self.folder / CHECKPOINT, weights_only=True, map_location="cpu")
+        for name, value in self._settings().items():
+            if (had := saved["settings"].get(name)) != value:
+                differs = f"the training in {self.folder} had {name} {had}, this one has {value}"
+                raise UsageError(f"{differs}: go on with the same settings, or begin anew")
+        put_weights(self.model, saved["weights"])
+        for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
+            optimizer.load_state_dict(state)
+        self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
+        self.state = Trained(**saved["state"])
+        self.kept = self.state.best["step"] if self.state.best is not None else None
+        curves.set_random_states(saved["random"][self.rank], self.device)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what a training must have in common with the one it goes on with."""
+        decides = asdict(self.config) | {"batches": len(self.batches), "processes": self.processes}
+        for free in ("device", "checkpoint_seconds", "tensorboard"):
+            del decides[free]
+        return decides | {"learning rates": self.rates}
+
+    def _drop_weights(self, keep: set[float | None]) -> None:
+        kept = {_best(self.folder, step) for step in keep if step is not None}
+        for path in set(self.folder.glob("best-*.safetensors")) - kept:
+            path.unlink()
+
+    def _spent(self) -> float:
+        now = time.monotonic()
+        self.state.seconds, self.since = self.state.seconds + now - self.since, now
+        return self.state.seconds
+
+
+def _best(folder: Path, step: float) -> Path:
+    return folder / f"best-{step:.0f}.safetensors"
