@@ -57,6 +57,11 @@ class Home:
         """The catalog, unless `CATALOG_URL` names another."""
         return self.path / "catalog.db"
 
+    @property
+    def models(self) -> Path:
+        """Trained models, a folder each."""
+        return self.path / "models"
+
     def kb(self, name: str) -> "KBHome":
         """Return the folder of the KB *name* (which need not exist).
 

@@ -226,7 +226,6 @@ def test_documents_are_not_written_to(linker):
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ({"model": "magic"}, UnknownName),
         ({"coherence": "magic"}, UnknownName),
         ({"nil": "keep"}, UsageError),
         ({"threshold": 1.5}, UsageError),

@@ -37,6 +37,7 @@ from kgkit.commands import (
     path,
     project,
     show,
+    train_linker,
     vectors,
 )
 from kgkit.commands.messages import report, report_usage, write_line
@@ -130,6 +131,7 @@ def _root(
 
 kb = typer.Typer(no_args_is_help=True, help="Look after the knowledge bases on this machine.")
 of_vectors = typer.Typer(no_args_is_help=True, help="Look after the vectors on this machine.")
+train = typer.Typer(no_args_is_help=True, help="Train a model.")
 evaluate = typer.Typer(no_args_is_help=True, help="Score a model on a data set.")
 
 app.command("build-kb")(build_kb.build_kb)
@@ -144,6 +146,7 @@ app.command("nearest")(nearest.nearest)
 app.command("align")(align.align)
 app.command("project")(project.project)
 app.add_typer(of_vectors, name="vectors")
+app.add_typer(train, name="train")
 app.add_typer(evaluate, name="evaluate")
 
 kb.command("list")(kb_list.list_kbs)
@@ -156,6 +159,8 @@ kb.command("verify")(kb_verify.verify)
 kb.command("rm")(kb_rm.rm)
 kb.command("prune")(kb_prune.prune)
 kb.command("publish")(kb_publish.publish)
+
+train.command("linker")(train_linker.linker)
 
 evaluate.command("el")(evaluate_el.el)
 evaluate.command("wsd")(evaluate_wsd.wsd)

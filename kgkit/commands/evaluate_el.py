@@ -25,6 +25,7 @@ from kgkit.commands.output import (
     check_place,
     number,
     on_terminal,
+    typed,
     write_json,
     write_line,
     write_table,
@@ -86,7 +87,9 @@ def el(
     entity, null for NIL. Entities are titles of pages, as are the keys of the KB.
     """
     from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
+    from kgkit.home import Home
     from kgkit.linking import Linker, LinkerConfig
+    from kgkit.training import recorded
 
     if predictions is not None:
         check_place(predictions)
@@ -100,7 +103,12 @@ def el(
     )  # fmt: skip
     scores: Named = []
     page, sets, links = _Pages(linker.kb, moved), _Sets(data), 0
-    with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack:
+    run = recorded(
+        Home.find(home), command=typed(), device=device, data=data,
+        config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
+                "mentions": mentions, "redirects": str(redirects)},
+    )  # fmt: skip
+    with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_links(predictions))
         for name, documents in sets:
             total = LinkScore()
@@ -113,6 +121,9 @@ def el(
             scores.append((name, total))
             links += total.links
         together = sum((score for _, score in scores), LinkScore())
+        for name, score in scores if len(scores) == 1 else [*scores, ("together", together)]:
+            record.score("el", name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
+            record.score("el", name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
         called = f"{linker.kb.name}@{linker.kb.build}"
         if page.mentions == together.mentions > 0:
             raise UsageError(f"none of the gold entities is in knowledge base {called}: is it the right one?")

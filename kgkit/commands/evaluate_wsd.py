@@ -24,6 +24,7 @@ from kgkit.commands.output import (
     check_place,
     number,
     on_terminal,
+    typed,
     write_json,
     write_line,
     write_table,
@@ -81,7 +82,9 @@ def wsd(
     parts of speech are those of the data; every sense of a lemma is a candidate.
     """
     from kgkit.evaluation import write_keys
+    from kgkit.home import Home
     from kgkit.linking import Linker
+    from kgkit.training import recorded
 
     if len(data) != len(gold):
         raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
@@ -93,7 +96,11 @@ def wsd(
         vectors=vectors, device=device,
     )  # fmt: skip
     sets: list[_Set] = []
-    with linker.kb, messages.progress(f"scoring {linker.model}") as tell:
+    run = recorded(
+        Home.find(home), command=typed(), device=device, data=[*data, *gold],
+        config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors},
+    )  # fmt: skip
+    with linker.kb, messages.progress(f"scoring {linker.model}") as tell, run as record:
         for name, of_data, of_gold in zip(_names(data), data, gold, strict=True):
             tell(name)
             sets.append(_Set(name, of_data, of_gold))
@@ -103,6 +110,8 @@ def wsd(
             write_keys(predictions, whole.predictions())
         shown = sets if len(sets) == 1 else [*sets, whole]
         scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
+        for name, score, _ in scores:
+            record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
         called = f"{linker.kb.name}@{linker.kb.build}"
         unknown = sum(1 for senses in whole.keys.values() if not any(sense in linker.kb for sense in senses))
         if unknown == len(whole.keys):

@@ -218,3 +218,10 @@ def discard() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, handle)
     os.close(nowhere)
+
+
+def typed() -> str:
+    """Return the command as it was typed, for the diary of runs."""
+    import shlex
+
+    return shlex.join(["kgkit", *sys.argv[1:]])

@@ -2,7 +2,8 @@
 
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.linker import Linker, LinkerConfig, link
-from kgkit.linking.scoring import MODELS, PriorScorer, Scorer
+from kgkit.linking.models import MODELS
+from kgkit.linking.scoring import PriorScorer, Scorer
 
 __all__ = [
     "MODELS",

@@ -82,10 +82,7 @@ class GlossScorer:
         """
         from kgkit.embedding.text import encoder_of
 
-        if vectors is None:
-            names = vectors_names(kb.home)
-            vectors = None if len(names) == 1 else VECTORS
-        found = kb.vectors(vectors)
+        found = kb.vectors(text_vectors(kb, vectors))
         return cls(found, encoder_of(found, device=device))
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
@@ -107,3 +104,10 @@ class GlossScorer:
         prior = np.maximum(shares(candidates.priors), _TINY)
         fits = np.exp((fit - fit.max()) / self.config.temperature)
         return shares(prior * fits) * np.float32(1 - candidates.null)
+
+
+def text_vectors(kb: "KnowledgeBase", name: str | None) -> str | None:
+    """Return the name of the vectors that a model takes: *name*, else the only ones, else `VECTORS`."""
+    if name is not None or len(vectors_names(kb.home)) == 1:
+        return name
+    return VECTORS

@@ -13,7 +13,8 @@ from kgkit.candidates import Generator, generator_for, longest
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
-from kgkit.linking.scoring import MODELS, Scorer, Scores, find_scorer
+from kgkit.linking.models import find_scorer
+from kgkit.linking.scoring import Scorer, Scores
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Document, Link, LinkCandidate, LinkedDocument, Mention
 
 _MAX_NAMES = 500_000
@@ -34,8 +35,6 @@ class LinkerConfig:
     device: str = "auto"  # of the encoder, for the models that have one
 
     def __post_init__(self) -> None:
-        if self.model not in MODELS:
-            raise UnknownName("model", self.model, MODELS)
         if self.coherence not in (None, "graph") and not isinstance(self.coherence, CoherenceConfig):
             raise UnknownName("kind of coherence", str(self.coherence), ["graph"])
         if self.nil not in ("drop", "mark"):

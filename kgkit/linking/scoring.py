@@ -1,23 +1,14 @@
-"""What scores the candidates of mentions: the seam between a linker and its models.
-
-prior     p(entity | surface), as the generator has it
-gloss     that, times how well the entity's text fits the mention in its context: see `GlossScorer`
-"""
+"""What scores the candidates of mentions: the seam between a linker and its models."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import UnknownName
-from kgkit.kb import KnowledgeBase
 from kgkit.types import NO_CANDIDATES, Document
 
 Scores = NDArray[np.float32]
-
-MODELS: Final = ("prior", "gloss")
-"""The models that need no training."""
 
 
 class Scorer(Protocol):
@@ -50,27 +41,6 @@ class PriorScorer:
             [(mention.candidates or NO_CANDIDATES).priors for mention in document.mentions or ()]
             for document in documents
         ]
-
-
-def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
-    """Return the scorer called *model*.
-
-    Args:
-        model: one of `MODELS`.
-        kb: what is linked to.
-        settings: `vectors`, `device`: of the models that have them.
-
-    Raises:
-        UnknownName: if there is no such model.
-        NotThere: if it needs vectors that have not been made.
-    """
-    if model == "prior":
-        return PriorScorer()
-    if model == "gloss":
-        from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
-
-        return GlossScorer.open(kb, **settings)
-    raise UnknownName("model", model, MODELS)
 
 
 def shares(weights: Scores) -> Scores:

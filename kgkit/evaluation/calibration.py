@@ -1,0 +1,83 @@
+"""Whether scores are probabilities: the temperature that makes them so, and how far they are from it.
+
+Guo et al. (2017), "On Calibration of Modern Neural Networks": p = softmax(s / T), T by the likelihood of what
+was held out (their 4.2); the expected calibration error is the gap between confidence and accuracy in bins of
+equal width, weighted by how much is in each (their 2).
+
+    C  candidates of a mention    B  bins
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scored = Sequence[tuple[NDArray[np.float32], NDArray[np.bool_]]]
+"""For each mention the scores (C,) of its candidates, and which of them are right."""
+
+_BINS: Final = 15
+_TRIED, _ROUNDS = 13, 4  # temperatures in a round; 3 digits after the last
+
+
+class Reliability(NamedTuple):
+    """Confidence and accuracy in bins of equal width.
+
+    Attributes:
+        confidence, accuracy: (B,) float64, means of a bin; nan where it is empty.
+        counts: (B,) int64.
+    """
+
+    confidence: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error, in [0, 1]."""
+        there = self.counts > 0
+        gaps = np.abs(self.confidence[there] - self.accuracy[there]) * self.counts[there]
+        return float(gaps.sum() / max(1, self.counts.sum()))
+
+
+def best_temperature(scored: Scored) -> float:
+    """Return the temperature, from 0.001 to 1,000, under which the right candidates are likeliest.
+
+    Mentions none of whose candidates is right say nothing and are left out.
+    """
+    told = [(scores, right) for scores, right in scored if right.any() and len(right) > 1]
+    low, high = np.log(1e-3), np.log(1e3)
+    for _ in range(_ROUNDS if told else 0):
+        # The surprise has one valley: it lies within a step of the best of these.
+        tried = np.linspace(low, high, _TRIED)
+        best = int(np.argmin([_surprise(told, float(np.exp(one))) for one in tried]))
+        low, high = tried[max(0, best - 1)], tried[min(_TRIED - 1, best + 1)]
+    return float(np.exp((low + high) / 2)) if told else 1.0
+
+
+def reliability(scored: Scored, temperature: float, bins: int = _BINS) -> Reliability:
+    """Return how sure the best candidates are, and how often they are right."""
+    sure = np.array([_softmax(scores, temperature).max() for scores, _ in scored if len(scores)])
+    right = np.array([bool(right[scores.argmax()]) for scores, right in scored if len(scores)], np.bool_)
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        return Reliability(
+            np.bincount(place, sure, bins) / counts, np.bincount(place, right, bins) / counts, counts
+        )
+
+
+def calibration_error(scored: Scored, temperature: float) -> float:
+    """Return the expected calibration error of the best candidates, in [0, 1]."""
+    return reliability(scored, temperature).error
+
+
+def _surprise(scored: Scored, temperature: float) -> float:
+    likelihoods = [_softmax(scores, temperature)[right].sum() for scores, right in scored]
+    return float(-np.log(np.maximum(likelihoods, 1e-12)).mean())
+
+
+def _softmax(scores: NDArray[np.floating], temperature: float) -> NDArray[np.float64]:
+    weights = np.exp((scores.astype(np.float64) - scores.max()) / temperature)
+    found: NDArray[np.float64] = weights / weights.sum()
+    return found

@@ -1,0 +1,43 @@
+"""Which models there are, and what scores for each.
+
+    prior     p(entity | surface), as the generator has it
+    gloss     that, times how well the entity's text fits the mention in its context
+    NAME      what `kgkit train linker` has made, in a folder
+
+Their equations stand in `kgkit.linking.scoring`, `.gloss` and `.ridge`.
+"""
+
+from typing import Any, Final
+
+from kgkit.home import Home
+from kgkit.kb import KnowledgeBase
+from kgkit.linking.scoring import PriorScorer, Scorer
+
+MODELS: Final = ("prior", "gloss")
+"""The models that need no training."""
+
+
+def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
+    """Return the scorer called *model*.
+
+    Args:
+        model: one of `MODELS`, the name of a trained one in the home of *kb*, or its folder.
+        kb: what is linked to.
+        settings: `vectors`, `device`: of the models that have them.
+
+    Raises:
+        UnknownName: if there is no such model.
+        NotThere: if it needs vectors that have not been made.
+        DamagedModel, StaleModel: if a trained one cannot be read, or was trained for something else.
+    """
+    if model == "prior":
+        return PriorScorer()
+    if model == "gloss":
+        from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
+
+        return GlossScorer.open(kb, **settings)
+    from kgkit.linking.model_folder import find_model_folder
+    from kgkit.linking.ridge import RidgeScorer
+
+    folder = find_model_folder(model, Home(kb.home.path.parents[1]), MODELS)
+    return RidgeScorer.open(folder, kb, **settings)

@@ -1,0 +1,107 @@
+"""Frozen features: the vectors of all mentions of a training set, read once and kept.
+
+    cache/features/DIGEST.npy     (N, W) float16, a row for each mention, in order
+    cache/features/DIGEST.json    how many documents are in it
+
+DIGEST is of the encoder, of how it reads, and of every text and span. A job that was stopped goes on behind
+the last document that was noted.
+
+N  mentions of all documents    W  numbers that the reader gives of one
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import WriteFailed
+from kgkit.inputs import SpanReader
+from kgkit.types import Document
+
+Features = NDArray[np.float16]
+
+_AT_ONCE: Final = 32  # documents, after which what is done is noted
+
+
+def features(
+    reader: SpanReader,
+    documents: Sequence[Document],
+    folder: Path,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> Features:
+    """Return the vectors of the mentions of *documents*, (N, W), mapped into memory.
+
+    Args:
+        reader: gives them.
+        documents: with mentions.
+        folder: where features are kept.
+        progress: is told (documents done, of how many).
+
+    Raises:
+        WriteFailed: if the disk refuses; what was read stays.
+    """
+    counts = [len(document.mentions or ()) for document in documents]
+    stem = folder / _digest(reader, documents)
+    matrix, done = _begun(stem, (sum(counts), reader.width))
+    row = sum(counts[:done])
+    try:
+        while done < len(documents):
+            part = documents[done : done + _AT_ONCE]
+            for _, vectors in reader(part):
+                matrix[row : row + len(vectors)] = vectors
+                row += len(vectors)
+            done += len(part)
+            _note(stem, matrix, done)
+            if progress is not None:
+                progress(done, len(documents))
+    except OSError as error:
+        raise WriteFailed(str(error), written=matrix.nbytes, free=_free(folder), where=folder) from error
+    found: Features = np.load(stem.with_suffix(".npy"), mmap_mode="r")
+    return found
+
+
+def _digest(reader: SpanReader, documents: Sequence[Document]) -> str:
+    encoder = reader.encoder
+    digest = hashlib.blake2b(digest_size=12)
+    digest.update(json.dumps([encoder.fingerprint, encoder.dtype, asdict(reader.config)]).encode())
+    for document in documents:
+        spans = [(mention.start, mention.end) for mention in document.mentions or ()]
+        digest.update(msgspec.json.encode([document.text, document.sentences, spans]))
+    return digest.hexdigest()
+
+
+def _begun(stem: Path, shape: tuple[int, int]) -> tuple[Any, int]:
+    """Return the matrix that is there, and how many documents are in it; a new one if there is none."""
+    path = stem.with_suffix(".npy")
+    with suppress(OSError, ValueError, KeyError):
+        done = int(json.loads(stem.with_suffix(".json").read_bytes())["documents"])
+        matrix = np.lib.format.open_memmap(path, mode="r+")
+        if matrix.shape == shape and matrix.dtype == np.float16:
+            return matrix, done
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    stem.with_suffix(".json").unlink(missing_ok=True)
+    size = 2 * shape[0] * shape[1]
+    if size > _free(stem.parent):
+        raise WriteFailed("the features have no room", written=0, free=_free(stem.parent), where=stem.parent)
+    return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape), 0
+
+
+def _note(stem: Path, matrix: Any, done: int) -> None:
+    """Note that documents are in the matrix, once they are."""
+    matrix.flush()
+    beside = stem.with_suffix(".part")
+    beside.write_text(json.dumps({"documents": done}))
+    beside.replace(stem.with_suffix(".json"))
+
+
+def _free(folder: Path) -> int:
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free

@@ -1,0 +1,141 @@
+"""Training data: documents whose mentions have candidates, and which of them are right.
+
+wsd        the files of the unified framework; candidates by lemma and part of speech, or by surface alone
+examples   the usage examples that a KB has of its entities (WordNet's), as documents of one mention
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from kgkit.candidates import Generator
+from kgkit.evaluation.el_files import read_gold_documents
+from kgkit.evaluation.wsd import read_documents, read_gold
+from kgkit.types import NO_CANDIDATES, Document
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+
+Given = Literal["lemma", "surface"]
+
+_MARKER = re.compile(r"\((?:a|p|ip)\)(?=[%:])")
+_LETTERS = re.compile(r"[^a-z]+")
+
+
+class Taught(NamedTuple):
+    """A document to learn from.
+
+    Attributes:
+        document: its mentions have candidates.
+        right: for each mention (C,) bool, which candidates are right; none, if none of them is.
+    """
+
+    document: Document
+    right: list[NDArray[np.bool_]]
+
+
+def taught_senses(
+    kb: "KnowledgeBase", generator: Generator, data: Path, gold: Path, given: Given = "surface"
+) -> Iterator[Taught]:
+    """Yield the documents of a data set of senses.
+
+    Args:
+        kb: whose senses the gold names.
+        generator: of the candidates.
+        data, gold: the two files.
+        given: `lemma`: candidates are those of the gold lemma and part of speech; `surface`: those of the
+            span as it is written, as KnowBert trains.
+
+    Raises:
+        NotThere, SourceError: as `read_documents` and `read_gold` do.
+    """
+    keys = read_gold(gold)
+    names = _Names(kb)
+    for document in read_documents(data):
+        mentions = [
+            mention if given == "lemma" else structs.replace(mention, lemma="", pos="")
+            for mention in document.mentions or ()
+        ]
+        [found] = generator([structs.replace(document, mentions=mentions)])
+        right = [
+            names.among((mention.candidates or NO_CANDIDATES).senses, keys.get(mention.id, ()))
+            for mention in found.mentions or ()
+        ]
+        yield Taught(found, right)
+
+
+def taught_entities(kb: "KnowledgeBase", generator: Generator, data: Path) -> Iterator[Taught]:
+    """Yield the documents of a data set of entities; a NIL mention has no right candidate.
+
+    Raises:
+        NotThere, SourceError: as `read_gold_documents` does.
+    """
+    ids: dict[str, int] = {}
+    for labelled in read_gold_documents(data):
+        [found] = generator([labelled.document])
+        right = []
+        for mention, title in zip(found.mentions or (), labelled.entities, strict=True):
+            if title is not None and title not in ids:
+                entity = kb.get(title)
+                ids[title] = -1 if entity is None else entity.id
+            right.append((mention.candidates or NO_CANDIDATES).ids == ids.get(title or "", -1))
+        yield Taught(found, right)
+
+
+def taught_examples(
+    kb: "KnowledgeBase", generator: Generator, *, without: frozenset[str] = frozenset()
+) -> Iterator[Taught]:
+    """Yield the usage examples of entities, each with the mention that it illustrates.
+
+    The longest span whose candidates hold the entity is the mention; an example without one is left out.
+
+    Args:
+        kb: whose entities have an attribute `examples`.
+        generator: finds the mentions.
+        without: `letters` of sentences that must not be seen.
+    """
+    for entity in kb:
+        for number, text in enumerate(entity.attributes.get("examples", ())):
+            if letters(text) in without:
+                continue
+            [found] = generator([Document(f"{entity.key}:{number}", text)])
+            told = [
+                mention
+                for mention in found.mentions or ()
+                if mention.candidates and (mention.candidates.ids == entity.id).any()
+            ]
+            if told:
+                mention = max(told, key=lambda one: one.end - one.start)
+                assert mention.candidates is not None
+                yield Taught(
+                    structs.replace(found, mentions=[mention]), [mention.candidates.ids == entity.id]
+                )
+
+
+def letters(text: str) -> str:
+    """Return the letters a to z of *text*, lowercased: sentences that differ otherwise are one."""
+    return _LETTERS.sub("", text.lower())
+
+
+class _Names:
+    """The keys of senses, remembered; without the marker of adjectives, as gold files have them."""
+
+    def __init__(self, kb: "KnowledgeBase") -> None:
+        self._kb = kb
+        self._names: dict[int, str] = {}
+
+    def among(self, senses: NDArray[np.uint32], keys: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Return (C,) which of *senses* have one of the *keys*."""
+        return np.array([self._name(sense) in keys for sense in senses.tolist()], np.bool_)
+
+    def _name(self, sense: int) -> str:
+        name = self._names.get(sense)
+        if name is None:
+            name = _MARKER.sub("", self._kb.key(sense)) if sense < len(self._kb) else ""
+            self._names[sense] = name
+        return name

@@ -1,0 +1,322 @@
+"""Training the linker of means, from files to links: against the definition, and what goes wrong."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from kgkit.candidates import generator_for
+from kgkit.embedding.text import TextConfig, embed_text
+from kgkit.encoder import Encoder
+from kgkit.errors import (
+    DamagedModel,
+    NotThere,
+    SourceError,
+    StaleModel,
+    UnknownName,
+    UsageError,
+)
+from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.linking import Linker
+from kgkit.linking.model_folder import MANIFEST, read_model
+from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
+from kgkit.training.features import features
+from kgkit.training.linkers import LinkerTraining, train_linker
+from kgkit.training.taught import letters, taught_entities, taught_examples, taught_senses
+from kgkit.types import Alias, Document, Entity, Mention
+from tests.cli_helpers import run
+from tests.small_kb import build
+from tests.tiny_encoder import tiny_encoder
+
+READ = SpanConfig(layers=(-1, 1), size=16, context=2)
+RECORDS = (
+    Entity("dog.n.01", "dog", "a big red dog barks", attributes={"examples": ["a dog barks", "it barks"]}),
+    Entity("dog.n.02", "dog", "it eats the fruit", attributes={"examples": ["the dog eats the fruit"]}),
+    Entity("tree.n.01", "tree", ""),
+    Entity("dog%1", "dog"),
+    Entity("dog%2", "dog"),
+    Entity("tree%1", "tree"),
+    Alias("dog", "dog.n.01", 3, "dog%1"),
+    Alias("dog", "dog.n.02", 2, "dog%2"),
+    Alias("tree", "tree.n.01", 1, "tree%1"),
+)
+SENTENCES = (
+    "dog%1 a big dog barks",
+    "dog%2 the dog eats fruit",
+    "dog%1 a small dog",
+    "tree%1 the tree grows",
+)
+TEXT = "\n".join(sentence.partition(" ")[2] for sentence in SENTENCES)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_encoder(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def encoder(folder):
+    return Encoder.load(str(folder), device="cpu", dtype="float32")
+
+
+@pytest.fixture
+def kb(tmp_path, encoder, folder):
+    with build(tmp_path / "home", RECORDS, name="words") as kb:
+        text = TextConfig(
+            encoder=str(folder), device="cpu", dtype="float32", template="{label}: {description}"
+        )
+        embed_text(kb, text, encoder=encoder)
+        yield kb
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Twenty documents of the same four sentences, in the format of the framework."""
+    texts, keys = [], []
+    for number in range(20):
+        sentences = []
+        for place, line in enumerate(SENTENCES):
+            key, *words = line.split()
+            target = key.split("%")[0]
+            name = f"d{number}.s{place}.t0"
+            keys.append(f"{name} {key}\n")
+            tokens = [
+                f'<instance id="{name}" lemma="{word}" pos="NOUN">{word}</instance>'
+                if word == target
+                else f'<wf lemma="{word}" pos="X">{word}</wf>'
+                for word in words
+            ]
+            sentences.append(f'<sentence id="d{number}.s{place}">{"".join(tokens)}</sentence>')
+        texts.append(f'<text id="d{number}">{"".join(sentences)}</text>')
+    data, gold = tmp_path / "x.data.xml", tmp_path / "x.gold.key.txt"
+    data.write_text(f"<corpus>{''.join(texts)}</corpus>")
+    gold.write_text("".join(keys))
+    return data, gold
+
+
+def training(corpus, **settings):
+    data, gold = corpus
+    return LinkerTraining(task="wsd", data=(data,), gold=(gold,), reader=READ, **settings)
+
+
+# -- what is learnt from ----------------------------------------------------
+
+
+def test_senses_are_taught_by_lemma_or_by_surface(kb, corpus):
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    for given in ("lemma", "surface"):
+        first = next(iter(taught_senses(kb, generator, *corpus, given)))
+        assert [mention.text for mention in first.document.mentions] == ["dog", "dog", "dog", "tree"]
+        assert [right.tolist() for right in first.right] == [
+            [True, False],
+            [False, True],
+            [True, False],
+            [True],
+        ]
+
+
+def test_examples_teach_the_mention_that_they_illustrate(kb):
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    found = list(taught_examples(kb, generator))
+    assert [(one.document.id, one.document.mentions[0].text) for one in found] == [
+        ("dog.n.01:0", "dog"),
+        ("dog.n.02:0", "dog"),
+    ]  # `it barks` does not name the dog
+    seen = frozenset({letters("The DOG, eats: the fruit!")})
+    assert [one.document.id for one in taught_examples(kb, generator, without=seen)] == ["dog.n.01:0"]
+
+
+def test_entities_are_taught_and_nil_has_no_right_candidate(kb, tmp_path):
+    data = tmp_path / "el.jsonl"
+    mentions = [{"start": 1, "end": 2, "entity": "dog.n.02"}, {"start": 3, "end": 4, "entity": None}]
+    data.write_text(json.dumps({"doc_id": 1, "tokens": ["the", "dog", "eats", "tree"], "mentions": mentions}))
+    [one] = taught_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
+    assert [right.tolist() for right in one.right] == [[False, True], [False]]
+
+
+# -- features ---------------------------------------------------------------
+
+
+def documents(count):
+    return [
+        Document(f"d{n}", "the big dog eats", mentions=[Mention(8, 11, "dog"), Mention(4, 7, "big")][: n % 3])
+        for n in range(count)
+    ]
+
+
+def test_features_are_read_once_and_go_on_where_they_stopped(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr("kgkit.training.features._AT_ONCE", 4)
+    reader = SpanReader(encoder, READ)
+    whole = np.array(features(reader, documents(20), tmp_path / "a"))
+    told = []
+
+    def stop(done, total):
+        told.append((done, total))
+        if done == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        features(reader, documents(20), tmp_path / "b", progress=stop)
+    assert told == [(4, 20), (8, 20), (12, 20)]
+    again = []
+    found = features(reader, documents(20), tmp_path / "b", progress=lambda *done: again.append(done))
+    assert again == [(16, 20), (20, 20)]
+    assert np.array_equal(found, whole)
+    monkeypatch.setattr(SpanReader, "__call__", None)  # nothing is read any more
+    assert np.array_equal(features(reader, documents(20), tmp_path / "b"), whole)
+    with pytest.raises(TypeError):
+        features(reader, documents(19), tmp_path / "b")
+
+
+# -- the model --------------------------------------------------------------
+
+
+def slow_arrays(kb, encoder, corpus, config):
+    """Return means and map by the equations, from vectors read one document at a time."""
+    taught = list(taught_senses(kb, generator_for(kb, max_candidates=None, overlaps=True), *corpus))
+    reader = SpanReader(encoder, READ)
+    rows, meant, entities = [], [], []
+    for one in taught:
+        [(_, vectors)] = reader([one.document])
+        for mention, right, vector in zip(one.document.mentions, one.right, vectors, strict=True):
+            parts = vector.astype(np.float16).astype(np.float64).reshape(2, -1)
+            joined = np.concatenate([part / np.linalg.norm(part) for part in parts])
+            rows.append(joined / np.linalg.norm(joined))
+            meant.append(int(meanings(mention.candidates)[right][0]))
+            entities.append(int(mention.candidates.ids[right][0]))
+    mean = np.mean(rows, axis=0)
+    q = [(row - mean) / np.linalg.norm(row - mean) for row in rows]
+    ids = sorted(set(meant))
+    centroids, counts, texts = [], [], []
+    matrix = kb.vectors("text").matrix
+    unit = [row / np.linalg.norm(row) for row in matrix if row.any()]
+    for meaning in ids:
+        chosen = [row for row, one in zip(q, meant, strict=True) if one == meaning]
+        total = np.sum(chosen, axis=0)
+        centroids.append(total / np.linalg.norm(total))
+        counts.append(len(chosen))
+        text = matrix[entities[meant.index(meaning)]]
+        text = text / np.linalg.norm(text) - np.mean(unit, axis=0)
+        texts.append(np.append(text / np.linalg.norm(text), 1))
+    counted = np.diag(np.array(counts, float))
+    texts, centroids = np.array(texts), np.array(centroids)
+    square = texts.T @ counted @ texts + config.ridge * np.eye(texts.shape[1])
+    return ids, centroids, np.linalg.solve(square, texts.T @ counted @ centroids), mean
+
+
+def test_means_and_map_are_those_of_the_equations(kb, encoder, corpus):
+    config = RidgeConfig(ridge=0.7)
+    model = train_linker(kb, "m", training(corpus, ridge=config), device="cpu")
+    arrays = RidgeArrays.load(model)
+    ids, centroids, weight, mean = slow_arrays(kb, encoder, corpus, config)
+    assert arrays.meanings.tolist() == ids
+    np.testing.assert_allclose(arrays.centroids, centroids, atol=2e-3)
+    np.testing.assert_allclose(arrays.mean, mean, atol=1e-5)
+    np.testing.assert_allclose(arrays.weight, weight, atol=2e-3)
+    assert arrays.counts.tolist() == [40, 20, 20]
+
+
+def test_a_trained_linker_links_what_it_was_taught(kb, corpus):
+    folder = train_linker(kb, "taught", training(corpus, examples=True), device="cpu")
+    manifest = read_model(folder)
+    assert (manifest.kind, manifest.task, manifest.kb, manifest.build) == ("ridge", "wsd", "words", kb.build)
+    assert manifest.results["mentions"] == 82
+    assert manifest.results["held_out_accuracy"] == 1.0
+    assert manifest.results["calibration_error"] <= manifest.results["calibration_error_before"]
+    for model in ("taught", str(folder)):
+        linker = Linker.open(kb, model=model)
+        [linked] = linker([TEXT])
+        assert [link.entity for link in linked.links] == ["dog.n.01", "dog.n.02", "dog.n.01", "tree.n.01"]
+        assert linked.model == "taught"
+        assert all(0 < link.score <= 1 for link in linked.links)
+
+
+def test_two_trainings_are_equal_and_the_second_takes_the_place_of_the_first(kb, corpus):
+    first = train_linker(kb, "m", training(corpus), device="cpu")
+    arrays = [np.array(array) for array in RidgeArrays.load(first)]
+    second = train_linker(kb, "m", training(corpus), device="cpu")
+    assert second == first
+    for one, other in zip(arrays, RidgeArrays.load(second), strict=True):
+        assert np.array_equal(one, other)
+    assert [path.name for path in first.parent.iterdir()] == ["m"]
+
+
+def test_a_training_that_fails_leaves_the_old_model(kb, corpus, monkeypatch):
+    folder = train_linker(kb, "m", training(corpus), device="cpu")
+    before = (folder / MANIFEST).read_bytes()
+
+    def full(self, place):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RidgeArrays, "save", full)
+    with pytest.raises(Exception, match="No space left"):
+        train_linker(kb, "m", training(corpus), device="cpu")
+    assert (folder / MANIFEST).read_bytes() == before
+    assert [path.name for path in folder.parent.iterdir()] == ["m"]
+
+
+def test_a_model_of_another_build_or_of_other_vectors_is_refused(kb, corpus, tmp_path, folder, encoder):
+    train_linker(kb, "m", training(corpus), device="cpu")
+    with build(tmp_path / "home", RECORDS[:-1], name="words") as other:
+        embed_text(other, TextConfig(encoder=str(folder), dtype="float32", device="cpu"), encoder=encoder)
+        with pytest.raises(
+            StaleModel, match=f"was trained for words@{kb.build}, this is words@{other.build}"
+        ):
+            Linker.open(other, model="m")
+    tuned = tiny_encoder(tmp_path / "tuned", seed=5)
+    embed_text(kb, TextConfig(encoder=str(tuned), name="tuned", dtype="float32", device="cpu"))
+    with pytest.raises(StaleModel, match="those here were made by another"):
+        Linker.open(kb, model="m", vectors="tuned")
+
+
+@pytest.mark.parametrize("file", [MANIFEST, "weight.npy", "centroids.npy"])
+def test_a_damaged_model_is_told(kb, corpus, file):
+    folder = train_linker(kb, "m", training(corpus), device="cpu")
+    (folder / file).write_bytes((folder / file).read_bytes()[:-3])
+    with pytest.raises(DamagedModel, match="train it again"):
+        Linker.open(kb, model="m")
+
+
+def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
+    data, gold = corpus
+    with pytest.raises(UsageError, match="1 files of data and 0 of gold"):
+        LinkerTraining(task="wsd", data=(data,))
+    with pytest.raises(UsageError, match="hold their gold"):
+        LinkerTraining(task="el", data=(data,), gold=(gold,))
+    with pytest.raises(UsageError, match="nothing to learn from"):
+        LinkerTraining(task="wsd", data=())
+    with pytest.raises(UnknownName, match="there are: ridge"):
+        LinkerTraining(task="wsd", data=(data,), gold=(gold,), rung="ladder")
+    with pytest.raises(UsageError, match="ridge > 0"):
+        RidgeConfig(ridge=0)
+    with pytest.raises(NotThere):
+        train_linker(kb, "m", training((tmp_path / "no", gold)), device="cpu")
+    with pytest.raises(SourceError):
+        train_linker(kb, "m", training((gold, gold)), device="cpu")
+    gold.write_text("d0.s0.t0 cat%1\n")
+    with pytest.raises(UsageError, match="no mention has its gold among its candidates"):
+        train_linker(kb, "m", training(corpus), device="cpu")
+    with pytest.raises(UsageError, match="cannot name a model"):
+        train_linker(kb, "a/b", training(corpus), device="cpu")
+
+
+def test_the_command_trains_and_the_others_use_it_by_name(kb, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("kgkit.training.linkers.SpanConfig", lambda **_: READ)
+    home, (data, gold) = kb.home.path.parents[1], corpus
+    done = run(
+        "train", "linker", "--task", "wsd", "--name", "m", "--data", data, "--gold", gold, "--home", home
+    )
+    assert done.code == 0, done.err
+    assert "m: ridge, wsd, for words@" in done.out
+    assert "held out accuracy\t1.000" in done.out
+    text = tmp_path / "a.txt"
+    text.write_text(TEXT)
+    linked = json.loads(run("link", text, "--model", "m", "--home", home).out)
+    assert linked["links"][1]["entity"] == "dog.n.02"
+    scored = run("evaluate", "wsd", "--data", data, "--gold", gold, "--model", "m", "--home", home, "--json")
+    assert json.loads(scored.out)["together"]["overall"]["f1"] == 1.0
+    unknown = run("link", text, "--model", "n", "--home", home)
+    assert unknown.code == 2 and "there are: prior, gloss, m" in unknown.err
