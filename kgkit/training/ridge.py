@@ -78,8 +78,8 @@ def train_ridge(
     gloss_mean = _text_mean(vectors)
     kept = _fitted([parts[0].sums(~held), *(part.sums() for part in parts[1:])], vectors, gloss_mean, config,
                    parts[0].mean)  # fmt: skip
-    scored = parts[0].scored(RidgeScorer(reader, vectors, kept, config), held)
-    temperature = best_temperature(scored) if scored else 1.0
+    scored = parts[0].scored(RidgeScorer(reader, vectors, kept, config), held) if len(kept.meanings) else []
+    temperature = best_temperature(scored)
     arrays = _fitted([part.sums() for part in parts], vectors, gloss_mean, config, parts[0].mean)
     results = {
         "mentions": float(sum(len(part.meanings) for part in parts)),
