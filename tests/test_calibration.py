@@ -30,10 +30,13 @@ def test_a_planted_temperature_is_found_and_calibrates(temperature):
     assert calibration_error(scored, temperature / 8) > 0.05
 
 
-def test_where_nothing_is_told_the_temperature_is_one():
-    nothing = [(np.array([1.0, 2.0], np.float32), np.array([False, False]))]
-    alone = [(np.array([1.0], np.float32), np.array([True]))]
-    assert best_temperature([]) == best_temperature(nothing) == best_temperature(alone) == 1.0
+def test_where_little_is_told_the_temperature_is_the_usual_one(caplog):
+    nothing = [(np.array([1.0, 2.0], np.float32), np.array([False, False]))] * 200
+    alone = [(np.array([1.0], np.float32), np.array([True]))] * 200
+    for scored in ([], nothing, alone, planted(0.2, 99)):
+        assert best_temperature(scored, 0.5) == 0.5
+    assert "99 held-out mentions are too few to calibrate scores with, 100 are needed" in caplog.text
+    assert best_temperature(planted(0.2, 1000), 0.5) == pytest.approx(0.2, rel=0.4)
     assert calibration_error([], 1.0) == 0.0
 
 

@@ -8,12 +8,13 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import kgkit
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker, LinkerConfig
-from kgkit.linking.gloss import GlossConfig, GlossScorer
+from kgkit.linking.gloss import GlossConfig, GlossScorer, warn_of_missing
 from kgkit.types import Alias, Candidates, Document, Entity, Mention
 from tests.cli_helpers import run
 from tests.small_kb import build
@@ -116,6 +117,17 @@ def test_without_vectors_the_command_that_makes_some_is_told(tmp_path):
             Linker.open(kb, model="gloss")
         with pytest.raises(UnknownName, match="there are: prior, gloss"):
             Linker.open(kb, model="glos")
+
+
+def test_entities_that_came_since_are_told_of(kb, tmp_path, caplog):
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"key": "wolf", "label": "wolf", "aliases": ["dog"]}\n')
+    home = kb.home.path.parents[1]
+    kgkit.add_to_kb("pets", more, builder="jsonl", home=home)
+    with kgkit.open_kb("pets", home=home) as added:
+        warn_of_missing(added, added.vectors("text"))
+        assert "entities have been added to pets since its vectors text were made" in caplog.text
+        assert "`kgkit embed pets --name text --update` gives them one" in caplog.text
 
 
 def test_vectors_of_another_width_are_refused(kb, tmp_path, encoder):

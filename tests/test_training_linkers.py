@@ -23,8 +23,11 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.model_folder import MANIFEST, read_model
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
+from kgkit.linking.traits import traits
 from kgkit.training.features import features
+from kgkit.training.head import HeadConfig, told_sentences
 from kgkit.training.linkers import LinkerTraining, train_linker
+from kgkit.training.means import Part, fitted, joined, text_mean
 from kgkit.training.taught import letters, taught_entities, taught_examples, taught_senses
 from kgkit.types import Alias, Document, Entity, Mention
 from tests.cli_helpers import run
@@ -234,6 +237,104 @@ def test_a_trained_linker_links_what_it_was_taught(kb, corpus):
         assert all(0 < link.score <= 1 for link in linked.links)
 
 
+def test_a_small_training_does_not_make_scores_sure(kb, corpus, caplog):
+    folder = train_linker(kb, "small", training(corpus), device="cpu")
+    assert read_model(folder).temperature == 0.08
+    assert "are too few to calibrate scores with" in caplog.text
+
+
+# -- the head ---------------------------------------------------------------
+
+
+def head_training(corpus, **settings):
+    config = HeadConfig(width=16, epochs=8, batch=16, lr=5e-3, **settings)
+    return training(corpus, rung="head", head=config, examples=True)
+
+
+def test_a_trained_head_links_what_it_was_taught(kb, corpus):
+    folder = train_linker(kb, "deep", head_training(corpus), device="cpu")
+    manifest = read_model(folder)
+    assert manifest.kind == "head" and manifest.results["held_out_accuracy"] == 1.0
+    assert "head/model.safetensors" in manifest.sizes
+    [linked] = Linker.open(kb, model="deep")([TEXT])
+    assert [link.entity for link in linked.links] == ["dog.n.01", "dog.n.02", "dog.n.01", "tree.n.01"]
+    assert not (kb.home.path.parents[1] / "runs" / "linker-deep").exists()
+
+
+def test_two_heads_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corpus, monkeypatch):
+    def weights(folder):
+        return (folder / "head" / "model.safetensors").read_bytes()
+
+    once = weights(train_linker(kb, "m", head_training(corpus), device="cpu"))
+    other = weights(train_linker(kb, "n", head_training(corpus, seed=1), device="cpu"))
+    assert other != once
+
+    def stop(stage, done, total):
+        if stage == "training" and done == total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_linker(kb, "m2", head_training(corpus), device="cpu", progress=stop)
+    assert weights(train_linker(kb, "m2", head_training(corpus), device="cpu")) == once
+
+
+def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_path):
+    """The slow twin: sums over the other documents alone."""
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    taught = list(taught_senses(kb, generator, *corpus))[:3]
+    taught[1] = taught[1]._replace(right=[~right for right in taught[1].right])
+    reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
+    part = Part(reader, taught, tmp_path / "features", None)
+    sums = joined([part.sums()])
+    arrays = fitted(sums, vectors, part.mean, text_mean(vectors), RidgeConfig())
+    told = list(told_sentences([part], sums, arrays, vectors, None))
+    assert len(told) == 12
+    query = part.queries_of(np.arange(12), part.mean)
+    for place, one in enumerate(told):
+        document = place // 4
+        mention = taught[document].document.mentions[place % 4]
+        for at, meaning in enumerate(meanings(mention.candidates).tolist()):
+            seen = [
+                query[row]
+                for row, own, meant in zip(part.rows, part.documents, part.meanings, strict=True)
+                if own != document and meant == meaning
+            ]
+            row = one.sentence.features[0][at]
+            assert row[0] == pytest.approx(np.log1p(len(seen)), abs=1e-6)
+            assert row[5] == float(bool(seen))
+            total = np.sum(seen, axis=0) if seen else np.zeros(query.shape[1])
+            length = np.linalg.norm(total) or 1
+            assert row[6] == pytest.approx(float(total @ query[place]) / length, abs=1e-4)
+
+
+def test_traits_are_those_of_their_names():
+    found = traits(
+        np.array([2.0, 0.0, 2.0, 0.0], np.float32),
+        np.array([0.5, 0.9, 0.1, 0.0], np.float32),
+        np.array([0.1, 0.2, 0.3, 0.4], np.float32),
+        np.array([3, 0, 1]),
+    )
+    third = 2.5 / 5.5
+    expected = [
+        [np.log(3), third, np.log(third), 1, 1, 1, 0.5, 0.1],
+        [0, 0.5 / 5.5, np.log(0.5 / 5.5), 1 / 2, 0, 0, 0, 0.2],
+        [np.log(3), third, np.log(third), 1 / 3, 0, 1, 0.1, 0.3],
+        [0, 1, 0, 1, 1, 0, 0, 0.4],
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_a_head_scores_alike_whatever_stands_beside_a_document(kb, corpus):
+    train_linker(kb, "deep", head_training(corpus), device="cpu")
+    linker = Linker.open(kb, model="deep")
+    several = ["dog", TEXT, "", "tree " * 30, "the dog eats fruit\na tree"]
+    for linked in linker(several):
+        [alone] = linker([linked.text])
+        for one, other in zip(alone.links, linked.links, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+            assert one.entity == other.entity
+
+
 def test_two_trainings_are_equal_and_the_second_takes_the_place_of_the_first(kb, corpus):
     first = train_linker(kb, "m", training(corpus), device="cpu")
     arrays = [np.array(array) for array in RidgeArrays.load(first)]
@@ -258,7 +359,7 @@ def test_a_training_that_fails_leaves_the_old_model(kb, corpus, monkeypatch):
     assert [path.name for path in folder.parent.iterdir()] == ["m"]
 
 
-def test_a_model_of_another_build_or_of_other_vectors_is_refused(kb, corpus, tmp_path, folder, encoder):
+def test_a_model_of_another_kb_or_build_or_of_other_vectors_is_refused(kb, corpus, tmp_path, folder, encoder):
     train_linker(kb, "m", training(corpus), device="cpu")
     with build(tmp_path / "home", RECORDS[:-1], name="words") as other:
         embed_text(other, TextConfig(encoder=str(folder), dtype="float32", device="cpu"), encoder=encoder)
@@ -266,6 +367,13 @@ def test_a_model_of_another_build_or_of_other_vectors_is_refused(kb, corpus, tmp
             StaleModel, match=f"was trained for words@{kb.build}, this is words@{other.build}"
         ):
             Linker.open(other, model="m")
+    with (
+        build(tmp_path / "home", RECORDS, name="others") as others,
+        pytest.raises(
+            UsageError, match="for the knowledge base 'words', not for 'others': link with --kb words"
+        ),
+    ):
+        Linker.open(others, model=str(kb.home.path.parents[1] / "models" / "m"))
     tuned = tiny_encoder(tmp_path / "tuned", seed=5)
     embed_text(kb, TextConfig(encoder=str(tuned), name="tuned", dtype="float32", device="cpu"))
     with pytest.raises(StaleModel, match="those here were made by another"):
@@ -288,7 +396,7 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
         LinkerTraining(task="el", data=(data,), gold=(gold,))
     with pytest.raises(UsageError, match="nothing to learn from"):
         LinkerTraining(task="wsd", data=())
-    with pytest.raises(UnknownName, match="there are: ridge"):
+    with pytest.raises(UnknownName, match="there are: ridge, head"):
         LinkerTraining(task="wsd", data=(data,), gold=(gold,), rung="ladder")
     with pytest.raises(UsageError, match="ridge > 0"):
         RidgeConfig(ridge=0)
@@ -299,8 +407,9 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
     gold.write_text("d0.s0.t0 cat%1\n")
     with pytest.raises(UsageError, match="no mention has its gold among its candidates"):
         train_linker(kb, "m", training(corpus), device="cpu")
-    with pytest.raises(UsageError, match="cannot name a model"):
-        train_linker(kb, "a/b", training(corpus), device="cpu")
+    for name in ("a/b", "gloss", "prior"):
+        with pytest.raises(UsageError, match="cannot name a model"):
+            train_linker(kb, name, training(corpus), device="cpu")
 
 
 def test_the_command_trains_and_the_others_use_it_by_name(kb, corpus, tmp_path, monkeypatch):

@@ -31,7 +31,8 @@ def linker(
         str, typer.Option("--name", metavar="NAME", help="Of the model; --model NAME then links with it.")
     ],
     rung: Annotated[
-        Literal["ridge"], typer.Option("--rung", metavar="RUNG", help="What is trained: ridge.")
+        Literal["ridge", "head"],
+        typer.Option("--rung", metavar="RUNG", help="What is trained: ridge, or head, which takes longer."),
     ] = "ridge",
     data: Annotated[
         list[Path] | None,

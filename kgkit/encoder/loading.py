@@ -1,6 +1,7 @@
 """Loading a model and its tokenizer from a folder: the device, the errors, and silence."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,8 @@ def load_parts(folder: Path, device: str) -> "tuple[PreTrainedModel, PreTrainedT
         SourceError: if a file of it cannot be read, or the weights are not those of the config.
     """
     check_installed()
+    # oneDNN keeps a kernel for each shape of a batch, a thousand of them unless told otherwise: a gigabyte.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     where = pick_device(device)
     config = read_json(_there(folder, CONFIG))
     if "model_type" not in config:

@@ -7,6 +7,7 @@ equal width, weighted by how much is in each (their 2).
     C  candidates of a mention    B  bins
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -16,7 +17,10 @@ from numpy.typing import NDArray
 Scored = Sequence[tuple[NDArray[np.float32], NDArray[np.bool_]]]
 """For each mention the scores (C,) of its candidates, and which of them are right."""
 
+log = logging.getLogger(__name__)
+
 _BINS: Final = 15
+_FEWEST: Final = 100  # mentions
 _TRIED, _ROUNDS = 13, 4  # temperatures in a round; 3 digits after the last
 
 
@@ -40,19 +44,26 @@ class Reliability(NamedTuple):
         return float(gaps.sum() / max(1, self.counts.sum()))
 
 
-def best_temperature(scored: Scored) -> float:
+def best_temperature(scored: Scored, usual: float = 1.0) -> float:
     """Return the temperature, from 0.001 to 1,000, under which the right candidates are likeliest.
 
-    Mentions none of whose candidates is right say nothing and are left out.
+    Mentions none of whose candidates is right say nothing and are left out. Of fewer than 100 nothing can be
+    learnt, since a model that was right on all of them would be sure of everything: *usual* is returned.
     """
     told = [(scores, right) for scores, right in scored if right.any() and len(right) > 1]
+    if len(told) < _FEWEST:
+        log.warning(
+            "%d held-out mentions are too few to calibrate scores with, %d are needed: they may be too high "
+            "or too low", len(told), _FEWEST,
+        )  # fmt: skip
+        return usual
     low, high = np.log(1e-3), np.log(1e3)
-    for _ in range(_ROUNDS if told else 0):
+    for _ in range(_ROUNDS):
         # The surprise has one valley: it lies within a step of the best of these.
         tried = np.linspace(low, high, _TRIED)
         best = int(np.argmin([_surprise(told, float(np.exp(one))) for one in tried]))
         low, high = tried[max(0, best - 1)], tried[min(_TRIED - 1, best + 1)]
-    return float(np.exp((low + high) / 2)) if told else 1.0
+    return float(np.exp((low + high) / 2))
 
 
 def reliability(scored: Scored, temperature: float, bins: int = _BINS) -> Reliability:

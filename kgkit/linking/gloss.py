@@ -9,6 +9,7 @@ semeval2007, where weights of the prior of 0.08 to 0.12 do equally well.
 M  mentions    C  candidates of one    D  width
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 VECTORS: Final = "text"
 """The vectors that are taken unless others are named, or there are no others."""
+
+log = logging.getLogger(__name__)
 
 _TINY: Final = 1e-6  # a prior of 0 makes a candidate unlikely, not impossible
 
@@ -83,6 +86,7 @@ class GlossScorer:
         from kgkit.embedding.text import encoder_of
 
         found = kb.vectors(text_vectors(kb, vectors))
+        warn_of_missing(kb, found)
         return cls(found, encoder_of(found, device=device))
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
@@ -111,3 +115,15 @@ def text_vectors(kb: "KnowledgeBase", name: str | None) -> str | None:
     if name is not None or len(vectors_names(kb.home)) == 1:
         return name
     return VECTORS
+
+
+def warn_of_missing(kb: "KnowledgeBase", vectors: "Vectors") -> None:
+    """Say so, if entities have come to *kb* since *vectors* were made: they have none."""
+    if vectors.manifest.build != kb.build:
+        told = (kb.name, vectors.manifest.name)
+        log.warning(
+            "entities have been added to %s since its vectors %s were made, and have none: `kgkit embed %s "
+            "--name %s --update` gives them one",
+            *told,
+            *told,
+        )

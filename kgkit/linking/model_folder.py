@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MANIFEST: Final = "model.json"
 FORMAT: Final = 1
 
+BUILT_IN: Final = ("prior", "gloss")
+"""The models that need no training; no other may have their names."""
+
 _NAME: Final = re.compile(r"[\w.-]+")
 
 
@@ -69,12 +72,15 @@ def model_folder(home: Home, name: str) -> Path:
     Raises:
         UsageError: if *name* cannot be a folder's everywhere.
     """
-    if not is_name(name):
-        raise UsageError(f"{name!r} cannot name a model: letters, digits, '.', '_' and '-', 64 at most")
+    if not is_name(name) or name in BUILT_IN:
+        raise UsageError(
+            f"{name!r} cannot name a model: letters, digits, '.', '_' and '-', 64 at most, and not "
+            f"{' or '.join(BUILT_IN)}, which need no training"
+        )
     return home.models / name
 
 
-def find_model_folder(model: str, home: Home, built_in: tuple[str, ...]) -> Path:
+def find_model_folder(model: str, home: Home) -> Path:
     """Return the folder of a model, which is a path or a name in *home*.
 
     Raises:
@@ -88,7 +94,7 @@ def find_model_folder(model: str, home: Home, built_in: tuple[str, ...]) -> Path
         raise NotThere(f"no model in {path}: a model's folder has a {MANIFEST}")
     if is_name(model) and (home.models / model / MANIFEST).is_file():
         return home.models / model
-    raise UnknownName("model", model, (*built_in, *model_names(home)))
+    raise UnknownName("model", model, (*BUILT_IN, *model_names(home)))
 
 
 def model_names(home: Home) -> list[str]:
@@ -115,25 +121,34 @@ def read_model(folder: Path) -> ModelManifest:
     return found
 
 
-def check_model(manifest: ModelManifest, kb: "KnowledgeBase", vectors: "Vectors") -> None:
-    """Make sure that a model belongs to *kb* and *vectors*.
+def model_vectors(manifest: ModelManifest, kb: "KnowledgeBase", name: str | None) -> "Vectors":
+    """Open the vectors that a model takes, or those of *name* in their place.
 
     Raises:
-        StaleModel: if it was trained for another KB or build, or with other vectors.
+        UsageError: if it was trained for another KB.
+        StaleModel: if it was trained for another build, or with vectors of another encoder.
+        NotThere, StaleVectors, DamagedVectors: as `KnowledgeBase.vectors` does.
     """
     from kgkit.kb.near import ancestry
 
     again = f"train it again with `kgkit train linker --name {manifest.name}`"
-    if manifest.kb != kb.name or manifest.build not in ancestry(kb):
+    if manifest.kb != kb.name:
+        raise UsageError(
+            f"the model {manifest.name} was trained for the knowledge base {manifest.kb!r}, not for "
+            f"{kb.name!r}: link with --kb {manifest.kb}"
+        )
+    if manifest.build not in ancestry(kb):
         raise StaleModel(
             f"the model {manifest.name} was trained for {manifest.kb}@{manifest.build}, this is "
             f"{kb.name}@{kb.build}: {again}"
         )
+    vectors = kb.vectors(name or manifest.vectors)
     if vectors.manifest.config.get("fingerprint") != manifest.fingerprint:
         raise StaleModel(
             f"the model {manifest.name} was trained with vectors {manifest.vectors} of the encoder "
             f"{manifest.encoder}, those here were made by another: {again}"
         )
+    return vectors
 
 
 def damaged(folder: Path, what: str) -> DamagedModel:

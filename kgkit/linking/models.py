@@ -7,13 +7,14 @@
 Their equations stand in `kgkit.linking.scoring`, `.gloss` and `.ridge`.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
+from kgkit.linking.model_folder import BUILT_IN, damaged, find_model_folder, read_model
 from kgkit.linking.scoring import PriorScorer, Scorer
 
-MODELS: Final = ("prior", "gloss")
+MODELS = BUILT_IN
 """The models that need no training."""
 
 
@@ -21,7 +22,7 @@ def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
     """Return the scorer called *model*.
 
     Args:
-        model: one of `MODELS`, the name of a trained one in the home of *kb*, or its folder.
+        model: one of `BUILT_IN`, the name of a trained one in the home of *kb*, or its folder.
         kb: what is linked to.
         settings: `vectors`, `device`: of the models that have them.
 
@@ -36,8 +37,15 @@ def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
         from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
 
         return GlossScorer.open(kb, **settings)
-    from kgkit.linking.model_folder import find_model_folder
-    from kgkit.linking.ridge import RidgeScorer
+    folder = find_model_folder(model, Home(kb.home.path.parents[1]))
+    match read_model(folder).kind:
+        case "ridge":
+            from kgkit.linking.ridge import RidgeScorer
 
-    folder = find_model_folder(model, Home(kb.home.path.parents[1]), MODELS)
-    return RidgeScorer.open(folder, kb, **settings)
+            return RidgeScorer.open(folder, kb, **settings)
+        case "head":
+            from kgkit.linking.head import HeadScorer
+
+            return HeadScorer.open(folder, kb, **settings)
+        case other:
+            raise damaged(folder, f"it is of the kind {other!r}, which this kgkit does not know")

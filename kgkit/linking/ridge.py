@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.model_folder import ModelManifest, check_model, damaged, read_model
+from kgkit.linking.gloss import warn_of_missing
+from kgkit.linking.model_folder import ModelManifest, damaged, model_vectors, read_model
 from kgkit.linking.scoring import Scores
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
@@ -141,9 +142,9 @@ class RidgeScorer:
         from kgkit.embedding.text import encoder_of
 
         manifest = read_model(folder)
-        found = kb.vectors(vectors or manifest.vectors)
-        check_model(manifest, kb, found)
-        reader = SpanReader(encoder_of(found, device=device), _span_config(manifest))
+        found = model_vectors(manifest, kb, vectors)
+        warn_of_missing(kb, found)
+        reader = SpanReader(encoder_of(found, device=device), span_config(manifest))
         return cls(
             reader,
             found,
@@ -186,8 +187,13 @@ class RidgeScorer:
 
 def queries(vectors: Matrix, layers: int, mean: Matrix) -> Matrix:
     """Return q of mentions, (M, K · D), of what a reader gives, (M, K · D)."""
-    parts = unit(vectors.reshape(-1, vectors.shape[1] // layers)).reshape(vectors.shape)
-    return unit(unit(parts) - mean)
+    return unit(unit(parts_of(vectors, layers)) - mean)
+
+
+def parts_of(vectors: Matrix, layers: int) -> Matrix:
+    """Return (M, K · D) with each layer's part at length 1."""
+    found: Matrix = unit(vectors.reshape(-1, vectors.shape[1] // layers)).reshape(vectors.shape)
+    return found
 
 
 def texts_of(vectors: Matrix, mean: Matrix) -> Matrix:
@@ -216,6 +222,7 @@ def probabilities(scores: Scores, candidates: Candidates, temperature: float) ->
     return found
 
 
-def _span_config(manifest: ModelManifest) -> SpanConfig:
+def span_config(manifest: ModelManifest) -> SpanConfig:
+    """Return how the model's mentions are read."""
     about = dict(manifest.reader)
     return SpanConfig(**{**about, "layers": tuple(about["layers"])})

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -14,22 +14,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+import numpy as np
 
 from kgkit.candidates import Generator, generator_for
 from kgkit.embedding.text import encoder_of
-from kgkit.errors import NotThere, UnknownName, UsageError, WriteFailed
+from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError, WriteFailed
 from kgkit.home import Home
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.gloss import text_vectors
+from kgkit.linking.head import HEAD, SCALE
+from kgkit.linking.head import KIND as HEAD_RUNG
 from kgkit.linking.model_folder import FORMAT, MANIFEST, ModelManifest, model_folder
-from kgkit.linking.ridge import KIND, RidgeConfig
-from kgkit.training.ridge import Progress, train_ridge
+from kgkit.linking.ridge import KIND as RIDGE
+from kgkit.linking.ridge import RidgeConfig
+from kgkit.training.means import Part
+from kgkit.training.ridge import Progress, Trained, train_ridge
 from kgkit.training.taught import Given, Taught, taught_entities, taught_examples, taught_senses
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
+    from kgkit.training.head import HeadConfig, TrainedHead
+    from kgkit.vectors import Vectors
 
-RUNGS = (KIND,)
+RUNGS = (RIDGE, HEAD_RUNG)
 """What can be trained."""
 
 
@@ -47,19 +54,21 @@ class LinkerTraining:
         without: files of sentences that must not be learnt from, one a line, letters compared alone.
         vectors: of the entities' texts.
         reader: how mentions are read.
-        ridge: settings of the rung `ridge`.
+        ridge: settings of the means and the map.
+        head: settings of the rung `head`.
     """
 
     task: Literal["wsd", "el"]
     data: tuple[Path, ...]
     gold: tuple[Path, ...] = ()
-    rung: str = KIND
+    rung: str = RIDGE
     candidates: Given = "surface"
     examples: bool = False
     without: frozenset[str] = frozenset()
     vectors: str | None = None
     reader: SpanConfig = field(default_factory=lambda: SpanConfig(layers=(-1, -2, -3)))
     ridge: RidgeConfig = field(default_factory=RidgeConfig)
+    head: "HeadConfig | None" = None
 
     def __post_init__(self) -> None:
         if self.rung not in RUNGS:
@@ -108,11 +117,17 @@ def train_linker(
     reader = SpanReader(encoder, training.reader)
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*_sources(kb, generator, training, progress)]
-    trained = train_ridge(
-        reader, vectors, sources, training.ridge, home.cache / "features", progress=progress
-    )
+    parts = [
+        Part(reader, source, home.cache / "features", _telling(progress, f"reading set {number}"))
+        for number, source in enumerate(sources, 1)
+    ]
+    work = home.path / "runs" / f"linker-{name}"
+    trained = _trained(training, reader, vectors, parts, work, device, progress)
     with _published(folder) as staged:
         trained.arrays.save(staged)
+        if not isinstance(trained, Trained):
+            trained.head.save_pretrained(staged / HEAD)
+            np.save(staged / SCALE, trained.scale)
         manifest = ModelManifest(
             format=FORMAT,
             kind=training.rung,
@@ -129,12 +144,41 @@ def train_linker(
             temperature=trained.temperature,
             results={**trained.results, "seconds": round(time.monotonic() - began, 1)},
             data={str(path): _sha256(path) for path in (*training.data, *training.gold)},
-            sizes={path.name: path.stat().st_size for path in sorted(staged.iterdir())},
+            sizes={
+                str(path.relative_to(staged)): path.stat().st_size
+                for path in sorted(staged.rglob("*"))
+                if path.is_file()
+            },
             kgkit_version=_version(),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    shutil.rmtree(work, ignore_errors=True)
     return folder
+
+
+def _trained(
+    training: LinkerTraining,
+    reader: SpanReader,
+    vectors: "Vectors",
+    parts: Sequence[Part],
+    work: Path,
+    device: str,
+    progress: Progress | None,
+) -> "Trained | TrainedHead":
+    if training.rung == RIDGE:
+        return train_ridge(reader, vectors, parts, training.ridge)
+    try:
+        from kgkit.training.head import HeadConfig, train_head  # here: torch takes seconds to load
+    except ImportError as error:
+        raise MissingExtra(error.name or "accelerate", "models") from error
+
+    config = training.head or HeadConfig()
+    return train_head(reader, vectors, parts, training.ridge, config, work, device=device, progress=progress)
+
+
+def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
+    return None if progress is None else lambda done, total: progress(stage, done, total)
 
 
 def _sources(

@@ -1,0 +1,174 @@
+"""A linker of a trained head: KnowBert's, equations (1) to (5), over mentions that a frozen encoder has read.
+
+Its stored vectors are those of the entities' texts; beside the prior's place in the list it is told what
+`kgkit.linking.traits` names, for which it has the means and counts of `kgkit.linking.ridge` with it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kgkit.inputs import SpanReader
+from kgkit.inputs.linking import Sentence, on_device, padded, sentences_of
+from kgkit.linking.gloss import warn_of_missing
+from kgkit.linking.model_folder import damaged, model_vectors, read_model
+from kgkit.linking.ridge import (
+    Matrix,
+    RidgeArrays,
+    mapped,
+    meanings,
+    parts_of,
+    probabilities,
+    queries,
+    span_config,
+)
+from kgkit.linking.scoring import Scores
+from kgkit.linking.traits import traits
+from kgkit.types import NO_CANDIDATES, Document
+from kgkit.vectors.scan import unit
+
+if TYPE_CHECKING:
+    from kgkit.heads.knowbert import EntityLinker
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Ids
+    from kgkit.vectors import Vectors
+
+KIND: Final = "head"
+HEAD: Final = "head"
+SCALE: Final = "scale.npy"
+
+_AT_ONCE: Final = 32  # sentences
+
+
+class HeadScorer:
+    """Scores candidates by a trained head.
+
+    Args:
+        reader: of mentions, with the layers that were read in training.
+        vectors: of the entities' texts.
+        arrays: what was seen in training.
+        head: KnowBert's linker.
+        scale: (2, F) float32, mean and deviation of the traits in training.
+        temperature: that scores are divided by.
+        name: that links carry.
+    """
+
+    ahead = 32
+
+    def __init__(
+        self,
+        reader: SpanReader,
+        vectors: "Vectors",
+        arrays: RidgeArrays,
+        head: "EntityLinker",
+        scale: Matrix,
+        *,
+        temperature: float = 1.0,
+        name: str = KIND,
+    ) -> None:
+        self.reader, self.vectors, self.arrays, self.head = reader, vectors, arrays, head
+        self.scale, self.temperature, self.name = scale, temperature, name
+
+    @classmethod
+    def open(
+        cls, folder: Path, kb: "KnowledgeBase", *, vectors: str | None = None, device: str = "auto"
+    ) -> "HeadScorer":
+        """Open the model in *folder* on *kb*.
+
+        Raises:
+            DamagedModel: if it cannot be read.
+            StaleModel: if it is another build's, or of other vectors.
+            NotThere: if the vectors or the encoder are gone.
+        """
+        from kgkit.embedding.text import encoder_of
+        from kgkit.heads.knowbert import EntityLinker
+
+        manifest = read_model(folder)
+        found = model_vectors(manifest, kb, vectors)
+        warn_of_missing(kb, found)
+        try:
+            scale = np.load(folder / SCALE)
+        except (OSError, ValueError) as error:
+            raise damaged(folder, str(error)) from error
+        return cls(
+            SpanReader(encoder_of(found, device=device), span_config(manifest)),
+            found,
+            RidgeArrays.load(folder),
+            EntityLinker.from_pretrained(folder / HEAD, device=device),
+            scale,
+            temperature=manifest.temperature,
+            name=manifest.name,
+        )
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
+        found: list[list[Scores]] = []
+        for document, vectors in self.reader(documents):
+            scores = self.scores(document, vectors)
+            found.append(
+                [
+                    probabilities(score, mention.candidates or NO_CANDIDATES, self.temperature)
+                    for mention, score in zip(document.mentions or (), scores, strict=True)
+                ]
+            )
+        return found
+
+    def scores(self, document: Document, vectors: Matrix) -> list[Scores]:
+        """Return ψ of (3), (C,), of the candidates of each mention; *vectors* (M, W) are the reader's."""
+        features = self._features(document, vectors)
+        ids = [(mention.candidates or NO_CANDIDATES).ids for mention in document.mentions or ()]
+        sentences = [
+            Sentence(rows, [ids[row] for row in rows], [features[row] for row in rows])
+            for rows in sentences_of(document)
+        ]
+        return self.scored(sentences, hidden_of(vectors, len(self.reader.config.layers)))
+
+    def scored(self, sentences: Sequence[Sentence], hidden: Matrix) -> list[Scores]:
+        """Return ψ of the candidates of each mention, (C,), by the mentions' rows in *hidden* (M, W)."""
+        import torch
+
+        found = [np.empty(0, np.float32) for _ in hidden]
+        order = sorted(sentences, key=lambda one: max(map(len, one.ids), default=0))
+        for begin in range(0, len(order), _AT_ONCE):
+            part = order[begin : begin + _AT_ONCE]
+            inputs, _ = padded(part, lambda rows: hidden[rows], self.texts)
+            device = next(self.head.parameters()).device
+            with torch.inference_mode():
+                scores = self.head(on_device(inputs, device)).scores.float().cpu().numpy()  # (B, M, C)
+            for b, sentence in enumerate(part):
+                for m, (row, ids) in enumerate(zip(sentence.rows.tolist(), sentence.ids, strict=True)):
+                    found[row] = scores[b, m, : len(ids)]
+        return found
+
+    def texts(self, ids: "Ids") -> Matrix:
+        """Return the stored vectors of entities, (R, D), as the head takes them."""
+        return texts_of(self.vectors, ids)
+
+    def _features(self, document: Document, vectors: Matrix) -> list[Matrix]:
+        """Return the traits of the candidates of each mention, (C, F)."""
+        arrays = self.arrays
+        candidates = [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()]
+        if not candidates:
+            return []
+        sizes = np.array([len(one) for one in candidates], np.int64)
+        query = np.repeat(queries(vectors, len(self.reader.config.layers), arrays.mean), sizes, axis=0)
+        wanted = np.concatenate([meanings(one) for one in candidates])
+        place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
+        counts = np.where(arrays.meanings[place] == wanted, arrays.counts[place], 0)
+        like_seen = np.einsum("rk,rk->r", arrays.centroids[place].astype(np.float32), query)
+        ids = np.concatenate([one.ids for one in candidates])
+        texts = mapped(self.vectors.gather(ids), arrays.gloss_mean, arrays.weight)
+        found = traits(counts, like_seen, np.einsum("rk,rk->r", texts, query), sizes)
+        return np.split((found - self.scale[0]) / self.scale[1], np.cumsum(sizes)[:-1])
+
+
+def hidden_of(vectors: Matrix, layers: int) -> Matrix:
+    """Return vectors of mentions (M, W) as the head takes them: each layer with a mean square of 1."""
+    parts = parts_of(vectors, layers)
+    return parts * np.float32(np.sqrt(vectors.shape[1] // layers))
+
+
+def texts_of(vectors: "Vectors", ids: "Ids") -> Matrix:
+    """Return vectors of entities (R, D) as the head takes them: with a mean square of 1."""
+    return unit(vectors.gather(ids)) * np.float32(np.sqrt(vectors.width))
