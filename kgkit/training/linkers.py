@@ -29,6 +29,7 @@ from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.means import Part
 from kgkit.training.ridge import Progress, Trained, train_ridge
+from kgkit.training.runs import sha256_of
 from kgkit.training.taught import Given, Taught, taught_entities, taught_examples, taught_senses
 
 if TYPE_CHECKING:
@@ -121,7 +122,9 @@ def train_linker(
         Part(reader, source, home.cache / "features", _telling(progress, f"reading set {number}"))
         for number, source in enumerate(sources, 1)
     ]
-    work = home.path / "runs" / f"linker-{name}"
+    data = {str(path): sha256_of(path) for path in (*training.data, *training.gold)}
+    job = hashlib.blake2b(repr((training, kb.build, vectors.manifest.version, data)).encode(), digest_size=6)
+    work = home.path / "runs" / f"linker-{name}-{job.hexdigest()}"  # other settings, another folder
     trained = _trained(training, reader, vectors, parts, work, device, progress)
     with _published(folder) as staged:
         trained.arrays.save(staged)
@@ -143,7 +146,7 @@ def train_linker(
             config=asdict(training.ridge),
             temperature=trained.temperature,
             results={**trained.results, "seconds": round(time.monotonic() - began, 1)},
-            data={str(path): _sha256(path) for path in (*training.data, *training.gold)},
+            data=data,
             sizes={
                 str(path.relative_to(staged)): path.stat().st_size
                 for path in sorted(staged.rglob("*"))
@@ -153,7 +156,8 @@ def train_linker(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    shutil.rmtree(work, ignore_errors=True)
+    for stopped in work.parent.glob(f"linker-{name}-{'[0-9a-f]' * 12}"):
+        shutil.rmtree(stopped, ignore_errors=True)
     return folder
 
 
@@ -227,11 +231,6 @@ def _published(folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(staged, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _version() -> str:
