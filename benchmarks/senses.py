@@ -16,7 +16,7 @@ import numpy as np
 import kgkit
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
-from kgkit.evaluation.wsd import read_documents, read_gold
+from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
 from kgkit.types import Document
@@ -57,7 +57,7 @@ def answered(linker: Linker, name: str, seen: frozenset[str]) -> list[Answered]:
             chosen = link.candidates[0].sense if link.candidates else None
             found.append(
                 Answered(
-                    chosen is not None and _plain(chosen) in keys, link.score, mention.pos,
+                    chosen is not None and plain_key(chosen) in keys, link.score, mention.pos,
                     first.of(mention.lemma, mention.pos) in keys, not seen.isdisjoint(keys),
                 )
             )  # fmt: skip
@@ -84,14 +84,8 @@ class _Firsts:
             found = self._kb.candidates(lemma, pos=pos, prefer_case=False)
             senses = [self._kb[int(sense)] for sense in found.senses.tolist()]
             best = min(senses, key=lambda sense: int(sense.attributes["rank"]), default=None)
-            self._known[key] = "" if best is None else _plain(best.key)
+            self._known[key] = "" if best is None else plain_key(best.key)
         return self._known[key]
-
-
-def _plain(key: str) -> str:
-    for marker in ("(a)", "(p)", "(ip)"):
-        key = key.replace(marker, "")
-    return key
 
 
 def row(model: str, sets: dict[str, list[Answered]]) -> list[str]:

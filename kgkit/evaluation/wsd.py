@@ -169,7 +169,12 @@ def write_keys(path: Path, answers: Mapping[str, Collection[str]]) -> None:
 def _plain(keys: Collection[str]) -> tuple[str, ...]:
     """Return the different keys, without the marker of adjectives; those of a set in sorted order."""
     listed = [keys] if isinstance(keys, str) else sorted(keys) if isinstance(keys, Set) else keys
-    return tuple(dict.fromkeys(_MARKER.sub("", key) for key in listed))
+    return tuple(dict.fromkeys(map(plain_key, listed)))
+
+
+def plain_key(key: str) -> str:
+    """Return a sense key without the marker of adjectives, as gold files have it."""
+    return _MARKER.sub("", key)
 
 
 class Score(msgspec.Struct, frozen=True):

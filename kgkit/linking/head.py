@@ -79,6 +79,7 @@ class HeadScorer:
 
         Raises:
             DamagedModel: if it cannot be read.
+            UsageError: if it is another KB's.
             StaleModel: if it is another build's, or of other vectors.
             NotThere: if the vectors or the encoder are gone.
         """

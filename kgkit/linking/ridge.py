@@ -136,6 +136,7 @@ class RidgeScorer:
 
         Raises:
             DamagedModel: if it cannot be read.
+            UsageError: if it is another KB's.
             StaleModel: if it is another build's, or of other vectors.
             NotThere: if the vectors or the encoder are gone.
         """

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kgkit.candidates import Generator
 from kgkit.evaluation.el_files import read_gold_documents
-from kgkit.evaluation.wsd import read_documents, read_gold
+from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.types import NO_CANDIDATES, Document
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Given = Literal["lemma", "surface"]
 
-_MARKER = re.compile(r"\((?:a|p|ip)\)(?=[%:])")
 _LETTERS = re.compile(r"[^a-z]+")
 
 
@@ -136,6 +135,6 @@ class _Names:
     def _name(self, sense: int) -> str:
         name = self._names.get(sense)
         if name is None:
-            name = _MARKER.sub("", self._kb.key(sense)) if sense < len(self._kb) else ""
+            name = plain_key(self._kb.key(sense)) if sense < len(self._kb) else ""
             self._names[sense] = name
         return name
