@@ -434,3 +434,11 @@ def test_the_command_trains_and_the_others_use_it_by_name(kb, corpus, tmp_path, 
     assert json.loads(scored.out)["together"]["overall"]["f1"] == 1.0
     unknown = run("link", text, "--model", "n", "--home", home)
     assert unknown.code == 2 and "there are: prior, gloss, m" in unknown.err
+
+
+def test_a_folder_is_no_data(kb, tmp_path):
+    home = kb.home.path.parents[1]
+    for command in (["train", "linker", "--task", "el", "--name", "m"], ["evaluate", "el"]):
+        done = run(*command, "--data", tmp_path, "--home", home)
+        assert done.code == 2
+        assert f"{tmp_path} is a folder; name the files in it" in done.err

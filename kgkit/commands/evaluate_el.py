@@ -22,6 +22,7 @@ from kgkit.commands.options import (
 )
 from kgkit.commands.output import (
     Column,
+    check_files,
     check_place,
     number,
     on_terminal,
@@ -91,6 +92,7 @@ def el(
     from kgkit.linking import Linker, LinkerConfig
     from kgkit.training import recorded
 
+    check_files(data)
     if predictions is not None:
         check_place(predictions)
     messages = Messages(quiet=quiet, bars=not as_json)

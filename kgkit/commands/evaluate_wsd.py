@@ -21,6 +21,7 @@ from kgkit.commands.options import (
 )
 from kgkit.commands.output import (
     Column,
+    check_files,
     check_place,
     number,
     on_terminal,
@@ -88,6 +89,7 @@ def wsd(
 
     if len(data) != len(gold):
         raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
+    check_files([*data, *gold])
     if predictions is not None:
         check_place(predictions)
     messages = Messages(quiet=quiet, bars=not as_json)

@@ -220,6 +220,17 @@ def discard() -> None:
     os.close(nowhere)
 
 
+def check_files(paths: Iterable[Path]) -> None:
+    """Refuse a folder where files of data are wanted, before anything is read.
+
+    Raises:
+        UsageError: if there is one.
+    """
+    for path in paths:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name the files in it")
+
+
 def typed() -> str:
     """Return the command as it was typed, for the diary of runs."""
     import shlex

@@ -17,7 +17,7 @@ from kgkit.commands.options import (
     VectorsOption,
     chosen_kb,
 )
-from kgkit.commands.output import Column, typed, write_json, write_line, write_table
+from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
 
 _SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
 
@@ -97,6 +97,7 @@ def linker(
         else frozenset(letters(line) for _, line in text_lines(without)),
         vectors=vectors,
     )
+    check_files([*training.data, *training.gold])
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
     run = recorded(
