@@ -217,9 +217,9 @@ def _published(
 
 def _settings(config: TextConfig, encoder: Encoder) -> dict[str, Any]:
     """Return all that decides the numbers."""
-    is_folder = Path(encoder.name).expanduser().is_dir()
+    path = Path(encoder.name).expanduser()
     return {
-        "encoder": str(encoder.folder) if is_folder else encoder.name,
+        "encoder": str(path.absolute()) if path.is_dir() else encoder.name,
         "fingerprint": encoder.fingerprint,
         "template": config.template,
         "kinds": list(config.kinds),

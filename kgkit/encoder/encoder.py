@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from kgkit.encoder.batches import SURROGATES, Batch, batches
 from kgkit.encoder.finding import find_model
-from kgkit.encoder.folder import SentenceSettings, fingerprint, sentence_settings
-from kgkit.encoder.loading import check_installed, length_limit, load_parts
+from kgkit.encoder.folder import Pooling, SentenceSettings, copy_settings, fingerprint, sentence_settings
+from kgkit.encoder.loading import check_installed, length_limit, load_parts, quiet
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -146,6 +146,13 @@ class Encoder:
         check_installed()
         folder = find_model(name, offline=offline)
         return cls(name, folder, *load_parts(folder, device), dtype=dtype)
+
+    def save(self, folder: Path) -> None:
+        """Write the encoder as its model is now to *folder*, which is made; `load` reads it."""
+        with quiet():
+            self.model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+        copy_settings(self.folder, folder)
 
     def __repr__(self) -> str:
         return f"<Encoder {self.name}: {self.width} wide, {self.max_length} tokens, on {self.device}>"
@@ -309,14 +316,7 @@ class Encoder:
         ids = torch.from_numpy(batch.ids).to(self.device)  # (n, T)
         mask = None if batch.mask is None else torch.from_numpy(batch.mask).to(self.device)
         hidden: Tensor = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()  # (n, T, D)
-        if self.settings.pooling == "cls":
-            return hidden[:, 0]  # (n, D)
-        if mask is None:
-            return hidden.mean(1) if self.settings.pooling == "mean" else hidden.amax(1)
-        real = mask[:, :, None]  # (n, T, 1)
-        if self.settings.pooling == "max":
-            return hidden.masked_fill(real == 0, float("-inf")).amax(1)
-        return (hidden * real).sum(1) / real.sum(1)
+        return pool(hidden, mask, self.settings.pooling)
 
     def layers(
         self, tokens: Sequence[Sequence[int]], layers: Sequence[int], *, batch_tokens: int | None = None
@@ -367,6 +367,24 @@ class Encoder:
             if number < len(names):
                 names[number] = piece
         return names, weight
+
+
+def pool(hidden: "Tensor", mask: "Tensor | None", pooling: Pooling) -> "Tensor":
+    """Return the vectors (n, D) of texts, from those of their tokens (n, T, D).
+
+    Args:
+        hidden: of the last layer.
+        mask: (n, T) 1 where there is a token; None where there is one everywhere.
+        pooling: how.
+    """
+    if pooling == "cls":
+        return hidden[:, 0]
+    if mask is None:
+        return hidden.mean(1) if pooling == "mean" else hidden.amax(1)
+    real = mask[:, :, None]  # (n, T, 1)
+    if pooling == "max":
+        return hidden.masked_fill(real == 0, float("-inf")).amax(1)
+    return (hidden * real).sum(1) / real.sum(1)
 
 
 class _Prepared(NamedTuple):

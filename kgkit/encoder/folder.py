@@ -73,6 +73,15 @@ def sentence_settings(folder: Path) -> SentenceSettings:
     )
 
 
+def copy_settings(old: Path, new: Path) -> None:
+    """Copy to *new* what the folder *old* says of the vector of a text."""
+    for path in (old / "modules.json", old / "sentence_bert_config.json", *old.glob(f"*_Pooling/{CONFIG}")):
+        if path.is_file():
+            copied = new / path.relative_to(old)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            copied.write_bytes(path.read_bytes())
+
+
 def _steps(path: Path) -> list[dict[str, Any]]:
     found = _json(path)
     if not isinstance(found, list) or not all(isinstance(step, dict) for step in found):

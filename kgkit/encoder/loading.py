@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.folder import CONFIG, first_line, read_json, weight_files
+from kgkit.encoder.lean import lean_imports
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 
 _UNUSED: Final = "pooler"
 """The part of a BERT that stands behind the token vectors; many models are published without it."""
+
+_CLASSES: Final = {
+    "albert": "AlbertModel",
+    "bert": "BertModel",
+    "distilbert": "DistilBertModel",
+    "electra": "ElectraModel",
+    "mpnet": "MPNetModel",
+    "roberta": "RobertaModel",
+    "xlm-roberta": "XLMRobertaModel",
+}
+"""Type of a model -> its class, which `AutoModel` would find too, after importing the names of all others."""
 
 _USUAL_LENGTH: Final = 512
 _NO_LENGTH: Final = 1_000_000  # a tokenizer says more than this if it knows no limit
@@ -44,8 +56,9 @@ def load_parts(folder: Path, device: str) -> "tuple[PreTrainedModel, PreTrainedT
     if not files or not all(path.exists() for path in files):
         lacking = next((path.name for path in files if not path.exists()), "model.safetensors")
         raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {lacking}")
-    tokenizer = _tokenizer(folder)
-    return _model(folder, files[0], where), tokenizer
+    with lean_imports():
+        tokenizer = _tokenizer(folder)
+        return _model(folder, files[0], where, config), tokenizer
 
 
 def check_installed() -> None:
@@ -54,11 +67,12 @@ def check_installed() -> None:
     Raises:
         MissingExtra: if one is not.
     """
-    for package in ("torch", "transformers"):
-        try:
-            __import__(package)
-        except ImportError:
-            raise MissingExtra(package, "embed") from None
+    with lean_imports():
+        for package in ("torch", "transformers"):
+            try:
+                __import__(package)
+            except ImportError:
+                raise MissingExtra(package, "embed") from None
 
 
 def length_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
@@ -128,12 +142,10 @@ def _tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     return found  # type: ignore[no-any-return]
 
 
-def _model(folder: Path, weights: Path, device: "torch.device") -> "PreTrainedModel":
-    from transformers import AutoModel
-
+def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str, Any]) -> "PreTrainedModel":
     try:
         with quiet():
-            model, report = AutoModel.from_pretrained(
+            model, report = _class(folder, config).from_pretrained(
                 folder, local_files_only=True, dtype="float32", output_loading_info=True
             )
     except Exception as error:  # safetensors, pickle, torch: each has its own
@@ -147,3 +159,12 @@ def _model(folder: Path, weights: Path, device: "torch.device") -> "PreTrainedMo
             path=weights,
         )
     return model.to(device).eval()  # type: ignore[no-any-return]
+
+
+def _class(folder: Path, config: dict[str, Any]) -> Any:
+    """Return what loads the model in *folder*."""
+    import transformers
+
+    name = _CLASSES.get(str(config["model_type"]), "AutoModel")
+    special = "auto_map" in config or (folder / "adapter_config.json").exists()
+    return getattr(transformers, "AutoModel" if special else name)

@@ -3,7 +3,7 @@
 M  mentions of a document    P  its word pieces    D  the encoder's width    K  layers that are read
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple
@@ -80,10 +80,9 @@ class SpanReader:
         while chunk := list(islice(source, _DOCUMENTS)):
             yield from zip(chunk, self._vectors(chunk), strict=True)
 
-    def _vectors(self, documents: list[Document]) -> list[Matrix]:
-        tokens: list[list[int]] = []
-        reads: list[_Read] = []
-        found = [np.zeros((len(document.mentions or ()), self.width), np.float32) for document in documents]
+    def reads(self, documents: Sequence[Document]) -> list["Read"]:
+        """Return what the encoder is to read: each mention that has a word piece is in one of them."""
+        found = []
         for number, document in enumerate(documents):
             pieces = self.tokens(document.text)
             ranges = pieces.of(document.mentions or ())  # (M, 2)
@@ -98,8 +97,14 @@ class SpanReader:
                 mentions, places = self._owned(ranges, window)
                 if len(mentions):
                     inside = pieces.ids[window.begin : window.end].tolist()
-                    tokens.append([*self.tokens.before, *inside, *self.tokens.after])
-                    reads.append(_Read(number, mentions, places))
+                    tokens = [*self.tokens.before, *inside, *self.tokens.after]
+                    found.append(Read(number, tokens, mentions, places))
+        return found
+
+    def _vectors(self, documents: list[Document]) -> list[Matrix]:
+        reads = self.reads(documents)
+        found = [np.zeros((len(document.mentions or ()), self.width), np.float32) for document in documents]
+        tokens = [read.tokens for read in reads]
         for rows, hidden in self.encoder.layers(tokens, self.config.layers):  # (n,), (n, T, K · D)
             for row, vectors in zip(rows.tolist(), hidden, strict=True):
                 read = reads[row]
@@ -116,9 +121,17 @@ class SpanReader:
         return mentions, places
 
 
-class _Read(NamedTuple):
-    """What is taken from a window: (m,) mentions of a document, (m, 2) their places among its pieces."""
+class Read(NamedTuple):
+    """A stretch of a document that the encoder reads at once, and the mentions that it gives vectors of.
+
+    Attributes:
+        document: its number.
+        tokens: ids of its word pieces, special ones included.
+        mentions: (m,) which of the document's.
+        places: (m, 2) their pieces among the tokens, end exclusive.
+    """
 
     document: int
+    tokens: list[int]
     mentions: Numbers
     places: Numbers
