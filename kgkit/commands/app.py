@@ -20,6 +20,7 @@ from kgkit.commands import (
     candidates,
     embed,
     evaluate_el,
+    evaluate_ner,
     evaluate_wsd,
     index,
     kb_add,
@@ -37,7 +38,9 @@ from kgkit.commands import (
     path,
     project,
     show,
+    tag,
     train_linker,
+    train_tagger,
     vectors,
 )
 from kgkit.commands.messages import report, report_usage, write_line
@@ -140,6 +143,7 @@ app.command("show")(show.show)
 app.command("path")(path.path)
 app.command("candidates")(candidates.candidates)
 app.command("link")(link.link)
+app.command("tag")(tag.tag)
 app.command("embed")(embed.embed)
 app.command("index")(index.index)
 app.command("nearest")(nearest.nearest)
@@ -161,8 +165,10 @@ kb.command("prune")(kb_prune.prune)
 kb.command("publish")(kb_publish.publish)
 
 train.command("linker")(train_linker.linker)
+train.command("tagger")(train_tagger.tagger)
 
 evaluate.command("el")(evaluate_el.el)
+evaluate.command("ner")(evaluate_ner.ner)
 evaluate.command("wsd")(evaluate_wsd.wsd)
 
 of_vectors.command("list")(vectors.list_vectors)

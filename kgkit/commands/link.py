@@ -63,6 +63,14 @@ def link(
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
+    mentions: Annotated[
+        str | None,
+        typer.Option(
+            "--mentions",
+            metavar="NAME",
+            help="Link the names that this tagger finds; else whatever the KB knows.",
+        ),
+    ] = None,
     threshold: Annotated[
         float,
         typer.Option(
@@ -123,6 +131,7 @@ def link(
     Draws a table on a terminal and writes JSON lines in a pipe, one document a line.
     """
     from kgkit.commands.documents import read_documents
+    from kgkit.encoder.lean import only_encodes
     from kgkit.linking import Linker
     from kgkit.linking.html import render
 
@@ -141,9 +150,12 @@ def link(
     shown = output is None and (jsonl or html is None)
     messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
     documents = read_documents(files, input_format)
+    if model != "prior" or mentions is not None:
+        only_encodes()
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
+        mentions=mentions,
     )  # fmt: skip
     if _STDIN in files and sys.stdin.isatty():
         messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")

@@ -35,6 +35,12 @@ ModelOption = Annotated[
         help="What scores the candidates: prior, or gloss (the texts of entities too).",
     ),
 ]
+TaggerOption = Annotated[
+    str,
+    typer.Option(
+        "--model", metavar="NAME", help="Of a tagger that kgkit train tagger has made; or its folder."
+    ),
+]
 VectorsOption = Annotated[
     str | None,
     typer.Option(

@@ -1,6 +1,7 @@
 """Heads: what learns on top of an encoder's vectors, one file each. Tensors in, tensors out.
 
     knowbert    the entity linker of KnowBert
+    tagger      names in a text, by a label for each word
 
 Importing this package loads no torch; what needs it is loaded when it is first used.
 """
@@ -10,15 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgkit.heads.knowbert import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
+    from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
 
 _WHERE = {
     "EntityLinker": "knowbert",
     "EntityLinkerConfig": "knowbert",
     "LinkerInputs": "knowbert",
     "LinkerOutput": "knowbert",
+    "TaggerInputs": "tagger",
+    "WordTagger": "tagger",
+    "WordTaggerConfig": "tagger",
 }
 
-__all__ = ["EntityLinker", "EntityLinkerConfig", "LinkerInputs", "LinkerOutput"]
+__all__ = [
+    "EntityLinker",
+    "EntityLinkerConfig",
+    "LinkerInputs",
+    "LinkerOutput",
+    "TaggerInputs",
+    "WordTagger",
+    "WordTaggerConfig",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,18 +18,15 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.linking.model_folder import text_vectors
 from kgkit.linking.scoring import Scores, shares
 from kgkit.types import NO_CANDIDATES, Candidates, Document
-from kgkit.vectors import vectors_names
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
     from kgkit.kb import KnowledgeBase
     from kgkit.vectors import Vectors
-
-VECTORS: Final = "text"
-"""The vectors that are taken unless others are named, or there are no others."""
 
 log = logging.getLogger(__name__)
 
@@ -108,13 +105,6 @@ class GlossScorer:
         prior = np.maximum(shares(candidates.priors), _TINY)
         fits = np.exp((fit - fit.max()) / self.config.temperature)
         return shares(prior * fits) * np.float32(1 - candidates.null)
-
-
-def text_vectors(kb: "KnowledgeBase", name: str | None) -> str | None:
-    """Return the name of the vectors that a model takes: *name*, else the only ones, else `VECTORS`."""
-    if name is not None or len(vectors_names(kb.home)) == 1:
-        return name
-    return VECTORS
 
 
 def warn_of_missing(kb: "KnowledgeBase", vectors: "Vectors") -> None:

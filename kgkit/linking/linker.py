@@ -11,6 +11,7 @@ import numpy as np
 
 from kgkit.candidates import Generator, generator_for, longest
 from kgkit.errors import UnknownName, UsageError
+from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import find_scorer
@@ -33,6 +34,7 @@ class LinkerConfig:
     overlaps: bool = False  # keep links that overlap, of mentions the linker found itself
     vectors: str | None = None  # of the entities, for the models that take some; None: `text`
     device: str = "auto"  # of the encoder, for the models that have one
+    mentions: str | None = None  # a tagger, whose names are linked; None: whatever the KB's generator finds
 
     def __post_init__(self) -> None:
         if self.coherence not in (None, "graph") and not isinstance(self.coherence, CoherenceConfig):
@@ -57,13 +59,15 @@ class LinkerSettings(TypedDict, total=False):
     overlaps: bool
     vectors: str | None
     device: str
+    mentions: str | None
 
 
 class Linker:
     """Links documents to one KB.
 
-    Mentions that come with a document keep their spans; otherwise the KB's own
-    generator finds them, and of those that overlap the leftmost-longest stays.
+    Mentions that come with a document keep their spans; otherwise a tagger finds
+    them, if `mentions` names one, else the KB's own generator, and of those that
+    overlap the leftmost-longest stays.
 
     A score is the model's probability that the mention means the entity, given
     that it means one of its candidates:
@@ -72,8 +76,9 @@ class Linker:
         gloss          that, times how well the entity's text fits the context: see `GlossScorer`
         coherence      of whichever model, re-weighted by agreement: see `GraphCoherence`
 
-    Where a generator gives NULL a prior, scores share what it leaves. The score
-    of a NIL link is 1 less the best candidate's.
+    Where a generator gives NULL a prior, scores share what it leaves. A score on a
+    mention that a tagger found is multiplied with the tagger's: it is then the probability that the
+    mention is one, and means the entity. The score of a NIL link is 1 less the best candidate's.
 
     Args:
         kb: what to link to; the caller closes it.
@@ -84,6 +89,7 @@ class Linker:
 
     Raises:
         NotThere: if the model needs vectors that have not been made.
+        UnknownName: if there is no such model, or no such tagger.
     """
 
     def __init__(
@@ -101,6 +107,12 @@ class Linker:
         self.scorer = scorer or find_scorer(
             self.config.model, kb, vectors=self.config.vectors, device=self.config.device
         )
+        self.tagger = None
+        if self.config.mentions is not None:
+            from kgkit.linking.tagger import Tagger  # here: torch takes seconds to load
+
+            where = Home(kb.home.path.parents[1])
+            self.tagger = Tagger.open(self.config.mentions, home=where, device=self.config.device)
         self.coherence = None
         if self.config.coherence is not None:
             settings = CoherenceConfig() if self.config.coherence == "graph" else self.config.coherence
@@ -151,6 +163,8 @@ class Linker:
                 mentions = document.mentions or []
                 if self.coherence is not None:
                     scores = self._agreed(mentions, scores)
+                if self.tagger is not None:
+                    scores = self.tagger.weighed(mentions, scores)
                 links = map(self._link, mentions, scores)
                 yield LinkedDocument(
                     document.id, document.text, self.model, [link for link in links if link is not None]
@@ -167,7 +181,9 @@ class Linker:
 
     def _mentions(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """Yield documents with the mentions that are to be linked, in order of their start."""
-        for given, document in _with_given(documents):
+        source = _documents(documents)
+        for document in source if self.tagger is None else self.tagger(source):
+            given = document.mentions is not None
             found = next(iter(self.generator([document])))
             mentions = found.mentions or []
             if given:
@@ -266,12 +282,10 @@ def link(
         return next(Linker.open(opened, **settings)([text]))
 
 
-def _with_given(documents: Iterable[Document | str]) -> Iterator[tuple[bool, Document]]:
-    """Yield documents and whether their mentions were given."""
+def _documents(documents: Iterable[Document | str]) -> Iterator[Document]:
+    """Yield documents; a string is one of its own."""
     for number, document in enumerate(documents):
-        if isinstance(document, str):
-            document = Document(str(number), document)
-        yield document.mentions is not None, document
+        yield Document(str(number), document) if isinstance(document, str) else document
 
 
 def _round(score: float) -> float:

@@ -1,0 +1,93 @@
+"""`kgkit tag`: find the names in texts."""
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import DeviceOption, HomeOption, QuietOption, TaggerOption
+from kgkit.commands.output import check_place, in_pipe, on_terminal, whole_file, write_bytes
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.types import Document
+
+_STDIN = Path("-")
+
+
+def tag(
+    model: TaggerOption,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE", help="Texts; - is standard input, which is also read if none is named."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option("--threshold", min=0, max=1, metavar="SCORE", help="Leave out names below this score."),
+    ] = 0.0,
+    device: DeviceOption = "auto",
+    input_format: Annotated[
+        Literal["auto", "text", "lines", "jsonl"],
+        typer.Option(
+            "--input-format",
+            help="What a document is: a file (text), a line (lines), a record of JSON lines (jsonl); "
+            "auto goes by the suffix.",
+        ),
+    ] = "auto",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),
+    ] = None,
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Find the names in texts, with a tagger that has been trained.
+
+    Writes JSON lines, one document a line.
+    """
+    import msgspec
+
+    from kgkit.commands.documents import read_documents
+    from kgkit.linking.tagger import Tagger
+
+    files = files or [_STDIN]
+    if files.count(_STDIN) > 1:
+        raise UsageError("standard input can be read once only: name - once")
+    if output == _STDIN:
+        output = None
+    if output is not None:
+        check_place(output)
+        if output.resolve() in {file.resolve() for file in files}:
+            raise UsageError(f"{output} is one of the texts to read; write to another file")
+    messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
+    documents = read_documents(files, input_format)
+    tagger = Tagger.open(model, home=home, device=device)
+    if _STDIN in files and sys.stdin.isatty():
+        messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
+    with ExitStack() as stack, messages.progress("tagging") as tell:
+        write = write_bytes if output is None else stack.enter_context(whole_file(output))
+        done, names = 0, 0
+        for document in tagger(documents):
+            told = _told(document, tagger.name, threshold)
+            write(msgspec.json.encode(told) + b"\n")
+            done, names = done + 1, names + len(told["mentions"])
+            tell(f"{done:,} documents, {names:,} names")
+    if output is not None:
+        messages.say(f"{names:,} names in {done:,} documents: {output}")
+
+
+def _told(document: "Document", model: str, threshold: float) -> dict[str, Any]:
+    """Return a document with its names, ready for JSON."""
+    from kgkit.linking.tagger import TaggedMention
+
+    names = [
+        {"start": one.start, "end": one.end, "text": one.text, "type": one.type, "score": one.score}
+        for one in document.mentions or ()
+        if isinstance(one, TaggedMention) and one.score >= threshold
+    ]
+    return {"id": document.id, "text": document.text, "model": model, "mentions": names}

