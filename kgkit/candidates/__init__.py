@@ -2,11 +2,12 @@
 
 A generator maps `Iterator[Document] -> Iterator[Document]`: documents that
 come without mentions leave with all that were found; mentions that are given
-keep their spans and are looked up.
+keep their spans and are looked up, unless they were given candidates too.
 """
 
 from kgkit.candidates.alias import AliasConfig, AliasGenerator
 from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
+from kgkit.candidates.given import given_candidates, with_candidates
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.matching import Generator, GeneratorConfig, longest
 from kgkit.candidates.suited import generator_for
@@ -22,5 +23,7 @@ __all__ = [
     "LemmaGenerator",
     "TextEncoder",
     "generator_for",
+    "given_candidates",
     "longest",
+    "with_candidates",
 ]

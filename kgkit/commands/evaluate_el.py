@@ -4,10 +4,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliability, draw_reliability
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     CoherenceOption,
@@ -36,8 +37,7 @@ from kgkit.errors import UsageError
 if TYPE_CHECKING:
     from kgkit.evaluation import GoldDocument, Labelled, LinkScore, Redirects
     from kgkit.kb import KnowledgeBase
-    from kgkit.linking import Linker
-    from kgkit.types import Document
+    from kgkit.types import Document, Link
 
 Named = list[tuple[str, "LinkScore"]]
 """Names of data sets, with their scores."""
@@ -61,11 +61,20 @@ def el(
     device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
     mentions: Annotated[
-        Literal["given", "found"],
+        str,
         typer.Option(
-            "--mentions", help="Whose spans are linked: those of the data, or what the model finds."
+            "--mentions",
+            metavar="WHOSE",
+            help="Whose spans are linked: given (those of the data), found (what the KB knows), or the name "
+            "of a tagger.",
         ),
     ] = "found",
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold", min=0, max=1, metavar="SCORE", help="Links below this score count as NIL."
+        ),
+    ] = 0.0,
     redirects: Annotated[
         Path | None,
         typer.Option(
@@ -78,6 +87,7 @@ def el(
             "--predictions", metavar="FILE", help="Write the links: document, start, end, entity, with tabs."
         ),
     ] = None,
+    reliability: ReliabilityOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -91,32 +101,37 @@ def el(
     from kgkit.home import Home
     from kgkit.linking import Linker, LinkerConfig
     from kgkit.training import recorded
+    from kgkit.training.catalogued import known_model
 
     check_files(data)
     if predictions is not None:
         check_place(predictions)
+    check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)
     moved = Redirects() if redirects is None else read_redirects(redirects)
     linker = Linker.open(
-        chosen_kb(kb, home), home=home, model=model, coherence=coherence, nil="mark",
-        vectors=vectors, device=device,
+        chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold, nil="mark",
+        vectors=vectors, device=device, mentions=None if mentions in ("given", "found") else mentions,
         # All that are considered: the score tells whether the right one is among them.
         max_candidates=LinkerConfig.max_candidates, top_k=LinkerConfig.max_candidates or 0,
     )  # fmt: skip
     scores: Named = []
+    watched = Watched(linker)
     page, sets, links = _Pages(linker.kb, moved), _Sets(data), 0
+    where = Home.find(home)
     run = recorded(
-        Home.find(home), command=typed(), device=device, data=data,
+        where, command=typed(), device=device, model=known_model(where, model), data=data,
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
-                "mentions": mentions, "redirects": str(redirects)},
+                "mentions": mentions, "threshold": threshold, "redirects": str(redirects)},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_links(predictions))
         for name, documents in sets:
             total = LinkScore()
-            for gold, answers in _answered(linker, documents, given=mentions == "given"):
+            for gold, answers in _answered(watched, documents, linker.kb if mentions == "given" else None):
                 page.look_for(gold)
                 total += score_document(gold.gold, answers, page)
+                watched.note(_Verdict(gold, page))
                 if write is not None:
                     write(gold.document.id, answers)
                 tell(f"{name}, {total.documents:,} documents")
@@ -126,6 +141,14 @@ def el(
         for name, score in scores if len(scores) == 1 else [*scores, ("together", together)]:
             record.score("el", name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
             record.score("el", name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
+        sure = watched.told()
+        name = scores[0][0] if len(scores) == 1 else "together"
+        record.score(
+            "el", name, f"calibration error, mentions {mentions}", sure["expected_calibration_error"],
+            sure["links"],
+        )  # fmt: skip
+        if reliability is not None:
+            draw_reliability(reliability, watched, f"{name}, {linker.model}, mentions {mentions}")
         called = f"{linker.kb.name}@{linker.kb.build}"
         if page.mentions == together.mentions > 0:
             raise UsageError(f"none of the gold entities is in knowledge base {called}: is it the right one?")
@@ -140,6 +163,7 @@ def el(
                     for (name, score), path in zip(scores, data, strict=True)
                 ],
                 "together": together.as_dict(),
+                "calibration": sure,
                 "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},
             }
         )
@@ -148,6 +172,8 @@ def el(
     if page.missing:
         lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
         messages.say(f"{lost}, are not in the knowledge base")
+    if reliability is not None:
+        messages.say(f"how sure the links are: {reliability}")
     if predictions is not None:
         messages.say(f"{links:,} links in {together.documents:,} documents: {predictions}")
 
@@ -229,12 +255,28 @@ class _Pages:
         return None
 
 
+class _Verdict:
+    """Says of a link whether it is right."""
+
+    def __init__(self, gold: "GoldDocument", page: _Pages) -> None:
+        self.page = page
+        self.gold = {(label.start, label.end): label.entity for label in gold.gold}
+
+    def __call__(self, link: "Link") -> bool:
+        meant = self.gold.get((link.start, link.end))
+        return None not in (meant, link.entity) and self.page(meant or "") == self.page(link.entity or "")
+
+
 def _answered(
-    linker: "Linker", documents: Iterable["GoldDocument"], *, given: bool
+    linker: Watched, documents: Iterable["GoldDocument"], given: "KnowledgeBase | None"
 ) -> Iterator[tuple["GoldDocument", list["Labelled"]]]:
-    """Yield each document with its links, as the linker gets to them."""
+    """Yield each document with its links, as the linker gets to them.
+
+    With a KB as *given*, spans are those of the data, and candidates too where the data have some.
+    """
     from msgspec import structs
 
+    from kgkit.candidates import with_candidates
     from kgkit.evaluation import links_of
 
     waiting: deque[GoldDocument] = deque()
@@ -242,7 +284,10 @@ def _answered(
     def asked() -> Iterator["Document"]:
         for gold in documents:
             waiting.append(gold)
-            yield gold.document if given else structs.replace(gold.document, mentions=None)
+            if given is None:
+                yield structs.replace(gold.document, mentions=None)
+            else:
+                yield with_candidates(given, gold.document, gold.candidates)
 
     for linked in linker(asked()):
         yield waiting.popleft(), links_of(linked)

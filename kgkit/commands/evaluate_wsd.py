@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliability, draw_reliability
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     CoherenceOption,
@@ -35,7 +36,6 @@ from kgkit.errors import UsageError
 if TYPE_CHECKING:
     from kgkit.evaluation import Scores
     from kgkit.kb import KnowledgeBase
-    from kgkit.linking import Linker
     from kgkit.types import Mention
 
 Answers = dict[str, tuple[str, ...]]
@@ -73,6 +73,7 @@ def wsd(
             "--predictions", metavar="FILE", help="Write the answers, in the format of the gold file."
         ),
     ] = None,
+    reliability: ReliabilityOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -86,27 +87,31 @@ def wsd(
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.training import recorded
+    from kgkit.training.catalogued import known_model
 
     if len(data) != len(gold):
         raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
     check_files([*data, *gold])
     if predictions is not None:
         check_place(predictions)
+    check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, max_candidates=None, top_k=0,
         vectors=vectors, device=device,
     )  # fmt: skip
+    watched = Watched(linker)
     sets: list[_Set] = []
+    where = Home.find(home)
     run = recorded(
-        Home.find(home), command=typed(), device=device, data=[*data, *gold],
+        where, command=typed(), device=device, model=known_model(where, model), data=[*data, *gold],
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, run as record:
         for name, of_data, of_gold in zip(_names(data), data, gold, strict=True):
             tell(name)
             sets.append(_Set(name, of_data, of_gold))
-            sets[-1].answer(linker)
+            sets[-1].answer(watched)
         whole = _together(sets)
         if predictions is not None:
             write_keys(predictions, whole.predictions())
@@ -114,6 +119,12 @@ def wsd(
         scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
+        sure = watched.told()
+        record.score(
+            "wsd", shown[-1].name, "calibration error", sure["expected_calibration_error"], sure["links"]
+        )
+        if reliability is not None:
+            draw_reliability(reliability, watched, f"{shown[-1].name}, {linker.model}")
         called = f"{linker.kb.name}@{linker.kb.build}"
         unknown = sum(1 for senses in whole.keys.values() if not any(sense in linker.kb for sense in senses))
         if unknown == len(whole.keys):
@@ -128,6 +139,7 @@ def wsd(
                     for (name, score, first), each in zip(scores, sets, strict=False)
                 ],
                 "together": _told(*scores[-1][1:]),
+                "calibration": sure,
             }
         )
     else:
@@ -137,6 +149,8 @@ def wsd(
     without_gold = len(whole.pos.keys() - whole.keys.keys())
     if without_gold:
         messages.say(f"{without_gold:,} instances have no gold and are not scored")
+    if reliability is not None:
+        messages.say(f"how sure the links are: {reliability}")
     if predictions is not None:
         messages.say(f"answers to {len(whole.predictions()):,} instances: {predictions}")
 
@@ -153,21 +167,22 @@ class _Set:
     answers: Answers = field(default_factory=dict)
     first: Answers = field(default_factory=dict)
 
-    def answer(self, linker: "Linker") -> None:
+    def answer(self, watched: Watched) -> None:
         """Read the files and answer every instance, by the linker and by the first sense."""
         from kgkit.evaluation import read_documents, read_gold
 
         assert self.data is not None and self.gold is not None
         self.keys = read_gold(self.gold)
-        ranks = _Ranks(linker.kb)
+        ranks = _Ranks(watched.linker.kb)
         documents = list(read_documents(self.data))
         for document in documents:
             for mention in document.mentions or ():
                 self.pos[mention.id] = mention.pos
                 if (sense := ranks.first(mention)) is not None:
                     self.first[mention.id] = (sense,)
-        for linked in linker(documents):
+        for linked in watched(documents):
             self.answers |= {link.id: (link.sense,) for link in linked.links if link.sense is not None}
+            watched.note(lambda link: link.sense in self.keys[link.id] if link.id in self.keys else None)
 
     def scores(self, answers: Answers) -> "Scores":
         """Score answers to the instances that have gold."""

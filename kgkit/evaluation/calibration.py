@@ -68,8 +68,22 @@ def best_temperature(scored: Scored, usual: float = 1.0) -> float:
 
 def reliability(scored: Scored, temperature: float, bins: int = _BINS) -> Reliability:
     """Return how sure the best candidates are, and how often they are right."""
-    sure = np.array([_softmax(scores, temperature).max() for scores, _ in scored if len(scores)])
-    right = np.array([bool(right[scores.argmax()]) for scores, right in scored if len(scores)], np.bool_)
+    return binned(
+        [float(_softmax(scores, temperature).max()) for scores, _ in scored if len(scores)],
+        [bool(right[scores.argmax()]) for scores, right in scored if len(scores)],
+        bins,
+    )
+
+
+def binned(confidence: Sequence[float], answers: Sequence[bool], bins: int = _BINS) -> Reliability:
+    """Return how sure answers are, and how often they are right.
+
+    Args:
+        confidence: of each answer, in [0, 1].
+        answers: whether each is right.
+        bins: B, of equal width.
+    """
+    sure, right = np.array(confidence, np.float64), np.array(answers, np.bool_)
     place = np.minimum((sure * bins).astype(np.int64), bins - 1)
     counts = np.bincount(place, minlength=bins)
     with np.errstate(invalid="ignore"):

@@ -1,7 +1,8 @@
 """Entity linking: the files of a data set.
 
     data          JSON lines, one document a line:
-                  doc_id, tokens, sentences ([start, end) in tokens), mentions (start, end in tokens, entity)
+                  doc_id, tokens, sentences ([start, end) in tokens), mentions (start, end in tokens, entity,
+                  and, if they were given some, candidates: a list of entities)
     redirects     one JSON object: title -> title of the same page
     predictions   doc_id <TAB> start <TAB> end <TAB> entity: code points of the text; no entity for NIL
 
@@ -49,10 +50,17 @@ class Labelled(msgspec.Struct, frozen=True, gc=False):
 
 
 class GoldDocument(msgspec.Struct, frozen=True):
-    """A document of a data set, its `mentions` those of the data, with the entity of each in `entities`."""
+    """A document of a data set, its `mentions` those of the data.
+
+    Attributes:
+        document: the text, and its mentions.
+        entities: what each of them means; None for NIL.
+        candidates: what each may mean, if the data tell; None where they do not.
+    """
 
     document: Document
     entities: list[str | None]
+    candidates: list[tuple[str, ...] | None] = []
 
     @property
     def gold(self) -> list[Labelled]:
@@ -61,10 +69,11 @@ class GoldDocument(msgspec.Struct, frozen=True):
         return [Labelled(mention.start, mention.end, entity) for mention, entity in pairs]
 
 
-class _Mention(msgspec.Struct, frozen=True):
+class _Mention(msgspec.Struct, frozen=True, omit_defaults=True):
     start: int
     end: int
     entity: str | None
+    candidates: tuple[str, ...] | None = None
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -153,7 +162,8 @@ def _gold_document(name: str, record: _Record) -> GoldDocument:
             raise _Unexpected(problem, told)
         mentions[span] = Mention(start, end, text[start:end], id=f"{name}.m{place}")
     document = Document(name, text, sentences, tokens, list(mentions.values()))
-    return GoldDocument(document, [told.entity for told in record.mentions])
+    entities = [told.entity for told in record.mentions]
+    return GoldDocument(document, entities, [told.candidates for told in record.mentions])
 
 
 # -- redirects --------------------------------------------------------------
