@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from kgkit.candidates import Generator
+from kgkit.candidates import Generator, with_candidates
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.types import NO_CANDIDATES, Document
@@ -76,7 +76,7 @@ def taught_entities(kb: "KnowledgeBase", generator: Generator, data: Path) -> It
     """
     ids: dict[str, int] = {}
     for labelled in read_gold_documents(data):
-        [found] = generator([labelled.document])
+        [found] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
         right = []
         for mention, title in zip(found.mentions or (), labelled.entities, strict=True):
             if title is not None and title not in ids:

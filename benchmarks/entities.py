@@ -1,0 +1,175 @@
+"""Linkers of entities on AIDA with its own spans: accuracy, NIL by threshold, calibration.
+
+    python -m benchmarks.entities documents OUT_DIR
+    python -m benchmarks.entities table --home HOME --kb aida --model prior --model NAME [--given OUT_DIR]
+
+The first writes the three sets with the published candidates of each mention (PPRforNED), for `kgkit train
+linker`, `kgkit evaluate el --mentions given`, and `--given`; they must not be passed on. HOME holds the KB of
+`benchmarks.aida_kb`, vectors of its texts where a model needs them, and the trained models that are named.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+import kgkit
+from benchmarks import aida_kb
+from benchmarks.harness import REPOSITORY
+from benchmarks.report import Table
+from kgkit.candidates import with_candidates
+from kgkit.evaluation.el_files import Redirects, read_gold_documents, read_redirects
+from kgkit.kb import KnowledgeBase
+from kgkit.linking import Linker
+
+DATA: Final = REPOSITORY.parent / "shared" / "data" / "aida"
+SETS: Final = ("testa", "testb")
+STEPS: Final = 100
+BINS: Final = 15
+
+NOTES: Final = """
+Spans are those of the data; titles that redirect to one page are equal. Accuracy is over the mentions that
+have an entity; `not first`: over those of them whose entity is not the candidate with the best prior. F1 is
+over all spans, those that mean nothing in the KB too: a link on one of them is wrong, one whose score is
+below the threshold is none; the threshold is the best of a hundred on testa. `ECE` is the expected
+calibration error of the scores of the best candidates, in 15 bins, over the mentions that have an entity.
+Candidates, where `given`: those published for each mention, which always hold the right one, so that it is an
+upper bound.
+"""
+
+
+class Answered(NamedTuple):
+    """A span: the score of its best candidate (0 for none), whether that is right, whether it has an entity.
+
+    `first` says whether the candidate with the best prior is right.
+    """
+
+    score: float
+    right: bool
+    entity: bool
+    first: bool
+
+
+class Pages:
+    """Gives all titles of one page the same name."""
+
+    def __init__(self, kb: KnowledgeBase, moved: Redirects) -> None:
+        self.kb, self.moved = kb, moved
+        self._known: dict[str, str] = {}
+
+    def __call__(self, title: str) -> str:
+        page = self._known.get(title)
+        if page is None:
+            entity = self.kb.get(title)
+            page = self._known[title] = self.moved(title if entity is None else entity.key)
+        return page
+
+
+def documents(out: Path) -> dict[str, int]:
+    """Write the sets with the published candidates of their mentions, and return how many have some."""
+    entities = aida_kb.records(DATA / "candidates", "entities")
+    title_of = {entity["id"]: entity["title"] for entity in entities}
+    given = {
+        (row["doc_id"], row["mention"]): [title_of[one] for one in row["candidates"] if one in title_of]
+        for row in aida_kb.records(DATA / "candidates", "mention_candidates")
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    counts = {}
+    for split in aida_kb.SPLITS:
+        counts[split] = 0
+        with (out / f"aida_{split}.jsonl").open("w", encoding="utf-8") as file:
+            for document in aida_kb.records(DATA, f"aida_{split}"):
+                for number, mention in enumerate(document["mentions"]):
+                    if (document["doc_id"], number) in given:
+                        mention["candidates"] = given[document["doc_id"], number]
+                        counts[split] += 1
+                file.write(json.dumps(document, ensure_ascii=False) + "\n")
+    return counts
+
+
+def answered(linker: Linker, data: Path, page: Pages) -> Iterator[Answered]:
+    """Link the spans of a set, and say of each what became of it."""
+    sets = [*read_gold_documents(data)]
+    wanted = [with_candidates(linker.kb, gold.document, gold.candidates) for gold in sets]
+    for gold, linked in zip(sets, linker(wanted), strict=True):
+        ids = [mention.id for mention in gold.document.mentions or ()]
+        meant = dict(zip(ids, gold.entities, strict=True))
+        for link in linked.links:
+            title, best = meant[link.id], next(iter(link.candidates), None)
+            likely = max(link.candidates, key=lambda one: one.prior, default=None)
+            right, first = (
+                None not in (title, one) and page(one.entity) == page(title)  # type: ignore[arg-type,union-attr]
+                for one in (best, likely)
+            )
+            yield Answered(0.0 if best is None else best.score, right, title is not None, first)
+
+
+def f1(answers: list[Answered], threshold: float) -> float:
+    """Return the micro F1 over all spans of links that score *threshold* at least."""
+    links = sum(one.score >= threshold and one.score > 0 for one in answers)
+    right = sum(one.right for one in answers if one.score >= threshold)
+    return 2 * right / max(1, links + sum(one.entity for one in answers))
+
+
+def error(answers: list[Answered]) -> float:
+    """Return the gap between scores and how often they are right, in bins of equal width."""
+    sure, right = (np.array([getattr(one, name) for one in answers], float) for name in ("score", "right"))
+    place = np.minimum((sure * BINS).astype(int), BINS - 1)
+    gaps = np.bincount(place, sure, BINS) - np.bincount(place, right, BINS)
+    return float(np.abs(gaps).sum() / max(1, len(answers)))
+
+
+def row(model: str, sets: dict[str, list[Answered]], seconds: float) -> list[str]:
+    """Return the row of a model."""
+    tried = [step / STEPS for step in range(STEPS)]
+    threshold = max(tried, key=lambda one: f1(sets["testa"], one))
+    cells = []
+    for split in SETS:
+        named = [one for one in sets[split] if one.entity]
+        hard = [one for one in named if not one.first]
+        cells += [
+            f"{100 * np.mean([one.right for one in named]):.2f}",
+            f"{100 * np.mean([one.right for one in hard]):.1f}",
+            f"{100 * f1(sets[split], threshold):.2f}",
+            f"{error(named):.3f}",
+        ]
+    return [model, *cells, f"{threshold:.2f}", f"{seconds:.0f}"]
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.entities")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("documents").add_argument("out", type=Path, metavar="OUT_DIR")
+    table = verbs.add_parser("table")
+    table.add_argument("--home", type=Path, required=True)
+    table.add_argument("--kb", default="aida")
+    table.add_argument("--model", action="append", required=True)
+    table.add_argument("--coherence", choices=["graph"])
+    table.add_argument("--given", type=Path, metavar="OUT_DIR", help="with the published candidates")
+    chosen = parser.parse_args()
+    if chosen.verb == "documents":
+        print(", ".join(f"{split}: {count:,} mentions" for split, count in documents(chosen.out).items()))
+        return
+    rows = []
+    with kgkit.open_kb(chosen.kb, home=chosen.home) as kb:
+        page = Pages(kb, read_redirects(DATA / "redirects.json.xz"))
+        for model in chosen.model:
+            began = time.process_time()
+            linker = Linker.open(kb, model=model, coherence=chosen.coherence, nil="mark", top_k=30)
+            where, suffix = (chosen.given, "jsonl") if chosen.given else (DATA, "jsonl.xz")
+            sets = {split: [*answered(linker, where / f"aida_{split}.{suffix}", page)] for split in SETS}
+            rows.append(row(linker.model, sets, time.process_time() - began))
+    columns = ["model"]
+    for split in SETS:
+        columns += [split, f"{split}, not first", f"{split}, F1 with NIL", f"{split}, ECE"]
+    title = f"AIDA, spans given, candidates {'given' if chosen.given else f'of {chosen.kb}'}"
+    print(Table(title=title, notes=NOTES, columns=(*columns, "threshold", "CPU s"), rows=rows).markdown())
+
+
+if __name__ == "__main__":
+    main()

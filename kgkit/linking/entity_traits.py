@@ -1,0 +1,250 @@
+"""What the KB alone tells of a candidate in its document, without an encoder and without vectors.
+
+The title of an entity is its label, else its key; its name is the title without what is in brackets at the
+end, and up to the first comma: `Athens, Georgia (city)` is called `Athens`. All are folded. Words are tokens
+of letters and digits; those of a title that the surface does not have are its other words.
+
+    popularity    log prior       log p(entity | surface)
+                  prior           p(entity | surface)
+                  place           1 / its place in the list of candidates
+                  degree          log(1 + facts that are told of it, and that end in it)
+                  NAME            log(1 + x), for each attribute that the settings name
+    names         is title        the surface is the title
+                  is plain        it is the title without what is in brackets
+                  is name         it is the name
+                  begins          the name begins with the surface
+                  begun           the surface begins with the name
+                  ends            the name ends with the surface
+                  trigrams        what they share of both their trigrams of characters (Dice)
+                  trigrams in     what they share of the surface's trigrams
+                  acronym         the surface is made of the first letters of the title's words
+                  begins acronym  such letters, of a longer title, begin with it
+                  words           share of the surface's words that are in the title
+                  title words     share of the title's words that are in the surface
+                  more words      log(1 + other words)
+                  brackets        the title has some
+                  comma           the title has one
+    document      other words     share of the title's other words that stand in the document
+                  all others      all of them do, and there are some
+                  others          how many do
+                  in sentence     share of the other words that stand in the sentence
+                  described       share of the description's words that stand in the document
+    types         TYPE            it is one, for each type that the settings name
+    relative      …               those of popularity but place, and both of trigrams, less the mention's best
+
+R  candidates of all mentions of a document    F  traits
+"""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.kb import KnowledgeBase
+from kgkit.text import fold, tokens
+from kgkit.types import NO_CANDIDATES, Document, Mention
+
+Matrix = NDArray[np.float32]
+Numbers = NDArray[np.int64]
+
+NAMES: Final = (
+    "is title", "is plain", "is name", "begins", "begun", "ends", "trigrams", "trigrams in", "acronym",
+    "begins acronym", "words", "title words", "more words", "brackets", "comma",
+)  # fmt: skip
+DOCUMENT: Final = ("other words", "all others", "others", "in sentence", "described")
+
+_BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
+_SHORT: Final = 3  # letters of a word of a description that says nothing: in, the, und
+_LONGEST_ACRONYM: Final = 6
+_TINY: Final = 1e-6
+_MAX_KNOWN: Final = 100_000
+_MAX_COMPARED: Final = 500_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntityTraitsConfig:
+    """Settings of `EntityTraits`.
+
+    Attributes:
+        popularity: attributes of entities that are numbers: the more, the better known.
+        types: of entities that are told apart.
+    """
+
+    popularity: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+class _Known(NamedTuple):
+    """What is remembered of an entity."""
+
+    title: str
+    plain: str
+    name: str
+    words: tuple[str, ...]
+    trigrams: frozenset[str]
+    acronyms: tuple[str, str]
+    described: frozenset[str]
+    popularity: tuple[float, ...]
+    types: tuple[bool, ...]
+
+
+class EntityTraits:
+    """Gives the candidates of a document their traits.
+
+    Args:
+        kb: that knows the entities.
+        config: settings.
+    """
+
+    def __init__(self, kb: KnowledgeBase, config: EntityTraitsConfig | None = None) -> None:
+        self.kb, self.config = kb, config or EntityTraitsConfig()
+        self._known: dict[int, _Known] = {}
+        self._compared: dict[tuple[str, int], tuple[float, ...]] = {}
+        popularity = ("log prior", "prior", "place", "degree", *self.config.popularity)
+        absolute = (*popularity, *NAMES, *DOCUMENT, *self.config.types)
+        relative = ("log prior", "prior", *popularity[3:], "trigrams", "trigrams in")
+        self.names = (*absolute, *(f"{name}, relative" for name in relative))
+        """What each column is called."""
+        self._relative = [absolute.index(name) for name in relative]
+
+    def __call__(self, document: Document) -> Matrix:
+        """Return (R, F), the traits of the candidates of all mentions, in their order."""
+        mentions = document.mentions or []
+        sizes = np.array([len(mention.candidates or ()) for mention in mentions], np.int64)
+        if not sizes.sum():
+            return np.empty((0, len(self.names)), np.float32)
+        words = frozenset(tokens(fold(document.text)))
+        sentences = document.sentences or [(0, len(document.text))]
+        begins = [start for start, _ in sentences]
+        spoken = [frozenset(tokens(fold(document.text[start:end]))) for start, end in sentences]
+        rows: list[tuple[float, ...]] = []
+        for mention in mentions:
+            place = bisect_right(begins, mention.start) - 1
+            within = spoken[place] if place >= 0 else words
+            rows.extend(self._rows(mention, words, within))
+        found = np.array(rows, np.float32)
+        return np.concatenate([found, relative(found[:, self._relative], sizes)], axis=1)
+
+    def _rows(
+        self, mention: Mention, words: frozenset[str], within: frozenset[str]
+    ) -> list[tuple[float, ...]]:
+        surface = fold(mention.text)
+        own = frozenset(tokens(surface))
+        rows = []
+        for place, (number, _, prior) in enumerate(mention.candidates or NO_CANDIDATES):
+            known = self._of(number)
+            others = [word for word in known.words if word not in own]
+            said = sum(word in words for word in others)
+            near = sum(word in within for word in others)
+            count = max(1, len(others))
+            rows.append(
+                (
+                    float(np.log(max(prior, _TINY))),
+                    prior,
+                    1 / (1 + place),
+                    *known.popularity,
+                    *self._comparison(surface, number, known),
+                    said / count,
+                    float(0 < len(others) == said),
+                    said,
+                    near / count,
+                    len(known.described & words) / max(1, len(known.described)),
+                    *known.types,
+                )
+            )
+        return rows
+
+    def _comparison(self, surface: str, number: int, known: _Known) -> tuple[float, ...]:
+        """Return what is told of names; remembered, since a document returns to its surfaces."""
+        found = self._compared.get((surface, number))
+        if found is None:
+            if len(self._compared) >= _MAX_COMPARED:
+                self._compared.clear()
+            found = self._compared[surface, number] = _compared(surface, known)
+        return found
+
+    def _of(self, number: int) -> _Known:
+        known = self._known.get(number)
+        if known is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            known = self._known[number] = self._read(number)
+        return known
+
+    def _read(self, number: int) -> _Known:
+        entity = self.kb[number]
+        title = (entity.label or entity.key).replace("_", " ")
+        plain = _BRACKETS.sub("", title) or title
+        name = fold(plain.partition(", ")[0]) or fold(plain)
+        words = tuple(word for word in tokens(fold(title)) if word.isalnum())
+        capitals = "".join(word[0] for word in tokens(plain) if word[0].isupper())
+        initials = "".join(word[0] for word in tokens(fold(plain)) if word.isalnum())
+        described = frozenset(
+            word for word in tokens(fold(entity.description)) if word.isalnum() and len(word) > _SHORT
+        )
+        told, ending = self.kb.store.beside(number), self.kb.store.incoming(number)
+        degree = (0 if told is None else len(told)) + (0 if ending is None else len(ending[0]))
+        counts = (degree, *(_number(entity.attributes.get(name)) for name in self.config.popularity))
+        return _Known(
+            fold(title),
+            fold(plain),
+            name,
+            words,
+            _trigrams(name),
+            (capitals.lower(), initials),
+            described,
+            tuple(np.log1p(counts).tolist()),
+            tuple(one in entity.types for one in self.config.types),
+        )
+
+
+def relative(values: Matrix, sizes: Numbers) -> Matrix:
+    """Return (R, F) less the best of each mention; *sizes* (M,) are the candidates of each."""
+    if not len(values):
+        return values
+    there = sizes > 0
+    begins = (np.cumsum(sizes) - sizes)[there]
+    best = np.maximum.reduceat(values, begins, axis=0)
+    found: Matrix = values - np.repeat(best, sizes[there], axis=0)
+    return found
+
+
+def _compared(surface: str, known: _Known) -> tuple[float, ...]:
+    words = frozenset(word for word in tokens(surface) if word.isalnum())
+    trigrams = _trigrams(surface)
+    shared = len(trigrams & known.trigrams)
+    letters = "".join(filter(str.isalnum, surface))
+    both = len(words.intersection(known.words))
+    short = 1 < len(letters) <= _LONGEST_ACRONYM
+    return (
+        surface == known.title,
+        surface == known.plain,
+        surface == known.name,
+        known.name.startswith(surface),
+        surface.startswith(known.name),
+        known.name.endswith(surface),
+        2 * shared / (len(trigrams) + len(known.trigrams)),
+        shared / len(trigrams),
+        short and letters in known.acronyms,
+        short and known.acronyms[1].startswith(letters),
+        both / max(1, len(words)),
+        both / max(1, len(known.words)),
+        float(np.log1p(sum(word not in words for word in known.words))),
+        known.title != known.plain,
+        known.plain != known.name,
+    )
+
+
+def _trigrams(text: str) -> frozenset[str]:
+    framed = f"  {text} "
+    return frozenset(framed[at : at + 3] for at in range(len(framed) - 2))
+
+
+def _number(value: object) -> float:
+    """Return what an attribute counts; 0, if it is no number that counts."""
+    counts = isinstance(value, int | float) and isfinite(value) and value > 0
+    return float(value) if counts else 0.0  # type: ignore[arg-type]  # it is a number

@@ -1,0 +1,205 @@
+"""Coherence that was learnt: a second stage above any first one, without an encoder or vectors of its own.
+
+    x₀(c)    = traits of c in its document, log p₀(c), both as they are and less the mention's best
+    p₁       = f₀(x₀)
+    pᵣ₊₁     = fᵣ(x₀, log pᵣ, traits of links given pᵣ)            r = 1, 2
+    f(x)(c)  = exp(s(x(c)) / T) / Σ over the mention's candidates
+    s(x)     = mean over the members of  u·x + v·relu(A x + b)      x with mean 0 and deviation 1 in training
+
+p₀ is what the first stage says. The members of f have each seen other documents (`kgkit.training.coherence`).
+T is 1 but in the last round. Traits: `entity_traits` and `link_traits`.
+
+Sources: a model of local traits, then of links to what the others are likely to mean, Ratinov et al. (2011);
+rounds, each trained on what the one before says of documents it has not seen: stacking, Cohen & Carvalho
+(2005). Where training has mentions that mean nothing in the KB, nothing has the score 0 in each mention: p is
+then the probability that the mention means the candidate, and not nothing.
+
+R  candidates    M  mentions    F  traits    G  members    H  hidden
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kgkit.linking.entity_traits import EntityTraits, EntityTraitsConfig, Matrix, Numbers, relative
+from kgkit.linking.link_traits import LinkTraits, LinkTraitsConfig
+from kgkit.linking.model_folder import damaged
+from kgkit.linking.scoring import Scorer, Scores
+from kgkit.types import NO_CANDIDATES, Document
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+
+FILE: Final = "coherence.npz"
+
+_TINY: Final = 1e-6
+
+
+class Members(NamedTuple):
+    """The networks of a round.
+
+    Attributes:
+        mean, deviation: (F,) of the traits.
+        direct: (G, F), u.
+        weight: (G, F, H), A.
+        bias: (G, H), b.
+        out: (G, H), v.
+    """
+
+    mean: Matrix
+    deviation: Matrix
+    direct: Matrix
+    weight: Matrix
+    bias: Matrix
+    out: Matrix
+
+    def __call__(self, traits: Matrix) -> Scores:
+        """Return s, (R,), of candidates with these traits, (R, F)."""
+        scaled = (traits - self.mean) / self.deviation
+        total = scaled @ self.direct.mean(0)
+        for weight, bias, out in zip(self.weight, self.bias, self.out, strict=True):
+            total += np.maximum(scaled @ weight + bias, 0) @ out / np.float32(len(self.out))
+        found: Scores = total
+        return found
+
+
+class TrainedCoherence:
+    """Scores the candidates of a document again: by what they are, and by their links to each other.
+
+    Args:
+        traits: of candidates by themselves.
+        links: of candidates beside each other.
+        rounds: the networks of each.
+        nil: whether it has learnt that mentions may mean nothing.
+        temperature: T.
+    """
+
+    def __init__(
+        self,
+        traits: EntityTraits,
+        links: LinkTraits,
+        rounds: Sequence[Members],
+        *,
+        nil: bool = False,
+        temperature: float = 1.0,
+    ) -> None:
+        self.traits, self.links, self.rounds = traits, links, list(rounds)
+        self.nil, self.temperature = nil, temperature
+
+    def __call__(self, document: Document, scores: Sequence[Scores]) -> list[Scores]:
+        """Return the scores (C,) of the candidates of each mention; they sum to 1, less what NULL has.
+
+        Args:
+            document: its mentions have candidates.
+            scores: (C,) for each mention, what the first stage says.
+        """
+        nulls = [np.float32((one.candidates or NO_CANDIDATES).null) for one in document.mentions or ()]
+        scores = [score / (1 - null) for score, null in zip(scores, nulls, strict=True)]
+        sizes = np.array([len(score) for score in scores], np.int64)
+        told = self.first(document, scores)
+        for place, members in enumerate(self.rounds):
+            inputs = told if not place else self.again(document, told, scores)
+            temperature = self.temperature if place == len(self.rounds) - 1 else 1.0
+            found = probabilities(members(inputs), sizes, temperature, nil=self.nil)
+            scores = np.split(found, np.cumsum(sizes)[:-1]) if len(sizes) else []
+        return [score * (1 - null) for score, null in zip(scores, nulls, strict=True)]
+
+    def first(self, document: Document, scores: Sequence[Scores]) -> Matrix:
+        """Return x₀, (R, F), of the candidates of all mentions."""
+        return np.concatenate([self.traits(document), _logarithms(scores)], axis=1)
+
+    def again(self, document: Document, first: Matrix, scores: Sequence[Scores]) -> Matrix:
+        """Return x, (R, F'), of a later round: *first*, and the traits of links given *scores*."""
+        links = self.links(document.mentions or [], scores)
+        return np.concatenate([first, _logarithms(scores), links], axis=1)
+
+    # -- on disk ------------------------------------------------------------
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write the networks into *folder*, and return the settings, for the manifest."""
+        arrays = {
+            f"{name} {place}": getattr(members, name)
+            for place, members in enumerate(self.rounds)
+            for name in Members._fields
+        }
+        np.savez(folder / FILE, **arrays)
+        return {
+            "traits": asdict(self.traits.config),
+            "links": asdict(self.links.config),
+            "rounds": len(self.rounds),
+            "nil": self.nil,
+            "temperature": self.temperature,
+        }
+
+    @classmethod
+    def open(cls, folder: Path, kb: "KnowledgeBase", settings: dict[str, Any]) -> "TrainedCoherence":
+        """Read what `save` wrote.
+
+        Raises:
+            DamagedModel: if it cannot be read.
+        """
+        try:
+            with np.load(folder / FILE) as arrays:
+                rounds = [
+                    Members(*(arrays[f"{name} {place}"] for name in Members._fields))
+                    for place in range(settings["rounds"])
+                ]
+        except (OSError, ValueError, KeyError) as error:
+            raise damaged(folder, str(error)) from error
+        lists = {name: tuple(value) for name, value in settings["traits"].items()}
+        return cls(
+            EntityTraits(kb, EntityTraitsConfig(**lists)),
+            LinkTraits(kb, LinkTraitsConfig(**settings["links"])),
+            rounds,
+            nil=settings["nil"],
+            temperature=settings["temperature"],
+        )
+
+
+class CoherentScorer:
+    """Scores candidates by a first stage, and then by coherence.
+
+    Args:
+        first: the first stage.
+        coherence: the second.
+        name: that links carry.
+    """
+
+    def __init__(self, first: Scorer, coherence: TrainedCoherence, *, name: str) -> None:
+        self.first, self.coherence, self.name, self.ahead = first, coherence, name, first.ahead
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
+        return [
+            self.coherence(document, scores)
+            for document, scores in zip(documents, self.first(documents), strict=True)
+        ]
+
+
+def probabilities(scores: Scores, sizes: Numbers, temperature: float = 1.0, *, nil: bool = False) -> Scores:
+    """Return p, (R,): softmax(s / T) within each mention; *sizes* (M,) are the candidates of each.
+
+    With *nil*, one more candidate has the score 0, and keeps its part.
+    """
+    if not len(scores):
+        return np.empty(0, np.float32)
+    there = sizes > 0
+    begins = (np.cumsum(sizes) - sizes)[there]
+    best = np.maximum.reduceat(scores, begins)
+    if nil:
+        best = np.maximum(best, 0)
+    weights = np.exp((scores - np.repeat(best, sizes[there])) / np.float32(temperature))
+    total = np.add.reduceat(weights, begins)
+    if nil:
+        total += np.exp(-best / np.float32(temperature))
+    found: Scores = (weights / np.repeat(total, sizes[there])).astype(np.float32)
+    return found
+
+
+def _logarithms(scores: Sequence[Scores]) -> Matrix:
+    """Return (R, 2): the logarithms of scores, and those less the mention's best."""
+    sizes = np.array([len(score) for score in scores], np.int64)
+    told = np.log(np.maximum(np.concatenate([np.empty(0, np.float32), *scores]), _TINY))[:, None]
+    return np.concatenate([told, relative(told, sizes)], axis=1)
