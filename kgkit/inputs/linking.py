@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.heads.knowbert import LinkerInputs
 from kgkit.types import Document, Ids
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+    from kgkit.heads.knowbert import LinkerInputs
 
 Matrix = NDArray[np.float32]
 Numbers = NDArray[np.int64]
@@ -56,6 +57,41 @@ def sentences_of(document: Document) -> list[Numbers]:
     ]
 
 
+class Places(NamedTuple):
+    """Where the mentions of some sentences, and their candidates, stand in padded tensors.
+
+    Attributes:
+        rows: (m,) which mentions, in the order in which they stand.
+        ids: (R,) candidates of all mentions.
+        mention: (m,) sentence and (m,) place in it.
+        candidate: (R,) sentence, (R,) place in it and (R,) place among the mention's.
+        shape: B, M and C.
+    """
+
+    rows: Numbers
+    ids: Ids
+    mention: tuple[Numbers, Numbers]
+    candidate: tuple[Numbers, Numbers, Numbers]
+    shape: tuple[int, int, int]
+
+
+def places_of(sentences: Sequence[Sentence]) -> Places:
+    """Return where the mentions of sentences stand."""
+    ids = [these for one in sentences for these in one.ids]
+    counts = np.array([len(one.rows) for one in sentences])
+    sizes = np.array([len(these) for these in ids], np.int64)  # of each mention
+    b = np.repeat(np.arange(len(sentences)), counts)
+    m = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
+    c = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return Places(
+        np.concatenate([one.rows for one in sentences]),
+        np.concatenate(ids),
+        (b, m),
+        (np.repeat(b, sizes), np.repeat(m, sizes), c),
+        (len(sentences), int(counts.max()), max(1, int(sizes.max(initial=0)))),
+    )
+
+
 def padded(
     sentences: Sequence[Sentence],
     hidden: Callable[[Numbers], Matrix],
@@ -70,37 +106,47 @@ def padded(
     """
     import torch
 
-    rows = np.concatenate([one.rows for one in sentences])
-    ids = [these for one in sentences for these in one.ids]
-    counts = np.array([len(one.rows) for one in sentences])
-    sizes = np.array([len(these) for these in ids], np.int64)  # of each mention
-    wide, deep = int(counts.max()), max(1, int(sizes.max(initial=0)))
-    b = np.repeat(np.arange(len(sentences)), counts)  # of each mention: its sentence, its place there
-    m = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    rb, rm = np.repeat(b, sizes), np.repeat(m, sizes)  # of each candidate
-    rc = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    found, flat = hidden(rows), vectors(np.concatenate(ids))
+    places = places_of(sentences)
+    wide, deep = places.shape[:2], places.shape
+    found, flat = hidden(places.rows), vectors(places.ids)
+    inputs, right = told(sentences, places)
+    filled = inputs._replace(
+        hidden=torch.from_numpy(_filled((*wide, found.shape[1]), places.mention, found)),
+        vectors=torch.from_numpy(_filled((*deep, flat.shape[1]), places.candidate, flat)),
+    )
+    return filled, right
+
+
+def told(sentences: Sequence[Sentence], places: Places) -> "tuple[LinkerInputs, Tensor]":
+    """Return the inputs of sentences, with no vectors of mentions and entities; and what is right.
+
+    Vectors of width 0 stand in their places.
+    """
+    import torch
+
+    from kgkit.heads.knowbert import LinkerInputs
+
+    wide, deep = places.shape[:2], places.shape
     features = np.concatenate([these for one in sentences for these in one.features])
-    spans = np.arange(wide)[:, None] + np.array([0, 1])  # vectors of mentions are read as pieces
-    shape = (len(sentences), wide)
-    filled = LinkerInputs(
-        hidden=torch.from_numpy(_filled((*shape, found.shape[1]), (b, m), found)),
-        spans=torch.from_numpy(np.repeat(spans[None], len(sentences), axis=0)),
-        mentions=torch.from_numpy(_filled(shape, (b, m), np.ones(len(rows), np.bool_))),
-        vectors=torch.from_numpy(_filled((*shape, deep, flat.shape[1]), (rb, rm, rc), flat)),
-        features=torch.from_numpy(_filled((*shape, deep, features.shape[1]), (rb, rm, rc), features)),
-        candidates=torch.from_numpy(_filled((*shape, deep), (rb, rm, rc), np.ones(len(rc), np.bool_))),
+    pieces = np.arange(wide[1])[:, None] + np.array([0, 1])  # vectors of mentions are read as pieces
+    inputs = LinkerInputs(
+        hidden=torch.empty(*wide, 0),
+        spans=torch.from_numpy(np.repeat(pieces[None], len(sentences), axis=0)),
+        mentions=torch.from_numpy(_filled(wide, places.mention, np.ones(len(places.rows), np.bool_))),
+        vectors=torch.empty(*deep, 0),
+        features=torch.from_numpy(_filled((*deep, features.shape[1]), places.candidate, features)),
+        candidates=torch.from_numpy(_filled(deep, places.candidate, np.ones(len(places.ids), np.bool_))),
     )
     right = [
         these for one in sentences for these in one.right or [np.zeros(len(i), np.bool_) for i in one.ids]
     ]
-    return filled, torch.from_numpy(_filled((*shape, deep), (rb, rm, rc), np.concatenate(right)))
+    return inputs, torch.from_numpy(_filled(deep, places.candidate, np.concatenate(right)))
 
 
-def on_device(inputs: LinkerInputs, device: "torch.device") -> LinkerInputs:
+def on_device(inputs: "LinkerInputs", device: "torch.device") -> "LinkerInputs":
     """Return *inputs* on *device*."""
     moved = {name: one.to(device) for name, one in inputs._asdict().items() if one is not None}
-    return LinkerInputs(**moved)
+    return inputs._replace(**moved)
 
 
 def _filled(

@@ -1,7 +1,15 @@
-"""A linker of a trained head: KnowBert's, equations (1) to (5), over mentions that a frozen encoder has read.
+"""A linker of a trained head: KnowBert's, equations (1) to (5), over mentions that an encoder has read.
 
 Its stored vectors are those of the entities' texts; beside the prior's place in the list it is told what
-`kgkit.linking.traits` names, for which it has the means and counts of `kgkit.linking.ridge` with it.
+`kgkit.linking.traits` names, for which it has the means and counts of `kgkit.linking.ridge` with it. The
+score of that linker is added to its own:
+
+    ψ(m,e) + w s(m,e)
+
+The two err differently: the head weighs what it has seen often, the means and the map serve what was rare.
+
+A portable head has no means, and of the traits only those that the prior tells. It knows nothing of single
+entities, so it is small, and links to any build of any knowledge base that has vectors of the same encoder.
 """
 
 from collections.abc import Sequence
@@ -17,15 +25,17 @@ from kgkit.linking.model_folder import damaged, model_vectors, read_model
 from kgkit.linking.ridge import (
     Matrix,
     RidgeArrays,
+    RidgeConfig,
     mapped,
     meanings,
     parts_of,
     probabilities,
     queries,
     span_config,
+    summed,
 )
 from kgkit.linking.scoring import Scores
-from kgkit.linking.traits import traits
+from kgkit.linking.traits import prior_traits, traits
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.vectors.scan import unit
 
@@ -38,6 +48,11 @@ if TYPE_CHECKING:
 KIND: Final = "head"
 HEAD: Final = "head"
 SCALE: Final = "scale.npy"
+ENCODER: Final = "encoder"
+TEXTS: Final = "texts"
+"""The folders, in that of a model of the rung `full`, of the encoders of documents and of entities' texts."""
+FULL: Final = "full"
+"""The rung that has encoders of its own."""
 
 _AT_ONCE: Final = 32  # sentences
 
@@ -48,9 +63,11 @@ class HeadScorer:
     Args:
         reader: of mentions, with the layers that were read in training.
         vectors: of the entities' texts.
-        arrays: what was seen in training.
+        arrays: what was seen in training; None for a portable head.
         head: KnowBert's linker.
         scale: (2, F) float32, mean and deviation of the traits in training.
+        config: of the means' own score, s.
+        share: w, how much that counts.
         temperature: that scores are divided by.
         name: that links carry.
     """
@@ -61,15 +78,18 @@ class HeadScorer:
         self,
         reader: SpanReader,
         vectors: "Vectors",
-        arrays: RidgeArrays,
+        arrays: RidgeArrays | None,
         head: "EntityLinker",
         scale: Matrix,
         *,
+        config: RidgeConfig | None = None,
+        share: float = 0.0,
         temperature: float = 1.0,
         name: str = KIND,
     ) -> None:
         self.reader, self.vectors, self.arrays, self.head = reader, vectors, arrays, head
-        self.scale, self.temperature, self.name = scale, temperature, name
+        self.scale, self.config, self.share = scale, config or RidgeConfig(), share
+        self.temperature, self.name = temperature, name
 
     @classmethod
     def open(
@@ -84,21 +104,26 @@ class HeadScorer:
             NotThere: if the vectors or the encoder are gone.
         """
         from kgkit.embedding.text import encoder_of
+        from kgkit.encoder import Encoder
         from kgkit.heads.knowbert import EntityLinker
 
         manifest = read_model(folder)
         found = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, found)
+        own = folder / ENCODER  # one that was trained with the head
+        encoder = Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(found, device=device)
         try:
             scale = np.load(folder / SCALE)
         except (OSError, ValueError) as error:
             raise damaged(folder, str(error)) from error
         return cls(
-            SpanReader(encoder_of(found, device=device), span_config(manifest)),
+            SpanReader(encoder, span_config(manifest)),
             found,
-            RidgeArrays.load(folder),
-            EntityLinker.from_pretrained(folder / HEAD, device=device),
+            RidgeArrays.load(folder) if manifest.build else None,
+            EntityLinker.from_pretrained(folder / HEAD, device=device).float(),
             scale,
+            config=RidgeConfig(**manifest.config["ridge"]),
+            share=manifest.config["head"]["ridge"],
             temperature=manifest.temperature,
             name=manifest.name,
         )
@@ -116,14 +141,15 @@ class HeadScorer:
         return found
 
     def scores(self, document: Document, vectors: Matrix) -> list[Scores]:
-        """Return ψ of (3), (C,), of the candidates of each mention; *vectors* (M, W) are the reader's."""
-        features = self._features(document, vectors)
+        """Return ψ + w s, (C,), of the candidates of each mention; *vectors* (M, W) are the reader's."""
+        features, beside = self._features(document, vectors)
         ids = [(mention.candidates or NO_CANDIDATES).ids for mention in document.mentions or ()]
         sentences = [
             Sentence(rows, [ids[row] for row in rows], [features[row] for row in rows])
             for rows in sentences_of(document)
         ]
-        return self.scored(sentences, hidden_of(vectors, len(self.reader.config.layers)))
+        found = self.scored(sentences, hidden_of(vectors, len(self.reader.config.layers)))
+        return [one + np.float32(self.share) * other for one, other in zip(found, beside, strict=True)]
 
     def scored(self, sentences: Sequence[Sentence], hidden: Matrix) -> list[Scores]:
         """Return ψ of the candidates of each mention, (C,), by the mentions' rows in *hidden* (M, W)."""
@@ -146,22 +172,30 @@ class HeadScorer:
         """Return the stored vectors of entities, (R, D), as the head takes them."""
         return texts_of(self.vectors, ids)
 
-    def _features(self, document: Document, vectors: Matrix) -> list[Matrix]:
-        """Return the traits of the candidates of each mention, (C, F)."""
+    def _features(self, document: Document, vectors: Matrix) -> tuple[list[Matrix], list[Scores]]:
+        """Return the traits of the candidates of each mention, (C, F), and their s, (C,)."""
         arrays = self.arrays
         candidates = [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()]
         if not candidates:
-            return []
+            return [], []
         sizes = np.array([len(one) for one in candidates], np.int64)
+        cuts = np.cumsum(sizes)[:-1]
+        priors = np.concatenate([one.priors for one in candidates])
+        if arrays is None:
+            told = (prior_traits(priors, sizes) - self.scale[0]) / self.scale[1]
+            return np.split(told, cuts), np.split(np.zeros(len(told), np.float32), cuts)
         query = np.repeat(queries(vectors, len(self.reader.config.layers), arrays.mean), sizes, axis=0)
         wanted = np.concatenate([meanings(one) for one in candidates])
         place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
-        counts = np.where(arrays.meanings[place] == wanted, arrays.counts[place], 0)
+        seen = arrays.meanings[place] == wanted
+        counts = np.where(seen, arrays.counts[place], 0)
         like_seen = np.einsum("rk,rk->r", arrays.centroids[place].astype(np.float32), query)
         ids = np.concatenate([one.ids for one in candidates])
         texts = mapped(self.vectors.gather(ids), arrays.gloss_mean, arrays.weight)
-        found = traits(counts, like_seen, np.einsum("rk,rk->r", texts, query), sizes)
-        return np.split((found - self.scale[0]) / self.scale[1], np.cumsum(sizes)[:-1])
+        beside = summed(seen, like_seen, np.einsum("rk,rk->r", texts, query), priors, self.config)
+        told = traits(counts, like_seen, sizes)[:, : self.scale.shape[1]]
+        found = (told - self.scale[0]) / self.scale[1]
+        return np.split(found, cuts), np.split(beside, cuts)
 
 
 def hidden_of(vectors: Matrix, layers: int) -> Matrix:

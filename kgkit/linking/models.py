@@ -4,14 +4,24 @@
     gloss     that, times how well the entity's text fits the mention in its context
     NAME      what `kgkit train linker` has made, in a folder
 
-Their equations stand in `kgkit.linking.scoring`, `.gloss` and `.ridge`.
+Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`; those of the second stage
+that a trained model may have, in `.trained_coherence`.
 """
 
+from pathlib import Path
 from typing import Any
 
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.model_folder import BUILT_IN, damaged, find_model_folder, read_model
+from kgkit.linking.model_folder import (
+    BUILT_IN,
+    ModelManifest,
+    check_build,
+    damaged,
+    find_model_folder,
+    model_vectors,
+    read_model,
+)
 from kgkit.linking.scoring import PriorScorer, Scorer
 
 MODELS = BUILT_IN
@@ -38,12 +48,31 @@ def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
 
         return GlossScorer.open(kb, **settings)
     folder = find_model_folder(model, Home(kb.home.path.parents[1]))
-    match read_model(folder).kind:
+    manifest = read_model(folder)
+    first = _first(folder, manifest, kb, settings)
+    if manifest.coherence is None:
+        return first
+    from kgkit.linking.trained_coherence import CoherentScorer, TrainedCoherence
+
+    return CoherentScorer(first, TrainedCoherence.open(folder, kb, manifest.coherence), name=manifest.name)
+
+
+def _first(folder: Path, manifest: ModelManifest, kb: KnowledgeBase, settings: dict[str, Any]) -> Scorer:
+    """Return the first stage of a trained model: its rung."""
+    match manifest.kind:
+        case "prior":
+            check_build(manifest, kb)
+            return PriorScorer()
+        case "gloss":
+            from kgkit.linking.gloss import GlossScorer
+
+            vectors = model_vectors(manifest, kb, settings.get("vectors"))
+            return GlossScorer.open(kb, vectors=vectors.manifest.name, device=settings.get("device", "auto"))
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 
             return RidgeScorer.open(folder, kb, **settings)
-        case "head":
+        case "head" | "full":
             from kgkit.linking.head import HeadScorer
 
             return HeadScorer.open(folder, kb, **settings)

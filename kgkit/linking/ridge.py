@@ -6,9 +6,10 @@
     s(m,e) = q·c(e) + b q·⟨W g(e)⟩ + w log p(e | surface)     f q·⟨W g(e)⟩ in the place of q·c(e) if e was not
     p(e|m) = softmax(s / T)
 
-v(m) joins layers of the encoder, each at length 1; μ is their mean in training; g(e) is the vector of the
-entity's text less the mean of all, at length 1, with a 1 behind it. Means of contexts as vectors of senses:
-Melamud et al. (2016), Peters et al. (2018); a map from glosses to them, for those without: ours.
+v(m) joins the first K layers that are read, each at length 1; μ is their mean in training; g(e) is the
+vector of the entity's text less the mean of all, at length 1, with a 1 behind it. Means of contexts as
+vectors of senses: Melamud et al. (2016), Peters et al. (2018); a map from glosses to them, for those without:
+ours.
 
 A meaning is the sense of a candidate where it has one (`dog%1:05:00::`), else its entity.
 
@@ -48,20 +49,22 @@ class RidgeConfig:
     """Settings of the scores.
 
     Attributes:
+        layers: K, at most: of those that are read, the first ones.
         ridge: λ.
         mapped: b, how much the mapped text counts beside what was seen.
         unseen: f, what it counts in the place of what was not.
         prior: w.
     """
 
+    layers: int = 3
     ridge: float = 5.0
     mapped: float = 0.4
     unseen: float = 0.8
     prior: float = 0.02
 
     def __post_init__(self) -> None:
-        if self.ridge <= 0 or min(self.mapped, self.unseen, self.prior) < 0:
-            raise UsageError(f"out of range in {self}: ridge > 0, the rest >= 0")
+        if self.ridge <= 0 or self.layers < 1 or min(self.mapped, self.unseen, self.prior) < 0:
+            raise UsageError(f"out of range in {self}: layers >= 1, ridge > 0, the rest >= 0")
 
 
 class RidgeArrays(NamedTuple):
@@ -177,18 +180,24 @@ class RidgeScorer:
         place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
         seen = arrays.meanings[place] == wanted
         like_seen = arrays.centroids[place].astype(np.float32) @ query
-        prior = np.log(np.maximum(candidates.priors, _TINY))
-        found: Scores = (
-            np.where(seen, like_seen, config.unseen * like_text)
-            + config.mapped * like_text
-            + config.prior * prior
-        )
-        return found
+        return summed(seen, like_seen, like_text, candidates.priors, config)
+
+
+def summed(
+    seen: NDArray[np.bool_], like_seen: Matrix, like_text: Matrix, priors: Matrix, config: RidgeConfig
+) -> Scores:
+    """Return s, (C,), from its parts: q·c, where a meaning was *seen*, and q·⟨W g⟩."""
+    found: Scores = (
+        np.where(seen, like_seen, config.unseen * like_text)
+        + config.mapped * like_text
+        + config.prior * np.log(np.maximum(priors, _TINY))
+    )
+    return found
 
 
 def queries(vectors: Matrix, layers: int, mean: Matrix) -> Matrix:
-    """Return q of mentions, (M, K · D), of what a reader gives, (M, K · D)."""
-    return unit(unit(parts_of(vectors, layers)) - mean)
+    """Return q of mentions, (M, K · D), of vectors of all *layers* that are read; *mean* is of K of them."""
+    return unit(unit(parts_of(vectors, layers)[:, : len(mean)]) - mean)
 
 
 def parts_of(vectors: Matrix, layers: int) -> Matrix:

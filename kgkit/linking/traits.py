@@ -1,4 +1,4 @@
-"""What a head is told of a candidate beside vectors: how often it was seen in training, and how alike it is.
+"""What a head is told of a candidate beside vectors: how often it was seen in training, and where.
 
 R  candidates of all mentions together    M  mentions
 """
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
 
+_TINY: Final = 1e-6  # a prior of 0 makes a candidate unlikely, not impossible
+
 TRAITS: Final = (
     "count",  # log(1 + n), n being the mentions of this meaning in training
     "share",  # (n + ½) / Σ (n + ½) over the mention's candidates
@@ -18,36 +20,42 @@ TRAITS: Final = (
     "most",  # 1 for the candidate that was seen most often, the first of several
     "seen",  # 1 if it was seen at all
     "like seen",  # q·c(e), 0 if it was not
-    "like text",  # q·⟨W g(e)⟩
 )
 """The letters are those of `kgkit.linking.ridge`."""
 
+COUNTED: Final = TRAITS[:5]
+"""Those that no encoder has a part in."""
 
-def traits(counts: Matrix, like_seen: Matrix, like_text: Matrix, sizes: NDArray[np.int64]) -> Matrix:
-    """Return (R, 8), the traits of candidates.
+OF_PRIORS: Final = ("share", "log share", "place", "most")
+"""Those that a prior can stand for: what a head is told that knows nothing of single entities."""
+
+
+def traits(counts: Matrix, like_seen: Matrix, sizes: NDArray[np.int64]) -> Matrix:
+    """Return (R, 7), the traits of candidates.
 
     Args:
         counts: (R,) n.
         like_seen: (R,) q·c(e); any number where n is 0.
-        like_text: (R,).
         sizes: (M,) candidates of each mention, R together.
     """
+    seen = counts > 0
+    share, log_share, place, most = _of_shares(counts + 0.5, sizes)
+    columns = (np.log1p(counts), share, log_share, place, most, seen, like_seen * seen)
+    return np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
+
+
+def prior_traits(priors: Matrix, sizes: NDArray[np.int64]) -> Matrix:
+    """Return (R, 4), the traits `OF_PRIORS`, by priors (R,), or by anything in proportion to them."""
+    return np.stack(_of_shares(np.maximum(priors, _TINY), sizes), axis=1).astype(np.float32)
+
+
+def _of_shares(weights: Matrix, sizes: NDArray[np.int64]) -> "tuple[NDArray[np.floating], ...]":
+    """Return shares of weights (R,), their logarithms, places, and which is the most of its mention."""
     mention = np.repeat(np.arange(len(sizes)), sizes)  # (R,)
     begins = np.cumsum(sizes) - sizes
-    place = np.arange(len(counts)) - begins[mention]
-    share = (counts + 0.5) / np.bincount(mention, counts + 0.5, len(sizes))[mention]
-    most = np.zeros(len(counts), np.float32)
-    order = np.lexsort((place, -counts, mention))
+    place = np.arange(len(weights)) - begins[mention]
+    share = weights / np.bincount(mention, weights, len(sizes))[mention]
+    most = np.zeros(len(weights), np.float32)
+    order = np.lexsort((place, -weights, mention))
     most[order[begins[sizes > 0]]] = 1
-    seen = counts > 0
-    columns = (
-        np.log1p(counts),
-        share,
-        np.log(share),
-        1 / (1 + place),
-        most,
-        seen,
-        like_seen * seen,
-        like_text,
-    )
-    return np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
+    return share, np.log(share), 1 / (1 + place), most

@@ -8,20 +8,22 @@ mention is of: else it would learn to trust that more than it can when it links.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kgkit.errors import UsageError
-from kgkit.evaluation.calibration import Scored, best_temperature
+from kgkit.evaluation.calibration import best_temperature
 from kgkit.heads.knowbert import EntityLinker, EntityLinkerConfig, LinkerInputs
 from kgkit.inputs.linking import Sentence, padded, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
-from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, mapped, meanings
-from kgkit.linking.traits import TRAITS, traits
+from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, mapped, meanings, summed
+from kgkit.linking.traits import TRAITS, prior_traits, traits
 from kgkit.training.curves import TrainingConfig
 from kgkit.training.loop import train
 from kgkit.training.means import Part, Sums, fitted, joined, text_mean
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 _MOST: Final = 30  # candidates of a mention that are learnt from, as published
+_AT_ONCE: Final = 256  # sentences that are scored together
+
+_Scored = tuple[Matrix, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +46,10 @@ class HeadConfig:
     """Settings of the training.
 
     Attributes:
+        ridge: w, how much the score of the means counts beside the head's: see `kgkit.linking.head`.
+        portable: keep nothing of single entities, so that the head serves any build. It is told the prior
+            alone: that of the `kb`, or one counted on the `data` that it learns from, as WordNet's is on
+            SemCor; such a one would betray the right sense of a document that it was counted on.
         width: E, in which mentions and entities meet.
         attention: between the mentions of a sentence, (2).
         control: without the vectors of entities, as everything else is.
@@ -49,6 +58,8 @@ class HeadConfig:
         seed: of weights, order and dropout.
     """
 
+    ridge: float = 5.0
+    portable: Literal["kb", "data"] | None = None
     width: int = 256
     attention: bool = True
     control: bool = False
@@ -60,26 +71,28 @@ class HeadConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.width, self.epochs, self.batch) < 1 or self.lr <= 0:
-            raise UsageError(f"out of range in {self}: width, epochs, batch >= 1, lr > 0")
+        if min(self.width, self.epochs, self.batch) < 1 or self.lr <= 0 or self.ridge < 0:
+            raise UsageError(f"out of range in {self}: width, epochs, batch >= 1, lr > 0, ridge >= 0")
 
 
 class TrainedHead(NamedTuple):
     """What came out of a training.
 
     Attributes:
-        arrays: means and counts of what was seen, from all documents.
+        arrays: means and counts of what was seen, from all documents; None for a portable head.
         head: KnowBert's linker, in evaluation mode.
         scale: (2, F) mean and deviation of the traits.
         temperature: T, chosen on documents that the head has not learnt from.
         results: accuracy and calibration there, and how much was learnt from.
+        config: settings it was trained with.
     """
 
-    arrays: RidgeArrays
+    arrays: RidgeArrays | None
     head: EntityLinker
     scale: Matrix
     temperature: float
     results: dict[str, float]
+    config: HeadConfig
 
 
 def train_head(
@@ -112,50 +125,83 @@ def train_head(
     check_something(parts)
     together = joined([part.sums() for part in parts])
     arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
-    told = [*told_sentences(parts, together, arrays, vectors, progress)]
-    flat = np.concatenate([features for one in told for features in one.sentence.features])
-    scale = np.stack([flat.mean(0), np.maximum(flat.std(0), 1e-6)]).astype(np.float32)
+    told = [*told_sentences(parts, together, arrays, vectors, ridge, progress)]
+    if config.portable:
+        told = [one.of_priors(config.portable) for one in told]
+    scale = scaling(told)
     told = [one.scaled(scale) for one in told]
-    hidden = _Hidden(parts)
-    batches = _Batches([one.cut() for one in told if one.learnt], hidden, vectors, config)
+    head = fitted_head(
+        reader, vectors, arrays, told, scale, parts, config, folder, device=device, progress=progress
+    )
+    scorer = HeadScorer(reader, vectors, arrays, head, scale, share=config.ridge)
+    last = list(Hidden(parts).summed(scorer, [one for one in told if one.held_out]))
+    temperature = best_temperature(last)
+    results = {**amounts(parts, arrays), **measured(last, temperature)}
+    return TrainedHead(None if config.portable else arrays, head, scale, temperature, results, config)
+
+
+def fitted_head(
+    reader: "SpanReader",
+    vectors: "Vectors",
+    arrays: RidgeArrays,
+    told: "Sequence[Told]",
+    scale: Matrix,
+    parts: Sequence[Part],
+    config: HeadConfig,
+    folder: Path,
+    *,
+    device: str,
+    progress: Progress | None,
+) -> EntityLinker:
+    """Return KnowBert's linker, trained over what the encoder of *reader* has read, in evaluation mode.
+
+    Args:
+        reader, vectors, parts, config, folder, device, progress: as `train_head` has them.
+        arrays: what was seen in training.
+        told: the sentences of all sets, with scaled traits.
+        scale: (2, F) mean and deviation of the traits.
+    """
+    hidden, held = Hidden(parts), [one for one in told if one.held_out]
     torch.manual_seed(config.seed)
     settings = EntityLinkerConfig(
-        hidden=reader.width, width=config.width, stored=vectors.width, features=len(TRAITS),
+        hidden=reader.width, width=config.width, stored=vectors.width, features=scale.shape[1],
         attention=config.attention, control=config.control, input_dropout=config.dropout,
     )  # fmt: skip
     head = EntityLinker(settings, torch.Generator().manual_seed(config.seed))
-    optimizer = torch.optim.AdamW(head.parameters(), lr=config.lr, weight_decay=config.decay)
-    held = [one for one in told if one.held_out]
 
-    def scored(model: EntityLinker) -> Scored:
-        scorer = HeadScorer(reader, vectors, arrays, model, scale)
-        return [
-            (scores, right)
-            for part in _by(held, 256)
-            for one, found in zip(part, hidden.scored(scorer, part), strict=True)
-            for scores, right in zip(found, one.sentence.right or (), strict=True)
-            if right.any()
-        ]
+    def accuracy(model: EntityLinker) -> float:
+        scorer = HeadScorer(reader, vectors, arrays, model, scale, share=config.ridge)
+        return measured(list(hidden.summed(scorer, held)), 1.0)["held_out_accuracy"]
 
     train(
-        head, batches, _loss, [optimizer],
+        head, _Batches(told, hidden, vectors, config), _loss,
+        [torch.optim.AdamW(head.parameters(), lr=config.lr, weight_decay=config.decay)],
         TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=False, device=device,
                        seed=config.seed),
         folder,
-        evaluate=(lambda model: measured(scored(model), 1.0)["held_out_accuracy"]) if held else None,
-        progress=_steps(progress),
+        evaluate=accuracy if held else None,
+        progress=steps(progress),
         resume=True,
     )  # fmt: skip
-    last = scored(head)
-    temperature = best_temperature(last)
-    results = {**amounts(parts, arrays), **measured(last, temperature)}
-    return TrainedHead(arrays, head, scale, temperature, results)
+    return head
 
 
 class Told(NamedTuple):
-    """A sentence with its traits: of which set, and whether it is held out, or something is learnt of it."""
+    """A sentence with its traits.
+
+    Attributes:
+        sentence: its mentions.
+        beside: for each the scores (C,) of its candidates by the means.
+        priors: for each those (C,) of its candidates, as the KB has them.
+        part: of which set it is, by number.
+        held_out: whether it is held out.
+        learnt: whether something can be learnt of it.
+    """
 
     sentence: Sentence
+    beside: list[Matrix]
+    priors: list[Matrix]
+    part: int
     held_out: bool
     learnt: bool
 
@@ -163,38 +209,67 @@ class Told(NamedTuple):
         features = [(one - scale[0]) / scale[1] for one in self.sentence.features]
         return self._replace(sentence=self.sentence._replace(features=features))
 
-    def cut(self) -> Sentence:
-        """Return the sentence with at most `_MOST` candidates a mention."""
-        one = self.sentence
-        return Sentence(
-            one.rows,
-            [ids[:_MOST] for ids in one.ids],
-            [features[:_MOST] for features in one.features],
-            [right[:_MOST] for right in one.right or ()],
+    def of_traits(self, names: Sequence[str]) -> "Told":
+        """Return the sentence with some of the traits alone."""
+        columns = [TRAITS.index(name) for name in names]
+        features = [one[:, columns] for one in self.sentence.features]
+        return self._replace(sentence=self.sentence._replace(features=features))
+
+    def of_priors(self, counted: Literal["kb", "data"]) -> "Told":
+        """Return the sentence with the traits that a prior tells, and with no score by the means."""
+        priors = self.priors
+        if counted == "data":  # (n + 1) / Σ (n + 1), as WordNet's, without the document
+            priors = [np.expm1(one[:, 0]) + 1 for one in self.sentence.features]
+        sizes = np.array([len(one) for one in priors], np.int64)
+        found = np.split(prior_traits(np.concatenate(priors), sizes), np.cumsum(sizes)[:-1])
+        return self._replace(
+            sentence=self.sentence._replace(features=found), beside=[np.zeros_like(one) for one in priors]
         )
 
 
+def cut(sentence: Sentence) -> Sentence:
+    """Return a sentence with at most `_MOST` candidates a mention."""
+    return Sentence(
+        sentence.rows,
+        [ids[:_MOST] for ids in sentence.ids],
+        [features[:_MOST] for features in sentence.features],
+        [right[:_MOST] for right in sentence.right or ()],
+    )
+
+
+def scaling(sentences: Sequence[Told]) -> Matrix:
+    """Return (2, F), mean and deviation of the traits."""
+    flat = np.concatenate([features for one in sentences for features in one.sentence.features])
+    return np.stack([flat.mean(0), np.maximum(flat.std(0), 1e-6)]).astype(np.float32)
+
+
 def told_sentences(
-    parts: Sequence[Part], together: Sums, arrays: RidgeArrays, vectors: "Vectors", progress: Progress | None
+    parts: Sequence[Part],
+    together: Sums,
+    arrays: RidgeArrays,
+    vectors: "Vectors",
+    config: RidgeConfig,
+    progress: Progress | None,
 ) -> Iterator[Told]:
     """Yield the sentences of all sets, rows counted through, with traits that leave their document out."""
     begin = 0
-    for part in parts:
+    for place, part in enumerate(parts):
         held = set(part.documents[part.held_out()].tolist()) if part is parts[0] else set()
         own = part.own_sums()
         row = begin
         for number, one in enumerate(part.taught):
             mentions = one.document.mentions or []
             rows = np.arange(row - begin, row - begin + len(mentions))
-            features = _left_out(part, number, rows, own, together, arrays, vectors)
+            features, beside = _left_out(part, number, rows, own, together, arrays, vectors, config)
             ids = [(mention.candidates or NO_CANDIDATES).ids for mention in mentions]
             for places in sentences_of(one.document):
-                right = [one.right[place] for place in places]
+                right = [one.right[p] for p in places]
                 sentence = Sentence(
                     row + places, [ids[p] for p in places], [features[p] for p in places], right
                 )
                 learnt = number not in held and any(some.any() and len(some) > 1 for some in right)
-                yield Told(sentence, number in held, learnt)
+                priors = [(mentions[p].candidates or NO_CANDIDATES).priors for p in places]
+                yield Told(sentence, [beside[p] for p in places], priors, place, number in held, learnt)
             row += len(mentions)
             if progress is not None and number % 64 == 0:
                 progress("telling what was seen", number, len(part.taught))
@@ -209,11 +284,12 @@ def _left_out(
     together: Sums,
     arrays: RidgeArrays,
     vectors: "Vectors",
-) -> list[Matrix]:
-    """Return the traits (C, F) of the candidates of a document's mentions, as if it had not been seen."""
+    config: RidgeConfig,
+) -> tuple[list[Matrix], list[Matrix]]:
+    """Return traits (C, F) and scores s (C,) for the mentions of a document, as if it had not been seen."""
     mentions = part.taught[number].document.mentions or []
     if not mentions:
-        return []
+        return [], []
     candidates = [mention.candidates or NO_CANDIDATES for mention in mentions]
     sizes = np.array([len(one) for one in candidates], np.int64)
     query = np.repeat(part.queries_of(rows, part.mean), sizes, axis=0)  # (R, K · D)
@@ -233,11 +309,13 @@ def _left_out(
     entities, of = np.unique(ids, return_inverse=True)
     texts = mapped(vectors.gather(entities), arrays.gloss_mean, arrays.weight)
     like_text = np.einsum("rk,rk->r", texts[of], query)
-    found = traits(counts[back], like_seen, like_text, sizes)
-    return np.split(found, np.cumsum(sizes)[:-1])
+    priors = np.concatenate([one.priors for one in candidates])
+    beside = summed(counts[back] > 0, like_seen, like_text, priors, config)
+    cuts = np.cumsum(sizes)[:-1]
+    return np.split(traits(counts[back], like_seen, sizes), cuts), np.split(beside, cuts)
 
 
-class _Hidden:
+class Hidden:
     """The vectors of the mentions of all sets, by rows counted through, as the head takes them."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -252,37 +330,52 @@ class _Hidden:
             found[mine] = part.vectors[rows[mine] - self.begins[number]]
         return hidden_of(found, self.parts[0].layers)
 
-    def scored(self, scorer: HeadScorer, told: Sequence[Told]) -> list[list[Matrix]]:
-        """Return the scores of the mentions of sentences."""
-        rows = np.concatenate([one.sentence.rows for one in told])
-        places = np.split(np.arange(len(rows)), np.cumsum([len(one.sentence.rows) for one in told])[:-1])
-        sentences = [one.sentence._replace(rows=place) for one, place in zip(told, places, strict=True)]
-        scores = scorer.scored(sentences, self(rows))
-        return [[scores[at] for at in place.tolist()] for place in places]
+    def summed(self, scorer: HeadScorer, sentences: Sequence[Told]) -> Iterator[_Scored]:
+        """Yield the scores ψ + w s (C,) of mentions one of whose candidates is right, and which are."""
+        for begin in range(0, len(sentences), _AT_ONCE):
+            part = sentences[begin : begin + _AT_ONCE]
+            places = np.cumsum([0, *(len(one.sentence.rows) for one in part)])
+            numbered = [
+                one.sentence._replace(rows=np.arange(first, last))
+                for one, (first, last) in zip(part, pairwise(places.tolist()), strict=True)
+            ]
+            scores = scorer.scored(numbered, self(np.concatenate([one.sentence.rows for one in part])))
+            beside = [these for one in part for these in one.beside]
+            right = [these for one in part for these in one.sentence.right or ()]
+            for one, other, which in zip(scores, beside, right, strict=True):
+                if which.any():
+                    yield one + np.float32(scorer.share) * other, which
 
 
 class _Batches:
-    """Sentences whose mentions have about as many candidates together, in another order each epoch."""
+    """Sentences in another order each epoch, those of a set by themselves: others are as long as they."""
 
-    def __init__(
-        self, sentences: Sequence[Sentence], hidden: _Hidden, vectors: "Vectors", config: HeadConfig
-    ) -> None:
-        self.sentences, self.hidden, self.vectors, self.seed = sentences, hidden, vectors, config.seed
-        self.deep = np.array([max(map(len, one.ids)) for one in sentences])
-        mentions = sum(len(one.rows) for one in sentences)
-        self.count = max(1, min(len(sentences), round(mentions / config.batch)))
+    def __init__(self, told: Sequence[Told], hidden: Hidden, vectors: "Vectors", config: HeadConfig) -> None:
+        self.hidden, self.vectors, self.seed = hidden, vectors, config.seed
+        self.sets = [
+            [cut(one.sentence) for one in told if one.learnt and one.part == part]
+            for part in range(len(hidden.parts))
+        ]
+        mentions = [sum(len(one.rows) for one in sentences) for sentences in self.sets]
+        self.counts = [
+            min(len(sentences), max(1, round(count / config.batch)))
+            for sentences, count in zip(self.sets, mentions, strict=True)
+        ]
 
     def __len__(self) -> int:
-        return self.count
+        return sum(self.counts)
 
     def epoch(self, number: int, places: Sequence[int]) -> "Iterator[tuple[LinkerInputs, Tensor]]":
         drawn = np.random.default_rng([self.seed, number])
-        order = np.argsort(self.deep + drawn.random(len(self.deep)) * 3)
-        parts = np.array_split(order, self.count)
-        shuffled = drawn.permutation(self.count)
+        batches = [
+            [sentences[at] for at in part]
+            for sentences, count in zip(self.sets, self.counts, strict=True)
+            if count
+            for part in np.array_split(drawn.permutation(len(sentences)), count)
+        ]
+        order = drawn.permutation(len(batches))
         for place in places:
-            chosen = [self.sentences[at] for at in parts[shuffled[place]]]
-            yield padded(chosen, self.hidden, lambda ids: texts_of(self.vectors, ids))
+            yield padded(batches[order[place]], self.hidden, lambda ids: texts_of(self.vectors, ids))
 
 
 def _loss(model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]") -> tuple[Tensor, float]:
@@ -292,7 +385,8 @@ def _loss(model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]") -> tuple
     return losses.sum() / max(1, count), float(max(1, count))
 
 
-def _steps(progress: Progress | None) -> Callable[[int, int, float], None] | None:
+def steps(progress: Progress | None) -> Callable[[int, int, float], None] | None:
+    """Return what the loop tells its steps to."""
     if progress is None:
         return None
 
@@ -300,8 +394,3 @@ def _steps(progress: Progress | None) -> Callable[[int, int, float], None] | Non
         progress("training", done, total)
 
     return tell
-
-
-def _by(told: Sequence[Told], size: int) -> Iterator[Sequence[Told]]:
-    for begin in range(0, len(told), size):
-        yield told[begin : begin + size]

@@ -1,44 +1,60 @@
 """Training a linker: from data to a model's folder."""
 
 import hashlib
-import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from kgkit.candidates import Generator, generator_for
 from kgkit.embedding.text import encoder_of
-from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError, WriteFailed
+from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.gloss import text_vectors
-from kgkit.linking.head import HEAD, SCALE
+from kgkit.linking.gloss import GlossScorer
+from kgkit.linking.head import ENCODER, FULL, HEAD, SCALE, TEXTS
 from kgkit.linking.head import KIND as HEAD_RUNG
-from kgkit.linking.model_folder import FORMAT, MANIFEST, ModelManifest, model_folder
+from kgkit.linking.model_folder import (
+    BUILT_IN,
+    FORMAT,
+    MANIFEST,
+    ModelManifest,
+    model_folder,
+    text_vectors,
+)
+from kgkit.linking.models import find_scorer
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
+from kgkit.training.coherence import CoherenceTraining, Learnt, train_coherence
 from kgkit.training.means import Part
-from kgkit.training.ridge import Progress, Trained, train_ridge
+from kgkit.training.publishing import kgkit_version, published, sizes_of
+from kgkit.training.ridge import Progress, Trained, measured, train_ridge
 from kgkit.training.runs import sha256_of
+from kgkit.training.stages import Said, said_by, said_by_head, said_by_ridge
 from kgkit.training.taught import Given, Taught, taught_entities, taught_examples, taught_senses
 
 if TYPE_CHECKING:
+    from kgkit.encoder import Encoder
     from kgkit.kb import KnowledgeBase
+    from kgkit.training.full import FullConfig, TrainedFull
     from kgkit.training.head import HeadConfig, TrainedHead
     from kgkit.vectors import Vectors
 
-RUNGS = (RIDGE, HEAD_RUNG)
+UNTRAINED = BUILT_IN
+"""Rungs that learn nothing by themselves, but may have coherence above them."""
+
+RUNGS = (RIDGE, HEAD_RUNG, FULL, *UNTRAINED)
 """What can be trained."""
+
+LAYERS = {RIDGE: (-1, -2, -3), HEAD_RUNG: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
+"""The layers that are read for a rung, those that the encoder has; means are taken of the first three."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +70,11 @@ class LinkerTraining:
         examples: learn from the KB's usage examples too, if it has any.
         without: files of sentences that must not be learnt from, one a line, letters compared alone.
         vectors: of the entities' texts.
-        reader: how mentions are read.
+        reader: how mentions are read; unless told, the layers that `LAYERS` names for the rung.
         ridge: settings of the means and the map.
         head: settings of the rung `head`.
+        full: settings of the rung `full`.
+        coherence: settings of the second stage; None for none.
     """
 
     task: Literal["wsd", "el"]
@@ -67,13 +85,25 @@ class LinkerTraining:
     examples: bool = False
     without: frozenset[str] = frozenset()
     vectors: str | None = None
-    reader: SpanConfig = field(default_factory=lambda: SpanConfig(layers=(-1, -2, -3)))
+    reader: SpanConfig | None = None
     ridge: RidgeConfig = field(default_factory=RidgeConfig)
     head: "HeadConfig | None" = None
+    full: "FullConfig | None" = None
+    coherence: CoherenceTraining | None = None
 
     def __post_init__(self) -> None:
         if self.rung not in RUNGS:
             raise UnknownName("rung", self.rung, RUNGS)
+        if self.rung in UNTRAINED and self.coherence is None:
+            raise UsageError(
+                f"{self.rung} has nothing to learn: link with --model {self.rung}, or train coherence above "
+                "it (--coherence)"
+            )
+        if self.rung == FULL and self.coherence is not None:
+            raise UsageError(
+                "coherence learns from what the first stage says of documents it has not seen: the rung full "
+                "would have to be trained for each stretch of them. Train coherence above head instead"
+            )
         if self.task == "wsd" and len(self.data) != len(self.gold):
             raise UsageError(
                 f"{len(self.data)} files of data and {len(self.gold)} of gold: each needs the other"
@@ -113,49 +143,59 @@ def train_linker(
     home = Home(kb.home.path.parents[1])
     folder = model_folder(home, name)
     began = time.monotonic()
+    if training.rung in UNTRAINED:
+        return _train_above(kb, name, training, folder, device, progress)
     vectors = kb.vectors(text_vectors(kb, training.vectors))
     encoder = encoder_of(vectors, device=device)
-    reader = SpanReader(encoder, training.reader)
+    reader = SpanReader(encoder, training.reader or _usual(training.rung, encoder))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*_sources(kb, generator, training, progress)]
     parts = [
-        Part(reader, source, home.cache / "features", _telling(progress, f"reading set {number}"))
+        Part(
+            reader,
+            source,
+            home.cache / "features",
+            _telling(progress, f"reading set {number}"),
+            training.ridge.layers,
+        )
         for number, source in enumerate(sources, 1)
     ]
     data = {str(path): sha256_of(path) for path in (*training.data, *training.gold)}
     job = hashlib.blake2b(repr((training, kb.build, vectors.manifest.version, data)).encode(), digest_size=6)
     work = home.path / "runs" / f"linker-{name}-{job.hexdigest()}"  # other settings, another folder
-    trained = _trained(training, reader, vectors, parts, work, device, progress)
-    with _published(folder) as staged:
-        trained.arrays.save(staged)
-        if not isinstance(trained, Trained):
-            trained.head.save_pretrained(staged / HEAD)
-            np.save(staged / SCALE, trained.scale)
-        manifest = ModelManifest(
-            format=FORMAT,
-            kind=training.rung,
-            name=name,
-            task=training.task,
-            kb=kb.name,
-            build=kb.build,
-            vectors=vectors.manifest.name,
-            version=vectors.manifest.version,
-            encoder=encoder.name,
-            fingerprint=encoder.fingerprint,
-            reader=asdict(training.reader),
-            config=asdict(training.ridge),
-            temperature=trained.temperature,
-            results={**trained.results, "seconds": round(time.monotonic() - began, 1)},
-            data=data,
-            sizes={
-                str(path.relative_to(staged)): path.stat().st_size
-                for path in sorted(staged.rglob("*"))
-                if path.is_file()
-            },
-            kgkit_version=_version(),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+    trained: Trained | TrainedHead | TrainedFull
+    second = None
+    if training.rung == FULL:
+        trained = full = _trained_full(
+            kb, name, folder, training, reader, vectors, parts, work, device, progress
         )
-        (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        vectors = full.vectors
+    else:
+        trained = first = _trained(training, reader, vectors, parts, work, device, progress)
+    if training.coherence is not None:
+        said = _said(training, reader, vectors, parts, first, work, device, progress)
+        second = _second(kb, parts[0].taught, said, training, progress)
+    with published(folder) as staged:
+        portable = trained.arrays is None
+        if trained.arrays is not None:
+            trained.arrays.save(staged)
+        if not isinstance(trained, Trained):
+            trained.head.save_pretrained(staged / HEAD, half=portable)
+            np.save(staged / SCALE, trained.scale)
+        for own in (ENCODER, TEXTS) if training.rung == FULL else ():
+            shutil.copytree(work / own, staged / own)
+        told = {
+            "kb": "" if portable else kb.name,
+            "build": "" if portable else kb.build,
+            "vectors": vectors.manifest.name,
+            "version": vectors.manifest.version,
+            "encoder": encoder.name,
+            "fingerprint": vectors.manifest.config["fingerprint"],
+            "reader": asdict(reader.config),
+            "config": _settings(training.ridge, trained),
+            "temperature": trained.temperature,
+        }
+        _write(staged, kb, name, training, told, trained.results, second, data, began)
     for stopped in work.parent.glob(f"linker-{name}-{'[0-9a-f]' * 12}"):
         shutil.rmtree(stopped, ignore_errors=True)
     return folder
@@ -179,6 +219,143 @@ def _trained(
 
     config = training.head or HeadConfig()
     return train_head(reader, vectors, parts, training.ridge, config, work, device=device, progress=progress)
+
+
+def _trained_full(
+    kb: "KnowledgeBase",
+    name: str,
+    folder: Path,
+    training: LinkerTraining,
+    reader: SpanReader,
+    vectors: "Vectors",
+    parts: Sequence[Part],
+    work: Path,
+    device: str,
+    progress: Progress | None,
+) -> "TrainedFull":
+    try:
+        from kgkit.training.full import FullConfig, train_full
+    except ImportError as error:
+        raise MissingExtra(error.name or "accelerate", "models") from error
+
+    config = training.full or FullConfig()
+    return train_full(
+        kb, name, folder, reader, vectors, parts, training.ridge, config, work, device=device,
+        progress=progress,
+    )  # fmt: skip
+
+
+def _said(
+    training: LinkerTraining,
+    reader: SpanReader,
+    vectors: "Vectors",
+    parts: Sequence[Part],
+    trained: "Trained | TrainedHead",
+    work: Path,
+    device: str,
+    progress: Progress | None,
+) -> Said:
+    """Return what the first stage says of the documents of the data, trained without them."""
+    assert training.coherence is not None
+    stretches = training.coherence.members
+    if isinstance(trained, Trained):
+        return said_by_ridge(reader, vectors, parts, training.ridge, trained.temperature, stretches)
+    return said_by_head(
+        reader, vectors, parts, training.ridge, trained.config, trained.temperature, stretches, work,
+        device=device, progress=progress,
+    )  # fmt: skip
+
+
+def _second(
+    kb: "KnowledgeBase",
+    taught: Sequence[Taught],
+    said: Said,
+    training: LinkerTraining,
+    progress: Progress | None,
+) -> Learnt:
+    """Train the second stage."""
+    assert training.coherence is not None
+    return train_coherence(kb, taught, said, training.coherence, _telling(progress, "training coherence"))
+
+
+def _train_above(
+    kb: "KnowledgeBase",
+    name: str,
+    training: LinkerTraining,
+    folder: Path,
+    device: str,
+    progress: Progress | None,
+) -> Path:
+    """Train coherence above a rung that has nothing to learn."""
+    began = time.monotonic()
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    taught = [one for source in _sources(kb, generator, training, progress) for one in source]
+    first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
+    said = said_by(first, taught, _telling(progress, "reading"))
+    second = _second(kb, taught, said, training, progress)
+    told: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
+    told |= {"kb": kb.name, "build": kb.build}
+    if isinstance(first, GlossScorer):
+        encoder, about = first.reader.encoder, first.vectors.manifest
+        told |= {
+            "vectors": about.name,
+            "version": about.version,
+            "encoder": encoder.name,
+            "fingerprint": encoder.fingerprint,
+        }
+    told |= {"reader": {}, "config": {}, "temperature": 1.0}
+    data = {str(path): sha256_of(path) for path in (*training.data, *training.gold)}
+    counted = sum(bool(right.any()) for one in taught for right in one.right)
+    with published(folder) as staged:
+        _write(staged, kb, name, training, told, {"mentions": float(counted)}, second, data, began)
+    return folder
+
+
+def _write(
+    staged: Path,
+    kb: "KnowledgeBase",
+    name: str,
+    training: LinkerTraining,
+    told: Mapping[str, Any],
+    results: Mapping[str, float],
+    second: Learnt | None,
+    data: dict[str, str],
+    began: float,
+) -> None:
+    """Write the second stage and the manifest; *told* are fields of it that each rung has its own of."""
+    coherence = None if second is None else second.coherence.save(staged)
+    of_second = {} if second is None else measured(second.scored, second.coherence.temperature)
+    manifest = ModelManifest(
+        format=FORMAT,
+        kind=training.rung,
+        name=name,
+        task=training.task,
+        **told,
+        coherence=coherence,
+        results={**results, **of_second, "seconds": round(time.monotonic() - began, 1)},
+        data=data,
+        sizes=sizes_of(staged),
+        kgkit_version=kgkit_version(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+
+
+def _usual(rung: str, encoder: "Encoder") -> SpanConfig:
+    """Return how mentions are read for a rung: layers that the encoder has, in windows that it can read."""
+    deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
+    size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+    return SpanConfig(
+        layers=tuple(layer for layer in LAYERS[rung] if -layer <= deepest + 1),
+        size=size,
+        context=min(usual.context, size // 4),
+    )
+
+
+def _settings(ridge: RidgeConfig, trained: "Trained | TrainedHead | TrainedFull") -> dict[str, Any]:
+    """Return what decides the numbers of a model, beside what was learnt."""
+    means = asdict(ridge)
+    return means if isinstance(trained, Trained) else {"ridge": means, "head": asdict(trained.config)}
 
 
 def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
@@ -212,29 +389,3 @@ def _listed(taught: Iterator[Taught], stage: str, progress: Progress | None) -> 
         if progress is not None:
             progress(stage, len(found), 0)
     return found
-
-
-@contextmanager
-def _published(folder: Path) -> Iterator[Path]:
-    """Give a folder to write to, which then takes the place of *folder*; after an error all is as it was."""
-    staged = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    old = staged.with_suffix(".old")
-    try:
-        staged.mkdir(parents=True)
-        yield staged
-        if folder.exists():
-            folder.rename(old)
-        staged.rename(folder)
-    except OSError as error:
-        free = shutil.disk_usage(next(path for path in folder.parents if path.exists())).free
-        raise WriteFailed(str(error), written=0, free=free, where=folder) from error
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _version() -> str:
-    try:
-        return version("kgkit")
-    except PackageNotFoundError:
-        return "unknown"

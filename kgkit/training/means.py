@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 _BLOCK: Final = 8_192  # mentions at once
-_HELD_OUT: Final = 10  # one document of so many is held out to measure with
+_HELD_OUT: Final = 10  # one document of so many is held out to measure with …
+_ENOUGH: Final = 5_000  # … or of more, if then there are so many mentions in those held out
 
 
 class Sums(NamedTuple):
@@ -35,7 +36,15 @@ class Sums(NamedTuple):
 
 
 class Part:
-    """The mentions of one set of documents, and what each of them means."""
+    """The mentions of one set of documents, and what each of them means.
+
+    Args:
+        reader: of mentions.
+        taught: the documents.
+        cache: the folder where features are kept.
+        progress: is told what was read.
+        kept: K, the layers of which means are taken: the first ones that the reader reads.
+    """
 
     def __init__(
         self,
@@ -43,8 +52,10 @@ class Part:
         taught: Sequence[Taught],
         cache: "Path",
         progress: Callable[[int, int], object] | None,
+        kept: int = 3,
     ) -> None:
         self.layers = len(reader.config.layers)
+        self.width = reader.encoder.width * min(kept, self.layers)  # K · D
         self.taught = taught
         self.vectors = features(reader, [one.document for one in taught], cache, progress=progress)
         found = list(self._learnt())
@@ -70,8 +81,7 @@ class Part:
         return found
 
     def _mean(self) -> Matrix:
-        total = np.zeros(self.vectors.shape[1], np.float64)
-        nothing = np.zeros(self.vectors.shape[1], np.float32)
+        total, nothing = np.zeros(self.width, np.float64), np.zeros(self.width, np.float32)
         rows = np.unique(self.rows)
         for begin in range(0, len(rows), _BLOCK):
             total += self.queries_of(rows[begin : begin + _BLOCK], nothing).sum(0, dtype=np.float64)
@@ -87,7 +97,7 @@ class Part:
         ids, place = np.unique(self.meanings[chosen], return_inverse=True)
         entities = np.zeros(len(ids), np.uint32)
         entities[place] = self.entities[chosen]
-        sums = np.zeros((len(ids), self.vectors.shape[1]), np.float32)
+        sums = np.zeros((len(ids), self.width), np.float32)
         for begin in range(0, len(chosen), _BLOCK):
             here = slice(begin, begin + _BLOCK)
             np.add.at(sums, place[here], self.queries_of(self.rows[chosen[here]], self.mean))
@@ -107,7 +117,8 @@ class Part:
 
     def held_out(self) -> NDArray[np.bool_]:
         """Return (R,) whether a mention is of a document that is held out; the same ones every time."""
-        found: NDArray[np.bool_] = self.documents % _HELD_OUT == _HELD_OUT - 1
+        of = max(_HELD_OUT, len(self.rows) // _ENOUGH)
+        found: NDArray[np.bool_] = self.documents % of == of - 1
         return found
 
 
