@@ -1,0 +1,150 @@
+"""docs/your-own-linker.md: its commands run, its figures are measured, its sentences are as it says."""
+
+import json
+import re
+import shlex
+import subprocess
+from collections import defaultdict
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from kgkit.encoder.finding import find_in_package
+from kgkit.text import fold
+from tests.cli_helpers import install_builder, run
+from tests.doc_pages import ROOT, blocks
+from tests.tiny_encoder import MINILM, tiny_encoder
+
+PAGE = ROOT / "docs/your-own-linker.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+COMMANDS = [line for block in blocks(PAGE) if block.kind == "sh" for line in block.content.splitlines()]
+TOLERANCE = 3  # names of 60: other processors round otherwise, and some choices are close
+
+
+def lines(name):
+    return [json.loads(line) for line in (ROOT / f"examples/{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+TRAIN, TEST = lines("tidewick-train"), lines("tidewick-test")
+MEANINGS = defaultdict(set)
+for entity in lines("tidewick"):
+    if "key" in entity:
+        for alias in (entity["label"], *(each["text"] for each in entity["aliases"])):
+            MEANINGS[fold(alias)].add(entity["key"])
+
+
+def table():
+    """Return the rows of the page: rung, and right of the ambiguous names, alone and with coherence."""
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", TEXT, re.MULTILINE)
+    return [(rung, [int(alone), int(graph)]) for rung, alone, graph in rows]
+
+
+@pytest.fixture
+def at_home(tmp_path, monkeypatch):
+    """A folder beside the checkout's examples, and a home of its own."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    install_builder(tmp_path, "jsonl", "kb_builders.jsonl:JSONLBuilder")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "home"))
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def done(line, *more):
+    """Run a command of the page, and return what it wrote."""
+    if "kgkit" not in line:
+        subprocess.run(line, shell=True, check=True)
+        return ""
+    said, _, command = line.rpartition("| ")
+    given = said.removeprefix('echo "').rstrip('" ').encode()
+    words = shlex.split(command)
+    assert words[0] == "kgkit", line
+    ran = run(*words[1:], *more, given=given)
+    assert ran.code == 0, (line, ran.err)
+    return ran.out
+
+
+def right(told):
+    return told["together"]["right"], told["together"]["mentions"]
+
+
+def test_the_figures_of_the_page_are_measured(at_home):
+    if find_in_package(MINILM) is None:
+        pytest.skip(f"{MINILM} is not installed")
+    found = defaultdict(list)
+    for line in COMMANDS:
+        if "evaluate" in line:
+            count, total = right(json.loads(done(line, "--json", "--device", "cpu")))
+            assert total == 85
+            found[re.search(r"--model (\S+)", line)[1]].append(count - 25)
+        else:
+            out = done(line)
+            if "kgkit link" in line:
+                links = {link["text"]: link["entity"] for link in json.loads(out)["links"]}
+                assert links["St Bride's"].startswith("st-bride-")
+    rungs = {"harbour": "ridge", "half": "ridge", "harbour-head": "head"}
+    measured = [(rungs.get(name, name), counts) for name, counts in found.items()]
+    assert [rung for rung, _ in measured] == [rung for rung, _ in table()]
+    for (rung, counts), (_, shown) in zip(measured, table(), strict=True):
+        assert counts == pytest.approx(shown, abs=0 if rung == "prior" else TOLERANCE), (rung, measured)
+
+
+def test_the_page_can_be_followed_with_another_encoder(at_home, monkeypatch):
+    if find_in_package(MINILM) is not None:
+        pytest.skip("it has been followed with the encoder that the page speaks of")
+    monkeypatch.setattr("tests.tiny_encoder.POSITIONS", 160)
+    folder = tiny_encoder(at_home / "tiny")
+    for line in COMMANDS:
+        more = ("--encoder", folder) if "kgkit embed" in line else ()
+        out = done(line, *more, *(["--json"] if "evaluate" in line else []))
+        if "evaluate" in line:
+            assert right(json.loads(out))[1] == 85
+
+
+# -- the sentences ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("sentences", [TRAIN, TEST], ids=["train", "test"])
+def test_every_name_has_the_entity_among_its_meanings(sentences):
+    for sentence in sentences:
+        for mention in sentence["mentions"]:
+            name = " ".join(sentence["tokens"][mention["start"] : mention["end"]])
+            assert mention["entity"] in MEANINGS[fold(name)], sentence
+
+
+def test_there_are_as_many_sentences_and_names_as_the_page_says():
+    assert (len(TRAIN), len(TEST)) == (50, 60)
+    names = [
+        " ".join(sentence["tokens"][mention["start"] : mention["end"]])
+        for sentence in TEST
+        for mention in sentence["mentions"]
+    ]
+    assert len(names) == 85
+    assert sum(len(MEANINGS[fold(name)]) > 1 for name in names) == 60
+    example = next(block.content for block in blocks(PAGE) if block.kind == "json")
+    assert json.loads(example) in TEST
+
+
+def test_no_sentence_is_in_both_files_and_few_words_beside_the_names_are():
+    def words(sentence):
+        inside = {place for each in sentence["mentions"] for place in range(each["start"], each["end"])}
+        return {
+            word.lower()
+            for place, word in enumerate(sentence["tokens"])
+            if place not in inside and len(word) > 3
+        }
+
+    by_entity = defaultdict(set)
+    for sentence in TRAIN:
+        for mention in sentence["mentions"]:
+            by_entity[mention["entity"]] |= words(sentence)
+    shared = [
+        (mention["entity"], by_entity[mention["entity"]] & words(sentence))
+        for sentence in TEST
+        for mention in sentence["mentions"]
+        if by_entity[mention["entity"]] & words(sentence)
+    ]
+    assert not {" ".join(one["tokens"]) for one in TRAIN} & {" ".join(one["tokens"]) for one in TEST}
+    assert len(shared) <= 10
