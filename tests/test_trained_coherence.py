@@ -16,7 +16,8 @@ from kgkit.linking.model_folder import MANIFEST, read_model
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
 from kgkit.text import fold, tokens
 from kgkit.training.coherence import CoherenceTraining, _Network, _Set, train_coherence
-from kgkit.training.linkers import LinkerTraining, train_linker
+from kgkit.training.linkers import train_linker
+from kgkit.training.plan import LinkerTraining
 from kgkit.training.stages import said_by, stretches_of
 from kgkit.training.taught import taught_entities
 from kgkit.types import NO_CANDIDATES, Document, Mention
@@ -496,7 +497,8 @@ import sys, kgkit
 from pathlib import Path
 from kgkit.linking import Linker, PriorScorer
 from kgkit.training.coherence import CoherenceTraining
-from kgkit.training.linkers import LinkerTraining, train_linker
+from kgkit.training.linkers import train_linker
+from kgkit.training.plan import LinkerTraining
 with kgkit.open_kb("lands", {str(kb.home.path.parents[1])!r}) as kb:
     coherence = CoherenceTraining(hidden=0, epochs=1, members=2)
     data = (Path({str(data)!r}),)

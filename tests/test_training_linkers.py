@@ -26,8 +26,9 @@ from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
 from kgkit.linking.traits import traits
 from kgkit.training.features import features
 from kgkit.training.head import HeadConfig, told_sentences
-from kgkit.training.linkers import LinkerTraining, train_linker
+from kgkit.training.linkers import train_linker
 from kgkit.training.means import Part, fitted, joined, text_mean
+from kgkit.training.plan import LinkerTraining
 from kgkit.training.taught import letters, taught_entities, taught_examples, taught_senses
 from kgkit.types import Alias, Document, Entity, Mention
 from tests.cli_helpers import run
@@ -417,7 +418,7 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
 
 
 def test_the_command_trains_and_the_others_use_it_by_name(kb, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("kgkit.training.linkers.SpanConfig", lambda **_: READ)
+    monkeypatch.setattr("kgkit.training.plan.SpanConfig", lambda **_: READ)
     home, (data, gold) = kb.home.path.parents[1], corpus
     done = run(
         "train", "linker", "--task", "wsd", "--name", "m", "--data", data, "--gold", gold, "--home", home

@@ -19,8 +19,9 @@ from kgkit.linking.model_folder import read_model
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.coherence import CoherenceTraining
 from kgkit.training.head import HeadConfig
-from kgkit.training.linkers import LinkerTraining, train_linker
+from kgkit.training.linkers import train_linker
 from kgkit.training.means import Part
+from kgkit.training.plan import LinkerTraining
 from kgkit.training.ridge import train_ridge
 from kgkit.training.stages import documents_of, said_by_ridge, stretches_of, without
 from kgkit.training.taught import taught_entities

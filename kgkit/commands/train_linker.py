@@ -128,7 +128,8 @@ def linker(
     from kgkit.training import recorded
     from kgkit.training.catalogued import catalogue
     from kgkit.training.coherence import CoherenceTraining
-    from kgkit.training.linkers import LinkerTraining, train_linker
+    from kgkit.training.linkers import train_linker
+    from kgkit.training.plan import LinkerTraining
     from kgkit.training.taught import letters
 
     if (popularity or nil) and not coherence:

@@ -3,26 +3,23 @@
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from kgkit.candidates import Generator, generator_for
+from kgkit.candidates import generator_for
 from kgkit.embedding.text import encoder_of
-from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
+from kgkit.errors import MissingExtra
 from kgkit.home import Home
-from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.inputs import SpanReader
 from kgkit.linking.gloss import GlossScorer
 from kgkit.linking.head import ENCODER, FULL, HEAD, SCALE, TEXTS
-from kgkit.linking.head import KIND as HEAD_RUNG
 from kgkit.linking.model_folder import (
-    BUILT_IN,
     FORMAT,
     MANIFEST,
     ModelManifest,
@@ -32,86 +29,20 @@ from kgkit.linking.model_folder import (
 from kgkit.linking.models import find_scorer
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.training.coherence import CoherenceTraining, Learnt, train_coherence
+from kgkit.training.coherence import Learnt, train_coherence
 from kgkit.training.means import Part
+from kgkit.training.plan import UNTRAINED, LinkerTraining, sources_of, usual_reader
 from kgkit.training.publishing import kgkit_version, published, sizes_of
 from kgkit.training.ridge import Progress, Trained, measured, train_ridge
 from kgkit.training.runs import sha256_of
 from kgkit.training.stages import Said, said_by, said_by_head, said_by_ridge
-from kgkit.training.taught import Given, Taught, taught_entities, taught_examples, taught_senses
+from kgkit.training.taught import Taught
 
 if TYPE_CHECKING:
-    from kgkit.encoder import Encoder
     from kgkit.kb import KnowledgeBase
-    from kgkit.training.full import FullConfig, TrainedFull
-    from kgkit.training.head import HeadConfig, TrainedHead
+    from kgkit.training.full import TrainedFull
+    from kgkit.training.head import TrainedHead
     from kgkit.vectors import Vectors
-
-UNTRAINED = BUILT_IN
-"""Rungs that learn nothing by themselves, but may have coherence above them."""
-
-RUNGS = (RIDGE, HEAD_RUNG, FULL, *UNTRAINED)
-"""What can be trained."""
-
-LAYERS = {RIDGE: (-1, -2, -3), HEAD_RUNG: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
-"""The layers that are read for a rung, those that the encoder has; means are taken of the first three."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkerTraining:
-    """What a linker is trained on, and how.
-
-    Attributes:
-        task: `wsd` or `el`: what the data are.
-        data: files; each is read with the file of *gold* at its place, if the task is `wsd`.
-        gold: files.
-        rung: what is trained.
-        candidates: of the mentions of `wsd`: by `lemma` and part of speech, or by `surface`.
-        examples: learn from the KB's usage examples too, if it has any.
-        without: files of sentences that must not be learnt from, one a line, letters compared alone.
-        vectors: of the entities' texts.
-        reader: how mentions are read; unless told, the layers that `LAYERS` names for the rung.
-        ridge: settings of the means and the map.
-        head: settings of the rung `head`.
-        full: settings of the rung `full`.
-        coherence: settings of the second stage; None for none.
-    """
-
-    task: Literal["wsd", "el"]
-    data: tuple[Path, ...]
-    gold: tuple[Path, ...] = ()
-    rung: str = RIDGE
-    candidates: Given = "surface"
-    examples: bool = False
-    without: frozenset[str] = frozenset()
-    vectors: str | None = None
-    reader: SpanConfig | None = None
-    ridge: RidgeConfig = field(default_factory=RidgeConfig)
-    head: "HeadConfig | None" = None
-    full: "FullConfig | None" = None
-    coherence: CoherenceTraining | None = None
-
-    def __post_init__(self) -> None:
-        if self.rung not in RUNGS:
-            raise UnknownName("rung", self.rung, RUNGS)
-        if self.rung in UNTRAINED and self.coherence is None:
-            raise UsageError(
-                f"{self.rung} has nothing to learn: link with --model {self.rung}, or train coherence above "
-                "it (--coherence)"
-            )
-        if self.rung == FULL and self.coherence is not None:
-            raise UsageError(
-                "coherence learns from what the first stage says of documents it has not seen: the rung full "
-                "would have to be trained for each stretch of them. Train coherence above head instead"
-            )
-        if self.task == "wsd" and len(self.data) != len(self.gold):
-            raise UsageError(
-                f"{len(self.data)} files of data and {len(self.gold)} of gold: each needs the other"
-            )
-        if self.task == "el" and self.gold:
-            raise UsageError("the data of entity linking hold their gold: leave out the files of gold")
-        if not self.data and not self.examples:
-            raise UsageError("there is nothing to learn from: name files of data")
 
 
 def train_linker(
@@ -147,9 +78,9 @@ def train_linker(
         return _train_above(kb, name, training, folder, device, progress)
     vectors = kb.vectors(text_vectors(kb, training.vectors))
     encoder = encoder_of(vectors, device=device)
-    reader = SpanReader(encoder, training.reader or _usual(training.rung, encoder))
+    reader = SpanReader(encoder, training.reader or usual_reader(training.rung, encoder))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    sources = [*_sources(kb, generator, training, progress)]
+    sources = [*sources_of(kb, generator, training, progress)]
     parts = [
         Part(
             reader,
@@ -289,7 +220,7 @@ def _train_above(
     """Train coherence above a rung that has nothing to learn."""
     began = time.monotonic()
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    taught = [one for source in _sources(kb, generator, training, progress) for one in source]
+    taught = [one for source in sources_of(kb, generator, training, progress) for one in source]
     first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
     said = said_by(first, taught, _telling(progress, "reading"))
     second = _second(kb, taught, said, training, progress)
@@ -341,17 +272,6 @@ def _write(
     (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
 
 
-def _usual(rung: str, encoder: "Encoder") -> SpanConfig:
-    """Return how mentions are read for a rung: layers that the encoder has, in windows that it can read."""
-    deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
-    size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
-    return SpanConfig(
-        layers=tuple(layer for layer in LAYERS[rung] if -layer <= deepest + 1),
-        size=size,
-        context=min(usual.context, size // 4),
-    )
-
-
 def _settings(ridge: RidgeConfig, trained: "Trained | TrainedHead | TrainedFull") -> dict[str, Any]:
     """Return what decides the numbers of a model, beside what was learnt."""
     means = asdict(ridge)
@@ -360,32 +280,3 @@ def _settings(ridge: RidgeConfig, trained: "Trained | TrainedHead | TrainedFull"
 
 def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
     return None if progress is None else lambda done, total: progress(stage, done, total)
-
-
-def _sources(
-    kb: "KnowledgeBase", generator: Generator, training: LinkerTraining, progress: Progress | None
-) -> Iterator[Sequence[Taught]]:
-    """Yield the sets of documents, the data before the examples."""
-    if training.task == "wsd":
-        pairs = zip(training.data, training.gold, strict=True)
-        parts = [taught_senses(kb, generator, data, gold, training.candidates) for data, gold in pairs]
-    else:
-        parts = [taught_entities(kb, generator, data) for data in training.data]
-    if parts:
-        yield _listed(chain.from_iterable(parts), "looking up documents", progress)
-    if training.examples:
-        found = _listed(
-            taught_examples(kb, generator, without=training.without), "looking up examples", progress
-        )
-        if not found:
-            raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
-        yield found
-
-
-def _listed(taught: Iterator[Taught], stage: str, progress: Progress | None) -> list[Taught]:
-    found = []
-    for one in taught:
-        found.append(one)
-        if progress is not None:
-            progress(stage, len(found), 0)
-    return found

@@ -1,0 +1,131 @@
+"""What a linker is trained on, and how: the settings, and the documents that they name."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from kgkit.candidates import Generator
+from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.inputs import SpanConfig
+from kgkit.linking.head import FULL
+from kgkit.linking.head import KIND as HEAD_RUNG
+from kgkit.linking.model_folder import BUILT_IN
+from kgkit.linking.ridge import KIND as RIDGE
+from kgkit.linking.ridge import RidgeConfig
+from kgkit.training.coherence import CoherenceTraining
+from kgkit.training.ridge import Progress
+from kgkit.training.taught import Given, Taught, taught_entities, taught_examples, taught_senses
+
+if TYPE_CHECKING:
+    from kgkit.encoder import Encoder
+    from kgkit.kb import KnowledgeBase
+    from kgkit.training.full import FullConfig
+    from kgkit.training.head import HeadConfig
+
+UNTRAINED = BUILT_IN
+"""Rungs that learn nothing by themselves, but may have coherence above them."""
+
+RUNGS = (RIDGE, HEAD_RUNG, FULL, *UNTRAINED)
+"""What can be trained."""
+
+LAYERS = {RIDGE: (-1, -2, -3), HEAD_RUNG: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
+"""The layers that are read for a rung, those that the encoder has; means are taken of the first three."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkerTraining:
+    """What a linker is trained on, and how.
+
+    Attributes:
+        task: `wsd` or `el`: what the data are.
+        data: files; each is read with the file of *gold* at its place, if the task is `wsd`.
+        gold: files.
+        rung: what is trained.
+        candidates: of the mentions of `wsd`: by `lemma` and part of speech, or by `surface`.
+        examples: learn from the KB's usage examples too, if it has any.
+        without: files of sentences that must not be learnt from, one a line, letters compared alone.
+        vectors: of the entities' texts.
+        reader: how mentions are read; unless told, the layers that `LAYERS` names for the rung.
+        ridge: settings of the means and the map.
+        head: settings of the rung `head`.
+        full: settings of the rung `full`.
+        coherence: settings of the second stage; None for none.
+    """
+
+    task: Literal["wsd", "el"]
+    data: tuple[Path, ...]
+    gold: tuple[Path, ...] = ()
+    rung: str = RIDGE
+    candidates: Given = "surface"
+    examples: bool = False
+    without: frozenset[str] = frozenset()
+    vectors: str | None = None
+    reader: SpanConfig | None = None
+    ridge: RidgeConfig = field(default_factory=RidgeConfig)
+    head: "HeadConfig | None" = None
+    full: "FullConfig | None" = None
+    coherence: CoherenceTraining | None = None
+
+    def __post_init__(self) -> None:
+        if self.rung not in RUNGS:
+            raise UnknownName("rung", self.rung, RUNGS)
+        if self.rung in UNTRAINED and self.coherence is None:
+            raise UsageError(
+                f"{self.rung} has nothing to learn: link with --model {self.rung}, or train coherence above "
+                "it (--coherence)"
+            )
+        if self.rung == FULL and self.coherence is not None:
+            raise UsageError(
+                "coherence learns from what the first stage says of documents it has not seen: the rung full "
+                "would have to be trained for each stretch of them. Train coherence above head instead"
+            )
+        if self.task == "wsd" and len(self.data) != len(self.gold):
+            raise UsageError(
+                f"{len(self.data)} files of data and {len(self.gold)} of gold: each needs the other"
+            )
+        if self.task == "el" and self.gold:
+            raise UsageError("the data of entity linking hold their gold: leave out the files of gold")
+        if not self.data and not self.examples:
+            raise UsageError("there is nothing to learn from: name files of data")
+
+
+def usual_reader(rung: str, encoder: "Encoder") -> SpanConfig:
+    """Return how mentions are read for a rung: layers that the encoder has, in windows that it can read."""
+    deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
+    size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+    return SpanConfig(
+        layers=tuple(layer for layer in LAYERS[rung] if -layer <= deepest + 1),
+        size=size,
+        context=min(usual.context, size // 4),
+    )
+
+
+def sources_of(
+    kb: "KnowledgeBase", generator: Generator, training: LinkerTraining, progress: Progress | None
+) -> Iterator[Sequence[Taught]]:
+    """Yield the sets of documents, the data before the examples."""
+    if training.task == "wsd":
+        pairs = zip(training.data, training.gold, strict=True)
+        parts = [taught_senses(kb, generator, data, gold, training.candidates) for data, gold in pairs]
+    else:
+        parts = [taught_entities(kb, generator, data) for data in training.data]
+    if parts:
+        yield _listed(chain.from_iterable(parts), "looking up documents", progress)
+    if training.examples:
+        found = _listed(
+            taught_examples(kb, generator, without=training.without), "looking up examples", progress
+        )
+        if not found:
+            raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
+        yield found
+
+
+def _listed(taught: Iterator[Taught], stage: str, progress: Progress | None) -> list[Taught]:
+    found = []
+    for one in taught:
+        found.append(one)
+        if progress is not None:
+            progress(stage, len(found), 0)
+    return found
