@@ -21,6 +21,7 @@ from kgkit.errors import (
 )
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
+from kgkit.linking.head import HeadScorer
 from kgkit.linking.model_folder import MANIFEST, read_model
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
 from kgkit.linking.traits import traits
@@ -282,6 +283,24 @@ def test_two_heads_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corp
     with pytest.raises(KeyboardInterrupt):
         train_linker(kb, "m2", head_training(corpus), device="cpu", progress=stop)
     assert weights(train_linker(kb, "m2", head_training(corpus), device="cpu")) == once
+
+
+def test_several_heads_are_those_of_their_seeds_and_score_as_their_mean(kb, corpus):
+    def scores(folder):
+        scorer = HeadScorer.open(folder, kb, device="cpu")
+        found = [scorer.scores(document, vectors) for document, vectors in scorer.reader(documents)]
+        return np.concatenate([one for some in found for one in some])
+
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    documents = [one.document for one in taught_senses(kb, generator, *corpus)]
+    together = train_linker(kb, "both", head_training(corpus, heads=2), device="cpu")
+    alone = [train_linker(kb, f"m{n}", head_training(corpus, seed=n), device="cpu") for n in (0, 1)]
+    for folder, own in zip(alone, ("head", "head-1"), strict=True):
+        weights = [where / "model.safetensors" for where in (folder / "head", together / own)]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+    first, second = map(scores, alone)
+    assert not np.allclose(first, second, atol=1e-2)
+    np.testing.assert_allclose(scores(together), (first + second) / 2, atol=1e-5)
 
 
 def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_path):

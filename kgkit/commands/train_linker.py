@@ -110,6 +110,14 @@ def linker(
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="head, full: of weights, order and dropout.")
     ] = 0,
+    heads: Annotated[
+        int,
+        typer.Option(
+            "--heads",
+            metavar="N",
+            help="head: so many, each with a seed of its own; their scores are averaged.",
+        ),
+    ] = 1,
     kb: KBOption = None,
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
@@ -134,7 +142,7 @@ def linker(
 
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
-    settings = _settings(rung, portable, control, epochs, seed)
+    settings = _settings(rung, portable, control, epochs, seed, heads)
     training = LinkerTraining(
         task=task,
         data=tuple(data or ()),
@@ -154,7 +162,7 @@ def linker(
     messages = Messages(quiet=quiet, bars=not as_json)
     where, began = Home.find(home), time.monotonic()
     run = recorded(
-        where, command=typed(), config=asdict(training), device=device, seeds=[seed],
+        where, command=typed(), config=asdict(training), device=device, seeds=[*range(seed, seed + heads)],
         data=[*training.data, *training.gold],
     )  # fmt: skip
     with (
@@ -188,13 +196,18 @@ def linker(
 
 
 def _settings(
-    rung: str, portable: Literal["kb", "data"] | None, control: bool, epochs: int | None, seed: int
+    rung: str,
+    portable: Literal["kb", "data"] | None,
+    control: bool,
+    epochs: int | None,
+    seed: int,
+    heads: int,
 ) -> Any:
     """Return the settings of the rungs that follow a gradient; None for the others."""
     from kgkit.errors import MissingExtra
 
-    if portable and rung != "head":
-        raise UsageError("--portable is a setting of the rung head: add --rung head")
+    if (portable or heads != 1) and rung != "head":
+        raise UsageError("--portable and --heads are settings of the rung head: add --rung head")
     if rung not in ("head", "full"):
         if control or epochs or seed:
             raise UsageError(f"--control, --epochs and --seed are of the rungs head and full, not of {rung}")
@@ -207,4 +220,4 @@ def _settings(
     chosen: dict[str, Any] = {"control": control, "seed": seed}
     if epochs is not None:
         chosen["epochs"] = epochs
-    return FullConfig(**chosen) if rung == "full" else HeadConfig(portable=portable, **chosen)
+    return FullConfig(**chosen) if rung == "full" else HeadConfig(portable=portable, heads=heads, **chosen)

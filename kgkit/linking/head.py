@@ -7,6 +7,7 @@ score of that linker is added to its own:
     ψ(m,e) + w s(m,e)
 
 The two err differently: the head weighs what it has seen often, the means and the map serve what was rare.
+So do heads that began with other random numbers; a model may have several, and ψ is the mean of theirs.
 
 A portable head has no means, and of the traits only those that the prior tells. It knows nothing of single
 entities, so it is small, and links to any build of any knowledge base that has vectors of the same encoder.
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "head"
 HEAD: Final = "head"
+"""The folder of the first head, in that of a model; see `head_folders` for the others."""
 SCALE: Final = "scale.npy"
 ENCODER: Final = "encoder"
 TEXTS: Final = "texts"
@@ -64,7 +66,7 @@ class HeadScorer:
         reader: of mentions, with the layers that were read in training.
         vectors: of the entities' texts.
         arrays: what was seen in training; None for a portable head.
-        head: KnowBert's linker.
+        heads: KnowBert's linker, once or more often.
         scale: (2, F) float32, mean and deviation of the traits in training.
         config: of the means' own score, s.
         share: w, how much that counts.
@@ -79,7 +81,7 @@ class HeadScorer:
         reader: SpanReader,
         vectors: "Vectors",
         arrays: RidgeArrays | None,
-        head: "EntityLinker",
+        heads: "Sequence[EntityLinker]",
         scale: Matrix,
         *,
         config: RidgeConfig | None = None,
@@ -87,7 +89,7 @@ class HeadScorer:
         temperature: float = 1.0,
         name: str = KIND,
     ) -> None:
-        self.reader, self.vectors, self.arrays, self.head = reader, vectors, arrays, head
+        self.reader, self.vectors, self.arrays, self.heads = reader, vectors, arrays, tuple(heads)
         self.scale, self.config, self.share = scale, config or RidgeConfig(), share
         self.temperature, self.name = temperature, name
 
@@ -120,7 +122,10 @@ class HeadScorer:
             SpanReader(encoder, span_config(manifest)),
             found,
             RidgeArrays.load(folder) if manifest.build else None,
-            EntityLinker.from_pretrained(folder / HEAD, device=device).float(),
+            [
+                EntityLinker.from_pretrained(folder / one, device=device).float()
+                for one in head_folders(manifest.config["head"].get("heads", 1))
+            ],
             scale,
             config=RidgeConfig(**manifest.config["ridge"]),
             share=manifest.config["head"]["ridge"],
@@ -160,9 +165,10 @@ class HeadScorer:
         for begin in range(0, len(order), _AT_ONCE):
             part = order[begin : begin + _AT_ONCE]
             inputs, _ = padded(part, lambda rows: hidden[rows], self.texts)
-            device = next(self.head.parameters()).device
+            inputs = on_device(inputs, next(self.heads[0].parameters()).device)
             with torch.inference_mode():
-                scores = self.head(on_device(inputs, device)).scores.float().cpu().numpy()  # (B, M, C)
+                each = torch.stack([head(inputs).scores.float() for head in self.heads])  # (heads, B, M, C)
+            scores = each.mean(0).cpu().numpy()
             for b, sentence in enumerate(part):
                 for m, (row, ids) in enumerate(zip(sentence.rows.tolist(), sentence.ids, strict=True)):
                     found[row] = scores[b, m, : len(ids)]
@@ -196,6 +202,11 @@ class HeadScorer:
         told = traits(counts, like_seen, sizes)[:, : self.scale.shape[1]]
         found = (told - self.scale[0]) / self.scale[1]
         return np.split(found, cuts), np.split(beside, cuts)
+
+
+def head_folders(heads: int) -> list[str]:
+    """Return the names of the folders of so many heads, in that of a model."""
+    return [HEAD, *(f"{HEAD}-{number}" for number in range(1, heads))]
 
 
 def hidden_of(vectors: Matrix, layers: int) -> Matrix:

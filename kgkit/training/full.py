@@ -104,7 +104,7 @@ class TrainedFull(NamedTuple):
 
     Attributes:
         arrays: means and counts of what was seen, by the encoders as they are now.
-        head: KnowBert's linker, in evaluation mode.
+        heads: KnowBert's linker, in evaluation mode, alone.
         scale: (2, F) mean and deviation of the traits.
         temperature: T, chosen on documents that nothing has learnt from.
         results: accuracy and calibration there, and how much was learnt from.
@@ -114,7 +114,7 @@ class TrainedFull(NamedTuple):
     """
 
     arrays: RidgeArrays
-    head: EntityLinker
+    heads: list[EntityLinker]
     scale: Matrix
     temperature: float
     results: dict[str, float]
@@ -196,11 +196,11 @@ def train_full(
     ]
     scored: Scored = []
     if held:
-        scorer = HeadScorer(tuned, made, arrays, joint.linker, scale, config=ridge, share=config.ridge)
+        scorer = HeadScorer(tuned, made, arrays, [joint.linker], scale, config=ridge, share=config.ridge)
         scored = list(Hidden(again).summed(scorer, held))
     temperature = best_temperature(scored)
     results = {**amounts(parts, arrays), **measured(scored, temperature)}
-    return TrainedFull(arrays, joint.linker, scale, temperature, results, config, made, context)
+    return TrainedFull(arrays, [joint.linker], scale, temperature, results, config, made, context)
 
 
 class _Stretch(NamedTuple):

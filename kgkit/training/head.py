@@ -7,7 +7,7 @@ mention is of: else it would learn to trust that more than it can when it links.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -56,6 +56,7 @@ class HeadConfig:
         epochs, batch, lr, decay: of AdamW, in one cycle; a batch is of so many mentions.
         dropout: of the mentions' vectors.
         seed: of weights, order and dropout.
+        heads: that are trained, each with a seed of its own from *seed* on; their scores are averaged.
     """
 
     ridge: float = 5.0
@@ -69,10 +70,11 @@ class HeadConfig:
     decay: float = 0.01
     dropout: float = 0.1
     seed: int = 0
+    heads: int = 1
 
     def __post_init__(self) -> None:
-        if min(self.width, self.epochs, self.batch) < 1 or self.lr <= 0 or self.ridge < 0:
-            raise UsageError(f"out of range in {self}: width, epochs, batch >= 1, lr > 0, ridge >= 0")
+        if min(self.width, self.epochs, self.batch, self.heads) < 1 or self.lr <= 0 or self.ridge < 0:
+            raise UsageError(f"out of range in {self}: width, epochs, batch, heads >= 1, lr > 0, ridge >= 0")
 
 
 class TrainedHead(NamedTuple):
@@ -80,15 +82,15 @@ class TrainedHead(NamedTuple):
 
     Attributes:
         arrays: means and counts of what was seen, from all documents; None for a portable head.
-        head: KnowBert's linker, in evaluation mode.
+        heads: KnowBert's linkers, in evaluation mode.
         scale: (2, F) mean and deviation of the traits.
-        temperature: T, chosen on documents that the head has not learnt from.
+        temperature: T, chosen on documents that the heads has not learnt from.
         results: accuracy and calibration there, and how much was learnt from.
         config: settings it was trained with.
     """
 
     arrays: RidgeArrays | None
-    head: EntityLinker
+    heads: list[EntityLinker]
     scale: Matrix
     temperature: float
     results: dict[str, float]
@@ -106,16 +108,16 @@ def train_head(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> TrainedHead:
-    """Train a head; documents of the first set that are held out choose the epoch and the temperature.
+    """Train heads; documents of the first set that are held out choose the epoch and the temperature.
 
     Args:
         reader: of mentions.
         vectors: of the entities' texts.
         parts: sets of documents.
         ridge: settings of the means and the map.
-        config: settings of the head.
+        config: settings of the heads.
         folder: for checkpoints: a training that was stopped goes on there.
-        device: where the head is trained.
+        device: where they are trained.
         progress: is told what is done.
 
     Raises:
@@ -130,14 +132,19 @@ def train_head(
         told = [one.of_priors(config.portable) for one in told]
     scale = scaling(told)
     told = [one.scaled(scale) for one in told]
-    head = fitted_head(
-        reader, vectors, arrays, told, scale, parts, config, folder, device=device, progress=progress
-    )
-    scorer = HeadScorer(reader, vectors, arrays, head, scale, share=config.ridge)
+    seeds = range(config.seed, config.seed + config.heads)
+    heads = [
+        fitted_head(
+            reader, vectors, arrays, told, scale, parts, replace(config, seed=seed), folder / f"seed-{seed}",
+            device=device, progress=progress,
+        )
+        for seed in seeds
+    ]  # fmt: skip
+    scorer = HeadScorer(reader, vectors, arrays, heads, scale, share=config.ridge)
     last = list(Hidden(parts).summed(scorer, [one for one in told if one.held_out]))
     temperature = best_temperature(last)
     results = {**amounts(parts, arrays), **measured(last, temperature)}
-    return TrainedHead(None if config.portable else arrays, head, scale, temperature, results, config)
+    return TrainedHead(None if config.portable else arrays, heads, scale, temperature, results, config)
 
 
 def fitted_head(
@@ -170,7 +177,7 @@ def fitted_head(
     head = EntityLinker(settings, torch.Generator().manual_seed(config.seed))
 
     def accuracy(model: EntityLinker) -> float:
-        scorer = HeadScorer(reader, vectors, arrays, model, scale, share=config.ridge)
+        scorer = HeadScorer(reader, vectors, arrays, [model], scale, share=config.ridge)
         return measured(list(hidden.summed(scorer, held)), 1.0)["held_out_accuracy"]
 
     train(

@@ -18,7 +18,7 @@ from kgkit.errors import MissingExtra
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.gloss import GlossScorer
-from kgkit.linking.head import ENCODER, FULL, HEAD, SCALE, TEXTS
+from kgkit.linking.head import ENCODER, FULL, SCALE, TEXTS, head_folders
 from kgkit.linking.model_folder import (
     FORMAT,
     MANIFEST,
@@ -111,7 +111,8 @@ def train_linker(
         if trained.arrays is not None:
             trained.arrays.save(staged)
         if not isinstance(trained, Trained):
-            trained.head.save_pretrained(staged / HEAD, half=portable)
+            for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
+                head.save_pretrained(staged / where, half=portable)
             np.save(staged / SCALE, trained.scale)
         for own in (ENCODER, TEXTS) if training.rung == FULL else ():
             shutil.copytree(work / own, staged / own)

@@ -102,7 +102,7 @@ def said_by_head(
         kept = [without(part, own), *parts[1:]]
         trained = train_head(reader, vectors, kept, ridge, config, folder / f"{stretch}", **settings)
         scorer = HeadScorer(
-            reader, vectors, trained.arrays, trained.head, trained.scale, config=ridge, share=config.ridge
+            reader, vectors, trained.arrays, trained.heads, trained.scale, config=ridge, share=config.ridge
         )
         for one, read in documents_of(part, own):
             found.append(
