@@ -14,10 +14,8 @@ pytest.importorskip("safetensors")
 import kgkit.heads  # noqa: E402
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError  # noqa: E402
 from kgkit.heads import EntityLinker, EntityLinkerConfig, LinkerInputs  # noqa: E402
+from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
 from kgkit.heads.knowbert import (  # noqa: E402
-    CARD,
-    CONFIG,
-    WEIGHTS,
     SpanPooling,
     TransformerBlock,
     margin_losses,
@@ -748,7 +746,7 @@ def test_what_is_no_saved_head_is_refused(tmp_path):
     for change, error, told in (
         ({"head": "tagger"}, UsageError, "of kind 'tagger', expected 'knowbert-linker'"),
         ({"wings": 2}, DamagedModel, "settings that this kgkit does not know: wings"),
-        ({"heads": "two"}, DamagedModel, "is no configuration of a linker"),
+        ({"heads": "two"}, DamagedModel, "is no configuration of a knowbert-linker"),
         ({"heads": 3}, DamagedModel, "cannot be divided among 3 heads"),
         ({"scorer": 8}, DamagedModel, "cannot be loaded"),
         ({"null": True}, DamagedModel, "cannot be loaded"),

@@ -15,7 +15,8 @@ import kgkit.heads  # noqa: E402
 from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
 from kgkit.heads import TaggerInputs, WordTagger, WordTaggerConfig  # noqa: E402
-from kgkit.heads.tagger import CARD, CONFIG, WEIGHTS, decode  # noqa: E402
+from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
+from kgkit.heads.tagger import decode  # noqa: E402
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, padded  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.tiny_encoder import tiny_encoder  # noqa: E402

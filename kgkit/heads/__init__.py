@@ -2,6 +2,7 @@
 
     knowbert    the entity linker of KnowBert
     tagger      names in a text, by a label for each word
+    folder      what they are written to disk with
 
 Importing this package loads no torch; what needs it is loaded when it is first used.
 """

@@ -27,25 +27,23 @@ Departures:
     and `control` are additions, and off unless asked for.
 """
 
-import json
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-import msgspec
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.encoder.device import pick_device
-from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError
+from kgkit.errors import UsageError
+from kgkit.heads.folder import card_of, read_settings, reading_weights, save_head
 
 if TYPE_CHECKING:
     from typing import Self
 
 KIND: Final = "knowbert-linker"
-CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -456,19 +454,10 @@ class EntityLinker(nn.Module):
         Raises:
             MissingExtra: if safetensors is not installed.
         """
-        try:
-            from safetensors.torch import save_file
-        except ImportError:
-            raise MissingExtra("safetensors", "models") from None
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        weights = {name: weight.contiguous() for name, weight in self.state_dict().items()}
+        weights = self.state_dict()
         if half:
             weights = {name: weight.half() for name, weight in weights.items()}
-        save_file(weights, folder / WEIGHTS)
-        config = json.dumps({"head": KIND, **asdict(self.config)}, indent=2)
-        (folder / CONFIG).write_text(config + "\n", encoding="utf-8")
-        (folder / CARD).write_text(self._card(about), encoding="utf-8")
+        save_head(Path(folder), KIND, self.config, weights, self._card(about))
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
@@ -480,41 +469,24 @@ class EntityLinker(nn.Module):
             UsageError: if it is another kind of head, or there is no such device.
             MissingExtra: if safetensors is not installed.
         """
-        try:
-            from safetensors import SafetensorError
-            from safetensors.torch import load_file
-        except ImportError:
-            raise MissingExtra("safetensors", "models") from None
-        folder = Path(folder)
-        where = pick_device(device)
-        for name in (CONFIG, WEIGHTS):
-            if not (folder / name).is_file():
-                raise NotThere(f"no head in {folder}: there is no {name}")
-        linker = cls(_read_config(folder / CONFIG))
-        try:
-            weights = load_file(folder / WEIGHTS)
+        folder, where = Path(folder), pick_device(device)
+        linker = cls(read_settings(folder, KIND, EntityLinkerConfig))
+        with reading_weights(folder) as weights:
             kinds = {weight.dtype for weight in weights.values()}
             if len(kinds) == 1:
                 linker.to(kinds.pop())
             linker.load_state_dict(weights)
-        except (OSError, SafetensorError, RuntimeError) as error:
-            raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
         return linker.to(where).eval()
 
     def _card(self, about: str) -> str:
         config = self.config
-        count = sum(parameter.numel() for parameter in self.parameters())
-        stored = config.width if config.stored is None else config.stored
-        return _CARD.format(
-            about=f"{about.strip()}\n\n" if about.strip() else "",
-            parameters=f"{count:,}",
-            hidden=config.hidden,
-            stored=stored,
-            features=config.features,
+        return card_of(
+            self, _CARD, about, hidden=config.hidden, features=config.features,
+            stored=config.width if config.stored is None else config.stored,
             loss="(4), cross entropy" if config.loss == "softmax" else f"(5), margin {config.margin}",
             null="NULL is a candidate" if config.null else "NULL is no candidate",
             threshold="no threshold" if config.threshold is None else f"δ = {config.threshold}",
-        )
+        )  # fmt: skip
 
 
 def _check(inputs: LinkerInputs, config: EntityLinkerConfig) -> None:
@@ -547,29 +519,6 @@ def _check(inputs: LinkerInputs, config: EntityLinkerConfig) -> None:
             raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {shape}")
     if config.entities and inputs.ids is None:
         raise UsageError(f"the linker has trained vectors of {config.entities} entities: it needs ids")
-
-
-def _read_config(path: Path) -> EntityLinkerConfig:
-    """Return the configuration in *path*.
-
-    Raises:
-        DamagedModel: if it cannot be understood.
-        UsageError: if it is of another kind of head.
-    """
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise DamagedModel(f"{path} cannot be read: {error}") from error
-    kind = found.pop("head", None) if isinstance(found, dict) else None
-    if kind != KIND:
-        raise UsageError(f"{path} is of a head of kind {kind!r}, expected {KIND!r}")
-    known = {field.name for field in fields(EntityLinkerConfig)}
-    if strange := sorted(set(found) - known):
-        raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
-    try:
-        return msgspec.convert(found, EntityLinkerConfig)
-    except (msgspec.ValidationError, UsageError) as error:
-        raise DamagedModel(f"{path} is no configuration of a linker: {error}") from error
 
 
 _CARD: Final = """\

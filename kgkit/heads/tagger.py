@@ -21,25 +21,23 @@ Additions:
     unless asked for.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import msgspec
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.encoder import Encoder
-from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError
+from kgkit.errors import UsageError
+from kgkit.heads.folder import WEIGHTS, card_of, read_settings, reading_weights, save_head
 
 if TYPE_CHECKING:
     from typing import Self
 
 KIND: Final = "tagger"
-CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 ENCODER: Final = "encoder"
 """The folder, beside these files, of the fine-tuned encoder: as any other."""
 
@@ -168,19 +166,9 @@ class WordTagger(nn.Module):
         Raises:
             MissingExtra: if safetensors is not installed.
         """
-        try:
-            from safetensors.torch import save_file
-        except ImportError:
-            raise MissingExtra("safetensors", "models") from None
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        save_head(folder, KIND, self.config, self._own(), self._card(about))
         self.reads.save(folder / ENCODER)
-        parts = self.state_dict().items()
-        own = {name: one.contiguous() for name, one in parts if not name.startswith("encoder.")}
-        save_file(own, folder / WEIGHTS)
-        config = json.dumps({"head": KIND, **asdict(self.config)}, indent=2)
-        (folder / CONFIG).write_text(config + "\n", encoding="utf-8")
-        (folder / CARD).write_text(self._card(about), encoding="utf-8")
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
@@ -193,36 +181,26 @@ class WordTagger(nn.Module):
             UsageError: if it is another kind of head, or there is no such device.
             MissingExtra: if safetensors is not installed.
         """
-        try:
-            from safetensors import SafetensorError
-            from safetensors.torch import load_file
-        except ImportError:
-            raise MissingExtra("safetensors", "models") from None
         folder = Path(folder)
-        for name in (CONFIG, WEIGHTS):
-            if not (folder / name).is_file():
-                raise NotThere(f"no head in {folder}: there is no {name}")
-        config = _read_config(folder / CONFIG)
+        config = read_settings(folder, KIND, WordTaggerConfig)
         tagger = cls(Encoder.load(str(folder.absolute() / ENCODER), device=device), config)
-        try:
-            weights = load_file(folder / WEIGHTS)
-            own = {name for name in tagger.state_dict() if not name.startswith("encoder.")}
-            if own != set(weights):
+        with reading_weights(folder) as weights:
+            if weights.keys() != tagger._own().keys():
                 raise RuntimeError(f"{WEIGHTS} has {', '.join(sorted(weights))}")
             tagger.load_state_dict(weights, strict=False)
-        except (OSError, SafetensorError, RuntimeError) as error:
-            raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
         return tagger.eval()
+
+    def _own(self) -> dict[str, Tensor]:
+        """Return the weights that are not the encoder's."""
+        return {name: one for name, one in self.state_dict().items() if not name.startswith("encoder.")}
 
     def _card(self, about: str) -> str:
         path = Path(self.reads.name)
-        return _CARD.format(
-            about=f"{about.strip()}\n\n" if about.strip() else "",
-            parameters=f"{sum(parameter.numel() for parameter in self.parameters()):,}",
-            encoder=path.name if path.is_absolute() else self.reads.name,
+        return card_of(
+            self, _CARD, about, encoder=path.name if path.is_absolute() else self.reads.name,
             types=", ".join(f"`{name}`" for name in self.config.types),
             shapes=f", {self.config.shapes} of them told apart" if self.config.shapes else " is not read",
-        )
+        )  # fmt: skip
 
 
 # -- labels -----------------------------------------------------------------
@@ -321,9 +299,6 @@ def _sums(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return ahead[:, :-1], behind, ahead[:, -1]
 
 
-# -- files ------------------------------------------------------------------
-
-
 def _check(inputs: TaggerInputs, config: WordTaggerConfig) -> None:
     """Make sure that the shapes are those of the legend.
 
@@ -348,29 +323,6 @@ def _check(inputs: TaggerInputs, config: WordTaggerConfig) -> None:
             raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {shape}")
     if config.shapes and inputs.shapes is None:
         raise UsageError(f"the tagger is told {config.shapes} shapes of words: it needs them")
-
-
-def _read_config(path: Path) -> WordTaggerConfig:
-    """Return the configuration in *path*.
-
-    Raises:
-        DamagedModel: if it cannot be understood.
-        UsageError: if it is of another kind of head.
-    """
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise DamagedModel(f"{path} cannot be read: {error}") from error
-    kind = found.pop("head", None) if isinstance(found, dict) else None
-    if kind != KIND:
-        raise UsageError(f"{path} is of a head of kind {kind!r}, expected {KIND!r}")
-    known = {field.name for field in fields(WordTaggerConfig)}
-    if strange := sorted(set(found) - known):
-        raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
-    try:
-        return msgspec.convert(found, WordTaggerConfig)
-    except (msgspec.ValidationError, UsageError) as error:
-        raise DamagedModel(f"{path} is no configuration of a tagger: {error}") from error
 
 
 _CARD: Final = """\

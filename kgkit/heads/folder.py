@@ -1,0 +1,102 @@
+"""A head on disk.
+
+    config.json          its kind, and its settings
+    model.safetensors    its weights
+    README.md            a card that says what it is
+
+No head itself: heads have this in common, and nothing else.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from torch import Tensor, nn
+
+from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+
+Settings = TypeVar("Settings", bound="DataclassInstance")
+
+
+def save_head(
+    folder: Path, kind: str, config: "DataclassInstance", weights: Mapping[str, Tensor], card: str
+) -> None:
+    """Write a head into *folder*, which is made; what a head saved there before is replaced.
+
+    Raises:
+        MissingExtra: if safetensors is not installed.
+    """
+    write = _safetensors().save_file
+    folder.mkdir(parents=True, exist_ok=True)
+    write({name: weight.contiguous() for name, weight in weights.items()}, folder / WEIGHTS)
+    told = json.dumps({"head": kind, **asdict(config)}, indent=2)
+    (folder / CONFIG).write_text(told + "\n", encoding="utf-8")
+    (folder / CARD).write_text(card, encoding="utf-8")
+
+
+def card_of(head: nn.Module, template: str, about: str, **told: object) -> str:
+    """Return *template* with `parameters`, how many *head* has, `about`, what a user says, and *told*."""
+    parameters = f"{sum(one.numel() for one in head.parameters()):,}"
+    about = f"{about.strip()}\n\n" if about.strip() else ""
+    return template.format(about=about, parameters=parameters, **told)
+
+
+def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings:
+    """Return the settings of the head in *folder*.
+
+    Raises:
+        NotThere: if there is none.
+        DamagedModel: if they cannot be understood.
+        UsageError: if it is of another kind.
+        MissingExtra: if safetensors is not installed.
+    """
+    _safetensors()
+    for name in (CONFIG, WEIGHTS):
+        if not (folder / name).is_file():
+            raise NotThere(f"no head in {folder}: there is no {name}")
+    path = folder / CONFIG
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DamagedModel(f"{path} cannot be read: {error}") from error
+    other = found.pop("head", None) if isinstance(found, dict) else None
+    if other != kind:
+        raise UsageError(f"{path} is of a head of kind {other!r}, expected {kind!r}")
+    if strange := sorted(set(found) - {field.name for field in fields(settings)}):
+        raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
+    try:
+        return msgspec.convert(found, settings)
+    except (msgspec.ValidationError, UsageError) as error:
+        raise DamagedModel(f"{path} is no configuration of a {kind}: {error}") from error
+
+
+@contextmanager
+def reading_weights(folder: Path) -> Iterator[dict[str, Tensor]]:
+    """Give the weights in *folder*, to be put into the head that its settings have made.
+
+    Raises:
+        DamagedModel: if they cannot be read, or the head does not take them.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        yield _safetensors().load_file(folder / WEIGHTS)
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.torch
+    except ImportError:
+        raise MissingExtra("safetensors", "models") from None
+    return safetensors.torch
