@@ -2,6 +2,7 @@
 
     loop      from a model, batches and a loss to trained weights; checkpoints, several processes
     curves    what goes with it: settings, batches, curves of loss and metrics
+    resuming  what it needs to be stopped, and to go on
     runs      a row in the catalog for a training or an evaluation
 
 Importing this package loads no torch; what needs it is loaded when it is first used.

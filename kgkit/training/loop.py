@@ -31,8 +31,9 @@ from torch.optim import Optimizer
 
 from kgkit.encoder import pick_device
 from kgkit.errors import BuildFailed, UsageError
-from kgkit.training import curves
-from kgkit.training.curves import Batches, Curve, Trained, TrainingConfig, put_weights, replace, weights_of
+from kgkit.training import curves, resuming
+from kgkit.training.curves import Batches, Curve, Trained, TrainingConfig
+from kgkit.training.resuming import put_weights, replace, weights_of
 
 __all__ = ["Evaluate", "Loss", "Progress", "train"]
 
@@ -124,7 +125,7 @@ class _Training:
         self.state = Trained()
         self.curve: Curve | None = None  # of the first process
         # Several processes stop together, after a step at whose end they have told each other.
-        self.ctrl_c = curves.Interrupts(always=self.processes > 1)
+        self.ctrl_c = resuming.Interrupts(always=self.processes > 1)
         self.kept: float | None = None  # the step of the best weights that the checkpoint speaks of
         self.since = self.saved = time.monotonic()
 
@@ -269,13 +270,13 @@ class _Training:
 
     def _evaluate(self) -> None:
         assert self.evaluate is not None
-        state, before = self.state, curves.random_states(self.device)
+        state, before = self.state, resuming.random_states(self.device)
         self.model.eval()
         try:
             with torch.no_grad(), self.autocast():
                 found = self.evaluate(self.model)
         finally:
-            curves.set_random_states(before, self.device)
+            resuming.set_random_states(before, self.device)
             self.model.train()
         self.ctrl_c.busy = True
         named = found if isinstance(found, Mapping) else {"metric": found}
@@ -299,7 +300,7 @@ class _Training:
 
     def _save(self) -> None:
         """Write the checkpoint; every process comes here after the same step."""
-        state, every = self.state, gather_object([curves.random_states(self.device)])
+        state, every = self.state, gather_object([resuming.random_states(self.device)])
         state.seconds, state.lines = self._spent(), self.curve.lines if self.curve is not None else 0
         if self.rank == 0:
             saved = {
@@ -326,7 +327,7 @@ class _Training:
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         self.state = Trained(**saved["state"])
         self.kept = self.state.best["step"] if self.state.best is not None else None
-        curves.set_random_states(saved["random"][self.rank], self.device)
+        resuming.set_random_states(saved["random"][self.rank], self.device)
 
     def _settings(self) -> dict[str, Any]:
         """Return what a training must have in common with the one it goes on with."""

@@ -1,0 +1,113 @@
+"""Stopping a training, and going on with it as if nothing had happened: Ctrl-C, whole files, weights, chance.
+
+Nothing here loads torch before it is called.
+"""
+
+import logging
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+logger = logging.getLogger(__name__)
+
+
+class Interrupts:
+    """Lets Ctrl-C wait while `busy`, where Python would have it raise at once; a second one does not wait.
+
+    Args:
+        always: let it wait in any case.
+
+    Attributes:
+        busy: set by whoever does what must not be cut in two.
+        waits: whether there was a Ctrl-C that is still to be obeyed.
+    """
+
+    def __init__(self, *, always: bool = False) -> None:
+        self.always, self.busy, self.waits = always, False, False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Be in charge of Ctrl-C where Python is: in the main thread, if nobody handles or ignores it."""
+        ours = threading.current_thread() is threading.main_thread()
+        if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+        signal.signal(signal.SIGINT, self._came)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _came(self, *_: Any) -> None:
+        if self.waits or not (self.busy or self.always):
+            raise KeyboardInterrupt
+        self.waits = True
+        logger.warning("stopping after this step; a second Ctrl-C stops at once, without a checkpoint")
+
+
+def replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Replace a file by what *write* writes, as a whole or not at all."""
+    new = path.with_name(f".{path.name}")
+    write(new)
+    with new.open("rb") as file:
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def weights_of(model: "nn.Module") -> dict[str, "Tensor"]:
+    """Return what a training may change: parameters that need a gradient, and buffers; each once."""
+    saved = model.state_dict().keys()
+    found = {name: tensor.detach() for name, tensor in model.named_parameters() if tensor.requires_grad}
+    return found | {name: tensor for name, tensor in model.named_buffers() if name in saved}
+
+
+def put_weights(model: "nn.Module", weights: Mapping[str, "Tensor"]) -> None:
+    """Copy what `weights_of` returned into a model of the same kind.
+
+    Raises:
+        UsageError: if it is of another kind.
+    """
+    import torch
+
+    there = weights_of(model)
+    if {name: one.shape for name, one in there.items()} != {name: one.shape for name, one in weights.items()}:
+        raise UsageError("the weights on disk are those of another model: begin anew")
+    with torch.no_grad():
+        for name, tensor in there.items():
+            tensor.copy_(weights[name])
+
+
+def random_states(device: "torch.device") -> dict[str, Any]:
+    """Return the states of the random generators that everybody shares, as `torch.load` takes them safely."""
+    import torch
+
+    name, keys, *rest = np.random.get_state()
+    states: dict[str, Any] = {"python": random.getstate(), "numpy": (name, [int(key) for key in keys], *rest)}
+    states["torch"] = torch.get_rng_state()
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def set_random_states(states: Mapping[str, Any], device: "torch.device") -> None:
+    """Put the generators where `random_states` found them."""
+    import torch
+
+    random.setstate(states["python"])
+    np.random.set_state(states["numpy"])
+    torch.set_rng_state(states["torch"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)
