@@ -5,6 +5,8 @@ import lzma
 
 import pytest
 
+from kgkit.catalog import Catalog
+from kgkit.home import Home
 from tests.cli_helpers import build_mini, on_terminal, run
 
 DATA = """<?xml version="1.0" encoding="UTF-8"?>
@@ -139,3 +141,26 @@ def test_gold_of_another_kb_is_no_score_of_nought(home, tmp_path):
     options[-1].write_text("".join(f"other.t{place} nobody%1:00:00::\n" for place in range(4)))
     done = run("evaluate", "wsd", *options, "--home", home)
     assert (done.code, "none of the gold senses is in knowledge base" in done.err) == (2, True)
+
+
+def test_sets_whose_files_have_one_name_are_told_apart_and_both_are_kept(home, tmp_path):
+    args = []
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        options = data_set(tmp_path / name, name)
+        args += [path.rename(path.with_name(path.name.replace(name, "test"))) for path in options[1::2]]
+    named = [each for pair in zip(["--data", "--gold"] * 2, args, strict=True) for each in pair]
+    done = run("evaluate", "wsd", *named, "--home", home, "--json")
+    assert [each["name"] for each in json.loads(done.out)["sets"]] == [str(args[0]), str(args[2])]
+    with Catalog.open(Home(home)) as catalog:
+        kept = [score.dataset for score in catalog.runs()[0].scores if score.metric == "f1"]
+    assert sorted(kept) == sorted([str(args[0]), str(args[2]), "together"])
+
+
+@pytest.mark.parametrize("place", [1, 3])
+def test_what_is_read_is_not_written_over(home, tmp_path, place):
+    options = data_set(tmp_path, "one")
+    before = options[place].read_text()
+    done = run("evaluate", "wsd", *options, "--home", home, "--predictions", options[place])
+    assert (done.code, options[place].read_text()) == (2, before)
+    assert "is one of the files to read" in done.err

@@ -5,6 +5,8 @@ import lzma
 
 import pytest
 
+from kgkit.catalog import Catalog
+from kgkit.home import Home
 from tests.cli_helpers import on_terminal, run
 
 # In raw text, the toy finds Apple, apple, "the Big Apple", York, Apple and Straße.
@@ -182,3 +184,12 @@ def test_gold_of_another_kb_is_no_score_of_nought(evaluate, put):
 def test_data_without_any_entity_have_scores_all_the_same(evaluate, put):
     nothing = {**TWO, "mentions": []}
     assert told(evaluate(put("two.jsonl", nothing), options=["--json"]))["together"]["links"] == 1
+
+
+def test_without_links_there_is_no_calibration_to_keep(evaluate, put, toy_home):
+    nothing = {**TWO, "tokens": ["Nowhere", "."]}
+    found = told(evaluate(put("two.jsonl", nothing), options=["--json", "--mentions", "given"]))
+    assert found["calibration"]["links"] == 0
+    with Catalog.open(Home(toy_home)) as catalog:
+        kept = catalog.runs()[0].scores
+    assert {score.metric.partition(",")[0] for score in kept} == {"micro f1", "accuracy"}

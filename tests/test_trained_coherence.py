@@ -486,9 +486,22 @@ def test_the_command_trains_coherence_and_others_use_it_by_name(kb, data, tmp_pa
     text.write_text("Ann Berg saw Norway")
     linked = json.loads(run("link", text, "--model", "told", "--home", home).out)
     assert linked["model"] == "told" and len(linked["links"]) == 2
-    for wrong in (["--popularity", "visits"], ["--nil"]):
+    for wrong in (["--popularity", "visits"], ["--nil"], ["--seed", 1]):
         done = run("train", "linker", "--task", "el", "--name", "m", "--data", data, "--home", home, *wrong)
         assert done.code == 2 and "add --coherence" in done.err
+
+
+def test_the_command_s_seed_is_that_of_coherence_too(kb, data):
+    home = kb.home.path.parents[1]
+    common = ("train", "linker", "--task", "el", "--rung", "prior", "--coherence", "--data", data)
+    written = []
+    for seed in (0, 1, 1):
+        done = run(*common, "--name", "m", "--seed", seed, "--home", home, "--json")
+        assert done.code == 0, done.err
+        written.append((home / "models" / "m" / "coherence.npz").read_bytes())
+    assert written[0] != written[1] == written[2]
+    done = run(*common, "--name", "m", "--seed", -1, "--home", home)
+    assert done.code == 2 and "--seed" in done.err
 
 
 def test_coherence_above_the_prior_needs_no_torch(kb, data):

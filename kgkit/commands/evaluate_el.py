@@ -9,29 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliability, draw_reliability
+from kgkit.commands.evaluate_sets import TOGETHER, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     CoherenceOption,
+    DataOption,
     DeviceOption,
     HomeOption,
     JSONOption,
     KBOption,
     ModelOption,
+    PredictionsOption,
     QuietOption,
     VectorsOption,
     chosen_kb,
 )
-from kgkit.commands.output import (
-    Column,
-    check_files,
-    check_place,
-    number,
-    on_terminal,
-    typed,
-    write_json,
-    write_line,
-    write_table,
-)
+from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,19 +35,11 @@ if TYPE_CHECKING:
 Named = list[tuple[str, "LinkScore"]]
 """Names of data sets, with their scores."""
 
-_SUFFIXES = (".xz", ".bz2", ".gz", ".jsonl", ".ndjson", ".json")
 _MAX_PAGES = 500_000
 
 
 def el(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="JSON lines, or compressed (.xz, .bz2, .gz); repeat it for more sets.",
-        ),
-    ],
+    data: DataOption,
     kb: KBOption = None,
     model: ModelOption = "prior",
     vectors: VectorsOption = None,
@@ -81,12 +66,7 @@ def el(
             "--redirects", metavar="FILE", help="JSON of title and title of the same page: they are equal."
         ),
     ] = None,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            "--predictions", metavar="FILE", help="Write the links: document, start, end, entity, with tabs."
-        ),
-    ] = None,
+    predictions: PredictionsOption = None,
     reliability: ReliabilityOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -103,9 +83,7 @@ def el(
     from kgkit.training import recorded
     from kgkit.training.catalogued import known_model
 
-    check_files(data)
-    if predictions is not None:
-        check_place(predictions)
+    check_sets(data if redirects is None else [*data, redirects], predictions)
     check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)
     moved = Redirects() if redirects is None else read_redirects(redirects)
@@ -138,17 +116,18 @@ def el(
             scores.append((name, total))
             links += total.links
         together = sum((score for _, score in scores), LinkScore())
-        for name, score in scores if len(scores) == 1 else [*scores, ("together", together)]:
+        shown = scores if len(scores) == 1 else [*scores, (TOGETHER, together)]
+        for name, score in shown:
             record.score("el", name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
             record.score("el", name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
-        sure = watched.told()
-        name = scores[0][0] if len(scores) == 1 else "together"
-        record.score(
-            "el", name, f"calibration error, mentions {mentions}", sure["expected_calibration_error"],
-            sure["links"],
-        )  # fmt: skip
+        sure, whole = watched.told(), shown[-1][0]
+        if sure["links"]:
+            record.score(
+                "el", whole, f"calibration error, mentions {mentions}", sure["expected_calibration_error"],
+                sure["links"],
+            )  # fmt: skip
         if reliability is not None:
-            draw_reliability(reliability, watched, f"{name}, {linker.model}, mentions {mentions}")
+            draw_reliability(reliability, watched, f"{whole}, {linker.model}, mentions {mentions}")
         called = f"{linker.kb.name}@{linker.kb.build}"
         if page.mentions == together.mentions > 0:
             raise UsageError(f"none of the gold entities is in knowledge base {called}: is it the right one?")
@@ -168,7 +147,7 @@ def el(
             }
         )
     else:
-        _write(scores if len(scores) == 1 else [*scores, ("together", together)], linker.model, mentions)
+        _write(shown, linker.model, mentions)
     if page.missing:
         lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
         messages.say(f"{lost}, are not in the knowledge base")
@@ -190,11 +169,9 @@ class _Sets:
         self._seen: set[str] = set()
 
     def __iter__(self) -> Iterator[tuple[str, Iterator["GoldDocument"]]]:
-        for path in self.data:
-            plain = path
-            while plain.suffix.lower() in _SUFFIXES:
-                plain = plain.with_suffix("")
-            yield plain.name, self._documents(path)
+        names = set_names(self.data, ".jsonl", ".ndjson", ".json")
+        for name, path in zip(names, self.data, strict=True):
+            yield name, self._documents(path)
 
     def _documents(self, path: Path) -> Iterator["GoldDocument"]:
         from kgkit.evaluation import read_gold_documents
@@ -294,30 +271,20 @@ def _answered(
 
 
 def _write(scores: Named, model: str, mentions: str) -> None:
+    def ratios(score: "LinkScore") -> list[str]:
+        told = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
+        return [number(score.mentions), *percents(*told)]
+
+    def became(score: "LinkScore") -> Iterator[tuple[str, ...]]:
+        for of, what, count, total in _kinds(score):
+            yield of, what, number(count), "".join(percents(count / total) if total else ())
+
     write_line(f"model {model}, mentions {mentions}")
     headings = "mentions", "P", "R", "F1", "macro F1", "accuracy"
-    rows = []
-    for name, score in scores:
-        ratios = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
-        rows.append((name, number(score.mentions), *(f"{100 * ratio:.2f}" for ratio in ratios)))
-    numbers = (Column(heading=heading, align="right") for heading in headings)
-    write_table([Column(heading="data"), *numbers], rows)
+    write_scores([], headings, ((name, [ratios(score)]) for name, score in scores))
     write_line()
-    columns = [
-        Column(heading="data"),
-        Column(heading="of"),
-        Column(heading="what became of them"),
-        Column(heading="count", align="right"),
-        Column(heading="%", align="right"),
-    ]
-    became = []
-    for name, score in scores:
-        for place, (of, what, count, total) in enumerate(_kinds(score)):
-            # On a terminal a name stands at its first line only.
-            heading = "" if place and on_terminal() else name
-            share = f"{100 * count / total:.2f}" if total else ""
-            became.append((heading, of, what, number(count), share))
-    write_table(columns, became)
+    rows = ((name, became(score)) for name, score in scores)
+    write_scores(["of", "what became of them"], ["count", "%"], rows)
 
 
 def _kinds(score: "LinkScore") -> list[tuple[str, str, int, int]]:

@@ -1,50 +1,31 @@
 """`kgkit evaluate ner`: score a tagger on finding names."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from kgkit.commands.evaluate_sets import TOGETHER, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, TaggerOption
-from kgkit.commands.output import (
-    Column,
-    check_files,
-    check_place,
-    number,
-    on_terminal,
-    typed,
-    write_json,
-    write_line,
-    write_table,
+from kgkit.commands.options import (
+    DataOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    PredictionsOption,
+    QuietOption,
+    TaggerOption,
 )
+from kgkit.commands.output import number, typed, write_json, write_line
 
 if TYPE_CHECKING:
     from kgkit.evaluation.ner import NameScores
 
-_SUFFIXES = (".xz", ".bz2", ".gz", ".txt", ".conll")
-
 
 def ner(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="As CoNLL-2003 has it, or compressed (.xz, .bz2, .gz); repeat it for more sets.",
-        ),
-    ],
+    data: DataOption,
     model: TaggerOption,
     device: DeviceOption = "auto",
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            "--predictions",
-            metavar="FILE",
-            help="Write token, tag and tag of the model, a token a line, as conlleval reads them.",
-        ),
-    ] = None,
+    predictions: PredictionsOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -60,9 +41,7 @@ def ner(
     from kgkit.training.catalogued import known_model
     from kgkit.training.tagging import score_tagger
 
-    check_files(data)
-    if predictions is not None:
-        check_place(predictions)
+    check_sets(data, predictions)
     messages, found = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     tagger = Tagger.open(model, home=found, device=device)
     scores: list[tuple[str, NameScores]] = []
@@ -72,12 +51,11 @@ def ner(
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_names(predictions))
-        for path in data:
-            name = _name(path)
+        for name, path in zip(set_names(data, ".txt", ".conll"), data, strict=True):
             tell(name)
             scores.append((name, score_tagger(tagger, read_names(path), write)))
         together = sum((score for _, score in scores), NameScores())
-        shown = scores if len(scores) == 1 else [*scores, ("together", together)]
+        shown = scores if len(scores) == 1 else [*scores, (TOGETHER, together)]
         for name, score in shown:
             record.score("ner", name, "f1", score.overall.f1, score.overall.gold)
             record.score("ner", name, "span f1", score.spans.f1, score.spans.gold)
@@ -98,22 +76,12 @@ def ner(
         messages.say(f"{together.overall.found:,} names: {predictions}")
 
 
-def _name(path: Path) -> str:
-    while path.suffix.lower() in _SUFFIXES:
-        path = path.with_suffix("")
-    return path.name
-
-
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:
-    rows = []
-    for name, score in scores:
-        parts = {"all": score.overall, **score.by_type, "spans": score.spans}
-        for place, (part, told) in enumerate(parts.items()):
-            ratios = (f"{100 * ratio:.2f}" for ratio in (told.precision, told.recall, told.f1))
-            # On a terminal a name stands at its first line only.
-            heading = "" if place and on_terminal() else name
-            rows.append((heading, part, number(told.gold), number(told.found), number(told.right), *ratios))
+    def rows(score: "NameScores") -> Iterator[tuple[str, ...]]:
+        for part, told in {"all": score.overall, **score.by_type, "spans": score.spans}.items():
+            counts = map(number, (told.gold, told.found, told.right))
+            yield part, *counts, *percents(told.precision, told.recall, told.f1)
+
     write_line(f"model {model}")
     headings = "names", "found", "right", "P", "R", "F1"
-    numbers = (Column(heading=heading, align="right") for heading in headings)
-    write_table([Column(heading="data"), Column(heading="type"), *numbers], rows)
+    write_scores(["type"], headings, ((name, rows(score)) for name, score in scores))

@@ -1,6 +1,6 @@
 """`kgkit evaluate wsd`: score a linker on word sense disambiguation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,29 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliability, draw_reliability
+from kgkit.commands.evaluate_sets import TOGETHER, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     CoherenceOption,
+    DataOption,
     DeviceOption,
     HomeOption,
     JSONOption,
     KBOption,
     ModelOption,
+    PredictionsOption,
     QuietOption,
     VectorsOption,
     chosen_kb,
 )
-from kgkit.commands.output import (
-    Column,
-    check_files,
-    check_place,
-    number,
-    on_terminal,
-    typed,
-    write_json,
-    write_line,
-    write_table,
-)
+from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,18 +35,10 @@ Answers = dict[str, tuple[str, ...]]
 """Sense keys by instance id."""
 
 _POS = {"n": "nouns", "v": "verbs", "a": "adjectives", "r": "adverbs"}
-_SUFFIXES = (".xz", ".bz2", ".gz", ".xml", ".data")
 
 
 def wsd(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="X.data.xml, or compressed (.xz, .bz2, .gz); repeat it for more sets.",
-        ),
-    ],
+    data: DataOption,
     gold: Annotated[
         list[Path],
         typer.Option(
@@ -67,12 +52,7 @@ def wsd(
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            "--predictions", metavar="FILE", help="Write the answers, in the format of the gold file."
-        ),
-    ] = None,
+    predictions: PredictionsOption = None,
     reliability: ReliabilityOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -91,9 +71,7 @@ def wsd(
 
     if len(data) != len(gold):
         raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
-    check_files([*data, *gold])
-    if predictions is not None:
-        check_place(predictions)
+    check_sets([*data, *gold], predictions)
     check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)
     linker = Linker.open(
@@ -108,7 +86,7 @@ def wsd(
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, run as record:
-        for name, of_data, of_gold in zip(_names(data), data, gold, strict=True):
+        for name, of_data, of_gold in zip(set_names(data, ".xml", ".data"), data, gold, strict=True):
             tell(name)
             sets.append(_Set(name, of_data, of_gold))
             sets[-1].answer(watched)
@@ -120,9 +98,10 @@ def wsd(
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
         sure = watched.told()
-        record.score(
-            "wsd", shown[-1].name, "calibration error", sure["expected_calibration_error"], sure["links"]
-        )
+        if sure["links"]:
+            record.score(
+                "wsd", shown[-1].name, "calibration error", sure["expected_calibration_error"], sure["links"]
+            )
         if reliability is not None:
             draw_reliability(reliability, watched, f"{shown[-1].name}, {linker.model}")
         called = f"{linker.kb.name}@{linker.kb.build}"
@@ -201,7 +180,7 @@ def _together(sets: list[_Set]) -> _Set:
     Raises:
         UsageError: if two sets have an instance in common: scored together it would count twice.
     """
-    whole = _Set("together")
+    whole = _Set(TOGETHER)
     for each in sets:
         common = next((instance for instance in each.pos if instance in whole.pos), None)
         if common is not None:
@@ -234,40 +213,21 @@ class _Ranks:
         return self._known[asked]
 
 
-def _names(data: Iterable[Path]) -> list[str]:
-    """Return the names of data sets: those of their files without what all of them end in."""
-    names = []
-    for path in data:
-        while path.suffix.lower() in _SUFFIXES:
-            path = path.with_suffix("")
-        names.append(path.name)
-    return names
-
-
 def _told(score: "Scores", first: "Scores") -> dict[str, Any]:
-    return {
-        "overall": score.overall.as_dict(),
-        "by_pos": {pos: part.as_dict() for pos, part in score.by_pos.items()},
-        "first_sense": {
-            "overall": first.overall.as_dict(),
-            "by_pos": {pos: part.as_dict() for pos, part in first.by_pos.items()},
-        },
-    }
+    def parts(one: "Scores") -> dict[str, Any]:
+        by_pos = {pos: part.as_dict() for pos, part in one.by_pos.items()}
+        return {"overall": one.overall.as_dict(), "by_pos": by_pos}
+
+    return {**parts(score), "first_sense": parts(first)}
 
 
 def _write(scores: list[tuple[str, "Scores", "Scores"]], model: str) -> None:
-    columns = [
-        Column(heading="data"),
-        Column(heading="part"),
-        *(Column(heading=name, align="right") for name in ("instances", "P", "R", "F1", "first sense F1")),
-    ]
-    rows = []
-    for name, score, first in scores:
+    def rows(score: "Scores", first: "Scores") -> Iterator[tuple[str, ...]]:
         for pos, part in {"": score.overall, **score.by_pos}.items():
             beside = first.by_pos[pos] if pos else first.overall
-            ratios = (f"{100 * ratio:.2f}" for ratio in (part.precision, part.recall, part.f1, beside.f1))
-            # On a terminal a name stands at its first line only.
-            heading = "" if pos and on_terminal() else name
-            rows.append((heading, _POS.get(pos, "all"), number(part.total), *ratios))
+            ratios = percents(part.precision, part.recall, part.f1, beside.f1)
+            yield _POS.get(pos, "all"), number(part.total), *ratios
+
     write_line(f"model {model}")
-    write_table(columns, rows)
+    headings = "instances", "P", "R", "F1", "first sense F1"
+    write_scores(["part"], headings, ((name, rows(score, first)) for name, score, first in scores))

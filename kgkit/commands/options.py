@@ -27,6 +27,26 @@ KBArgument = Annotated[
     typer.Argument(metavar="KB", help="NAME or NAME@BUILD; not needed when there is one KB only."),
 ]
 JSONOption = Annotated[bool, typer.Option("--json", metavar="", help="Write JSON.")]
+DataOption = Annotated[
+    list[Path],
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="wsd: X.data.xml; el: JSON lines; ner: as CoNLL-2003. May be compressed; repeat it for more.",
+    ),
+]
+PredictionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--predictions",
+        metavar="FILE",
+        help="Write the answers. wsd: as gold files; el: document, start, end, entity; ner: for conlleval.",
+    ),
+]
+NameOption = Annotated[
+    str, typer.Option("--name", metavar="NAME", help="Of the model; --model NAME then uses it.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of weights, order and dropout.")]
 ModelOption = Annotated[
     str,
     typer.Option(

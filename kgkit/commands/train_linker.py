@@ -13,12 +13,14 @@ from kgkit.commands.options import (
     HomeOption,
     JSONOption,
     KBOption,
+    NameOption,
     QuietOption,
+    SeedOption,
     VectorsOption,
     chosen_kb,
 )
 from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
-from kgkit.errors import UsageError
+from kgkit.errors import MissingExtra, UsageError
 
 _SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
 
@@ -28,9 +30,7 @@ def linker(
         Literal["wsd", "el"],
         typer.Option("--task", metavar="TASK", help="What the data are: wsd (senses) or el (entities)."),
     ],
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Of the model; --model NAME then links with it.")
-    ],
+    name: NameOption,
     rung: Annotated[
         Literal["ridge", "head", "full", "prior", "gloss"],
         typer.Option(
@@ -107,9 +107,7 @@ def linker(
     epochs: Annotated[
         int | None, typer.Option("--epochs", metavar="N", help="head, full: how often all is read.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="head, full: of weights, order and dropout.")
-    ] = 0,
+    seed: SeedOption = 0,
     heads: Annotated[
         int,
         typer.Option(
@@ -143,6 +141,8 @@ def linker(
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
     settings = _settings(rung, portable, control, epochs, seed, heads)
+    if seed and settings is None and not coherence:
+        raise UsageError(f"{rung} draws nothing at random: leave out --seed, or add --coherence")
     training = LinkerTraining(
         task=task,
         data=tuple(data or ()),
@@ -156,7 +156,9 @@ def linker(
         vectors=vectors,
         head=settings if rung == "head" else None,
         full=settings if rung == "full" else None,
-        coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil) if coherence else None,
+        coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil, seed=seed)
+        if coherence
+        else None,
     )
     check_files([*training.data, *training.gold])
     messages = Messages(quiet=quiet, bars=not as_json)
@@ -204,13 +206,11 @@ def _settings(
     heads: int,
 ) -> Any:
     """Return the settings of the rungs that follow a gradient; None for the others."""
-    from kgkit.errors import MissingExtra
-
     if (portable or heads != 1) and rung != "head":
         raise UsageError("--portable and --heads are settings of the rung head: add --rung head")
     if rung not in ("head", "full"):
-        if control or epochs or seed:
-            raise UsageError(f"--control, --epochs and --seed are of the rungs head and full, not of {rung}")
+        if control or epochs is not None:
+            raise UsageError(f"--control and --epochs are settings of the rungs head and full, not of {rung}")
         return None
     try:
         from kgkit.training.full import FullConfig

@@ -8,23 +8,21 @@ from typing import Annotated, Literal
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import (
+    DataOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    NameOption,
+    QuietOption,
+    SeedOption,
+)
 from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
 
 
 def tagger(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="As CoNLL-2003 has it: a token a line, its tag last. May be compressed; repeat it for more.",
-        ),
-    ],
-    name: Annotated[
-        str,
-        typer.Option("--name", metavar="NAME", help="Of the model; kgkit tag --model NAME then uses it."),
-    ],
+    data: DataOption,
+    name: NameOption,
     dev: Annotated[
         list[Path] | None,
         typer.Option(
@@ -56,9 +54,7 @@ def tagger(
             help="Read each sentence alone (sentence), or with those around it (document).",
         ),
     ] = "document",
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Of first weights, order and dropout.")
-    ] = 0,
+    seed: SeedOption = 0,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,

@@ -28,6 +28,7 @@ from kgkit.linking.model_folder import FORMAT, MANIFEST, TAGGER, TaggerManifest,
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.training.curves import Trained, TrainingConfig
 from kgkit.training.publishing import kgkit_version, published, sizes_of
+from kgkit.training.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.types import Document
 
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from kgkit.heads.tagger import TaggerInputs, WordTagger
-
-Progress = Callable[[str, int, int], object]
-"""Is told what is done: a stage, done, of how many (0: nobody knows)."""
 
 _TOLD: Final = ("epoch", "f1", "span_f1")
 _HELD_OUT: Final = 10  # one document in so many chooses the epoch, where no others are named
@@ -82,8 +80,11 @@ class TaggerTraining:
     def __post_init__(self) -> None:
         if not self.data:
             raise UsageError("there is nothing to learn from: name files of data")
-        if min(self.epochs, self.batch) < 1 or self.patience < 0 or min(self.lr, self.lr_new) <= 0:
-            raise UsageError(f"out of range in {self}: epochs, batch >= 1, patience >= 0, lr, lr_new > 0")
+        least = min(self.epochs - 1, self.batch - 1, self.patience, self.seed, self.decay)
+        if least < 0 or min(self.lr, self.lr_new) <= 0:
+            raise UsageError(
+                f"out of range in {self}: epochs, batch >= 1, patience, seed, decay >= 0, lr, lr_new > 0"
+            )
 
 
 class Lesson(NamedTuple):
@@ -135,7 +136,6 @@ def train_tagger(
     encoder = Encoder.load(training.encoder, device=device)
     reader = WordReader(encoder, training.reader)
     shapes = reader.loses_case() if training.shapes is None else training.shapes
-    torch.manual_seed(training.seed)
     config = WordTaggerConfig(
         types=types, shapes=len(SHAPES) if shapes else 0, lowercase=reader.lowercase, dropout=training.dropout
     )

@@ -1,0 +1,63 @@
+"""What the verbs of `kgkit evaluate` have in common: data sets with names, and tables of their scores."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from kgkit.commands.output import Column, check_files, check_place, on_terminal, write_table
+from kgkit.errors import UsageError
+
+TOGETHER: Final = "together"
+"""What all data sets are called."""
+
+_COMPRESSED: Final = (".xz", ".bz2", ".gz")
+
+
+def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
+    """Refuse files that cannot be read or written, before anything is computed.
+
+    Raises:
+        UsageError: if one is a folder, or predictions are to take the place of what is read.
+        NotThere: if there is no folder for them.
+    """
+    check_files(read)
+    if predictions is not None:
+        check_place(predictions)
+        if predictions.resolve() in {path.resolve() for path in read}:
+            raise UsageError(f"{predictions} is one of the files to read; write to another file")
+
+
+def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:
+    """Return the names of data sets: their files', without suffixes; of equal ones the whole paths."""
+    names = []
+    for path in data:
+        while path.suffix.lower() in (*_COMPRESSED, *suffixes):
+            path = path.with_suffix("")
+        names.append(path.name)
+    taken = [*names, TOGETHER]
+    return [name if taken.count(name) == 1 else str(path) for name, path in zip(names, data, strict=True)]
+
+
+def percents(*ratios: float) -> list[str]:
+    """Return ratios in hundredths, as tables have them."""
+    return [f"{100 * ratio:.2f}" for ratio in ratios]
+
+
+def write_scores(
+    texts: Sequence[str], numbers: Sequence[str], rows: Iterable[tuple[str, Iterable[Sequence[str]]]]
+) -> None:
+    """Write a table.
+
+    Args:
+        texts, numbers: headings of its columns, beside that of the sets' names.
+        rows: for each set its name, and what is told of it, line by line.
+    """
+    columns = [Column(heading=heading) for heading in ("data", *texts)]
+    columns += [Column(heading=heading, align="right") for heading in numbers]
+    lines = (
+        # On a terminal a name stands at its first line only.
+        ("" if place and on_terminal() else name, *row)
+        for name, told in rows
+        for place, row in enumerate(told)
+    )
+    write_table(columns, lines)
