@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional
 
 from kgkit import add_to_kb
+from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
 from kgkit.errors import StaleModel, UsageError
@@ -21,10 +22,14 @@ from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking.head import hidden_of
 from kgkit.linking.model_folder import read_model
+from kgkit.linking.ridge import RidgeConfig
+from kgkit.linking.traits import prior_traits
 from kgkit.training.full import FullConfig
-from kgkit.training.head import HeadConfig
+from kgkit.training.head import HeadConfig, told_sentences
 from kgkit.training.joint import freeze
 from kgkit.training.linkers import train_linker
+from kgkit.training.means import Part, fitted, joined, text_mean
+from kgkit.training.taught import taught_senses
 from kgkit.types import Alias, Entity
 from kgkit.vectors.scan import unit
 from tests.small_kb import build
@@ -211,10 +216,32 @@ def test_coherence_above_it_is_refused(corpus):
         training(corpus, rung="full", coherence=CoherenceTraining())
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"fresh": 0}, {"text_lr": 0.0}, {"frozen": -0.1}])
+@pytest.mark.parametrize(
+    "wrong", [{"epochs": 0}, {"fresh": 0}, {"text_lr": 0.0}, {"frozen": -0.1}, {"frozen": 2.0}, {"seed": -1}]
+)
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError, match="out of range"):
         FullConfig(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"heads": 0}, {"seed": -1}, {"portable": "x"}])
+def test_settings_of_heads_out_of_range_are_refused(wrong):
+    with pytest.raises(UsageError, match="out of range|portable is 'x'"):
+        HeadConfig(**wrong)
+
+
+def test_batches_may_be_smaller_than_what_is_read_at_once(kb, corpus):
+    train_linker(kb, "small", full_training(corpus, tokens=1, epochs=1), device="cpu")
+    assert entities(kb, "small") == MEANT
+
+
+def test_what_is_frozen_is_as_it_was(kb, corpus, encoder):
+    where = train_linker(kb, "m", full_training(corpus, frozen=0.5, text_frozen=0.5), device="cpu")
+    old = encoder.model.state_dict()
+    for name in ("encoder", "texts"):
+        new = Encoder.load(str(where / name), device="cpu").model.state_dict()
+        moved = {key for key, one in new.items() if not torch.equal(one, old[key])}
+        assert moved and all("layer.1." in key for key in moved)
 
 
 # -- portable heads ---------------------------------------------------------
@@ -244,6 +271,19 @@ def test_a_portable_head_is_small_and_serves_any_knowledge_base(
         text = TextConfig(encoder=str(folder), device="cpu", dtype="float32", name="own")
         embed_text(other, text, encoder=encoder)
         assert entities(other, str(where))[:2] == ["animal", "sausage"]
+
+
+def test_priors_that_are_counted_on_the_data_leave_the_document_out(kb, corpus, encoder, tmp_path):
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    part = Part(
+        SpanReader(encoder, READ), list(taught_senses(kb, generator, *corpus)), tmp_path / "read", None
+    )
+    vectors, sums, config = kb.vectors("text"), joined([part.sums()]), RidgeConfig()
+    arrays = fitted(sums, vectors, part.mean, text_mean(vectors), config)
+    first = next(told_sentences([part], sums, arrays, vectors, config, None)).of_priors("data")
+    counts = np.array([2 * 19 + 1, 19 + 1])  # a dog twice in each of the others, another once
+    wanted = prior_traits(counts / counts.sum(), np.array([2]))
+    np.testing.assert_allclose(first.sentence.features[0], wanted, rtol=1e-5)
 
 
 def test_a_portable_head_wants_vectors_of_its_encoder(kb, corpus, tmp_path):

@@ -3,9 +3,9 @@
     1  the traits of candidates, as the head is told them, counts alone: likeness changes with the encoder
     2  the head is trained over the encoder as it is, else its first steps would spoil the encoder
     3  both encoders and the head are trained together: see `kgkit.training.joint`
-    4  the texts of all entities are encoded anew: vectors of the knowledge base, named after the model
-    5  means and map of `kgkit.linking.ridge`, by the encoders as they are now; documents that are held out
-       choose the temperature
+    4  the documents are read anew, and the texts of all entities: vectors of the knowledge base, named after
+       the model
+    5  means and map of `kgkit.linking.ridge`, of both; documents that are held out choose the temperature
 
 An entity that comes later needs no training: `kgkit embed KB --name MODEL --update` encodes its text.
 """
@@ -93,9 +93,10 @@ class FullConfig:
             self.width, self.head_epochs, self.epochs, self.tokens, self.fresh, self.refreshed, self.length
         )
         rates = min(self.lr, self.encoder_lr, self.text_lr)
-        if sizes < 1 or rates <= 0 or self.ridge < 0 or not 0 <= min(self.frozen, self.text_frozen) <= 1:
+        shares = all(0 <= share <= 1 for share in (self.frozen, self.text_frozen))
+        if sizes < 1 or rates <= 0 or min(self.ridge, self.seed) < 0 or not shares:
             raise UsageError(
-                f"out of range in {self}: sizes and epochs >= 1, rates > 0, ridge >= 0, frozen from 0 to 1"
+                f"out of range in {self}: sizes and epochs >= 1, rates > 0, ridge, seed >= 0, frozen from 0 to 1"
             )
 
 
@@ -181,12 +182,13 @@ def train_full(
     settings = TextConfig(
         encoder=texts.name, name=name, template=about["template"], kinds=tuple(about["kinds"]), device=device
     )
-    made = embed_text(kb, settings, encoder=texts, progress=_telling(progress, "encoding entities"))
     tuned = SpanReader(context, reader.config)
     again = [
         Part(tuned, part.taught, work / "features", _telling(progress, f"reading set {number} again"))
         for number, part in enumerate(parts, 1)
     ]
+    # Late, as an older model of this name has no vectors from here on.
+    made = embed_text(kb, settings, encoder=texts, progress=_telling(progress, "encoding entities"))
     seen = joined([part.sums() for part in again])
     arrays = fitted(seen, made, again[0].mean, text_mean(made), ridge)
     held = [
@@ -235,7 +237,12 @@ class _Source:
             [stretch for held, stretch in some if not held and _teaches(stretch)] for some in stretches
         ]
         longest = max(sum(len(one.tokens) for one in some) for some in self.sets)
-        self.count = max(1, round(longest / config.tokens))
+        most = max(map(len, self.sets))
+        if not most:
+            raise UsageError(
+                "there is nothing to learn: no mention has several candidates, one of them right"
+            )
+        self.count = min(most, max(1, round(longest / config.tokens)))
 
     def __len__(self) -> int:
         return self.count

@@ -73,8 +73,13 @@ class HeadConfig:
     heads: int = 1
 
     def __post_init__(self) -> None:
-        if min(self.width, self.epochs, self.batch, self.heads) < 1 or self.lr <= 0 or self.ridge < 0:
-            raise UsageError(f"out of range in {self}: width, epochs, batch, heads >= 1, lr > 0, ridge >= 0")
+        sizes = min(self.width, self.epochs, self.batch, self.heads)
+        if sizes < 1 or self.lr <= 0 or min(self.ridge, self.seed) < 0:
+            raise UsageError(
+                f"out of range in {self}: width, epochs, batch, heads >= 1, lr > 0, ridge, seed >= 0"
+            )
+        if self.portable not in (None, "kb", "data"):
+            raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")
 
 
 class TrainedHead(NamedTuple):
