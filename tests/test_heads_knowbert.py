@@ -23,9 +23,18 @@ from kgkit.heads.knowbert import (  # noqa: E402
     softmax_losses,
     weigh,
 )
+from tests.knowbert_twin import (  # noqa: E402
+    N,
+    inputs_of,
+    numbers,
+    slow_block,
+    slow_linker,
+    slow_pooling,
+    softmax,
+)
 from tests.toys import run_python  # noqa: E402
 
-H, E, D, F, N = 6, 8, 5, 2, 20
+H, E, D, F = 6, 8, 5, 2
 SMALL = EntityLinkerConfig(hidden=H, width=E, stored=D, features=F, heads=2, inner=10, scorer=7)
 CONFIGS = {
     "published": dataclasses.replace(SMALL, stored=None, features=1),
@@ -38,6 +47,7 @@ CONFIGS = {
     "table": dataclasses.replace(SMALL, entities=N),
     "features-alone": dataclasses.replace(SMALL, control=True, features=3),
     "no-features": dataclasses.replace(SMALL, features=0),
+    "mask": dataclasses.replace(SMALL, mask=True),
 }
 every_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 
@@ -54,144 +64,9 @@ def linker_of(config, seed=0, spread=0.5):
     return linker
 
 
-def inputs_of(config, sentences=3, pieces=9, mentions=4, candidates=5, seed=0):
-    """Sentences with some of everything: no mention, no candidate, no piece, no vector, no id."""
-    draw = torch.Generator().manual_seed(seed)
-
-    def normal(*shape):
-        return torch.randn(*shape, generator=draw, dtype=torch.float64)
-
-    def below(high, *shape):
-        return torch.randint(high, shape, generator=draw)
-
-    starts = below(pieces, sentences, mentions)
-    spans = torch.stack([starts, (starts + 1 + below(3, sentences, mentions)).clamp(max=pieces)], dim=-1)
-    there = below(10, sentences, mentions) < 7
-    real = (below(10, sentences, mentions, candidates) < 7) & there[..., None]
-    there[-1] = False  # a sentence without a mention
-    there[0, :3] = True
-    real[0, 0] = True
-    real[0, 1] = False  # a mention without a candidate
-    spans[0, 2, 1] = spans[0, 2, 0]  # a mention without a word piece
-    vectors = normal(sentences, mentions, candidates, config.stored or config.width)
-    vectors[0, 0, 1] = 0  # an entity without a vector
-    ids = below(N, sentences, mentions, candidates)
-    ids[0, 0, 2] = -1  # one that has no row in the table
-    return LinkerInputs(
-        hidden=normal(sentences, pieces, config.hidden),
-        spans=spans,
-        mentions=there,
-        vectors=vectors,
-        features=normal(sentences, mentions, candidates, config.features),
-        candidates=real & there[..., None],
-        ids=ids if config.entities else None,
-        null_features=normal(sentences, mentions, config.features) if config.null else None,
-    )
-
-
 def gold_of(output, share=0.4, seed=0):
     draw = torch.Generator().manual_seed(seed)
     return torch.rand(output.scores.shape, generator=draw) < share
-
-
-# --- the slow twin: one sentence, one mention, one candidate at a time ------
-
-
-def numbers(module):
-    return {name: value.detach().numpy() for name, value in module.state_dict().items()}
-
-
-def linear(weights, name, x):
-    return weights[f"{name}.weight"] @ x + weights[f"{name}.bias"]
-
-
-def layer_norm(weights, name, x):
-    if f"{name}.weight" not in weights:
-        return x
-    centred = x - x.mean()
-    return (
-        weights[f"{name}.weight"] * centred / math.sqrt((centred**2).mean() + 1e-5) + weights[f"{name}.bias"]
-    )
-
-
-def softmax(values):
-    if not len(values):
-        return []
-    powers = [math.exp(value - max(values)) for value in values]
-    return [power / sum(powers) for power in powers]
-
-
-def slow_pooling(weights, name, words, start, end):
-    inside = [words[place] for place in range(start, min(end, len(words)))]
-    shares = softmax([float(linear(weights, f"{name}.attend", word)[0]) for word in inside])
-    pooled = np.zeros(words.shape[1])
-    for share, word in zip(shares, inside, strict=True):
-        pooled += share * word
-    return pooled
-
-
-def slow_block(weights, name, state, others, heads):
-    """One state, which attends to the others that are there."""
-    size = len(state) // heads
-    query = linear(weights, f"{name}query", state)
-    read = np.zeros(len(state))
-    for head in range(heads):
-        part = slice(head * size, (head + 1) * size)
-        keys = [linear(weights, f"{name}key", other)[part] for other in others]
-        values = [linear(weights, f"{name}value", other)[part] for other in others]
-        shares = softmax([float(query[part] @ key) / math.sqrt(size) for key in keys])
-        for share, value in zip(shares, values, strict=True):
-            read[part] += share * value
-    attended = layer_norm(weights, f"{name}out_norm", state + linear(weights, f"{name}out", read))
-    inner = [x / 2 * (1 + math.erf(x / math.sqrt(2))) for x in linear(weights, f"{name}up", attended)]
-    return layer_norm(weights, f"{name}down_norm", attended + linear(weights, f"{name}down", np.array(inner)))
-
-
-def slow_linker(linker, inputs):
-    """Yield, for each mention that is there: its place, scores by column, ẽ and the span."""
-    config, weights = linker.config, numbers(linker)
-    given = LinkerInputs(*(None if value is None else value.numpy() for value in inputs))
-    for sentence in range(len(given.hidden)):
-        words = np.array([linear(weights, "project", state) for state in given.hidden[sentence]])  # (1)
-        there = np.flatnonzero(given.mentions[sentence])
-        pooled = {}
-        for mention in there:
-            span = slow_pooling(weights, "pool", words, *given.spans[sentence, mention])
-            pooled[mention] = layer_norm(weights, "norm", span)
-        for mention in there:
-            span = pooled[mention]
-            if config.attention:
-                span = slow_block(weights, "block.", span, list(pooled.values()), config.heads)  # (2)
-            entities, features = {}, {}
-            for column in np.flatnonzero(given.candidates[sentence, mention]):
-                place = sentence, mention, column
-                entity = given.vectors[place] * (0 if config.control else 1)
-                if config.stored is not None:
-                    entity = linear(weights, "entities.project", entity)
-                if config.entities and given.ids[place] >= 0:
-                    entity = entity + weights["entities.table.weight"][given.ids[place]]
-                entities[column] = layer_norm(weights, "entities.norm", entity)
-                features[column] = given.features[place]
-            if config.null:
-                entities[given.vectors.shape[2]] = weights["null"]
-                features[given.vectors.shape[2]] = given.null_features[sentence, mention]
-            scores = {}
-            for column, entity in entities.items():
-                fit = float(span @ entity) / math.sqrt(config.width)
-                hidden = np.maximum(linear(weights, "score.up", np.array([fit, *features[column]])), 0)
-                scores[column] = float(linear(weights, "score.down", hidden)[0])  # (3)
-            yield (sentence, mention), scores, slow_weigh(scores, entities, config, weights), span
-
-
-def slow_weigh(scores, entities, config, weights):
-    delta = -math.inf if config.threshold is None else config.threshold
-    passing = [column for column, score in scores.items() if score >= delta]
-    if scores and not passing:
-        return weights["null"]
-    weighted = np.zeros(config.width)
-    for share, column in zip(softmax([scores[column] for column in passing]), passing, strict=True):
-        weighted += share * entities[column]
-    return weighted
 
 
 @every_config
@@ -499,6 +374,23 @@ def test_null_is_a_candidate_of_every_mention_that_is_there():
     )
 
 
+def test_a_masked_mention_has_the_entity_mask_alone_and_its_own_entities_reach_nothing():
+    config = dataclasses.replace(SMALL, mask=True)
+    linker, inputs = linker_of(config), inputs_of(config)
+    masked = torch.zeros_like(inputs.mentions)
+    masked[0, 0] = True
+    inputs = inputs._replace(masked=masked, vectors=inputs.vectors.requires_grad_())
+    output = linker(inputs)
+    columns = output.scores.shape[-1]
+    assert (~output.scores[0, 0].isneginf()).tolist() == [True] + [False] * (columns - 1)
+    torch.testing.assert_close(output.weighted[0, 0], linker.mask)
+    plain = linker(inputs._replace(masked=None))
+    torch.testing.assert_close(output.scores[1:], plain.scores[1:])
+    (output.weighted.sum() + output.scores.nan_to_num(neginf=0).sum()).backward()
+    assert not inputs.vectors.grad[0, 0].any() and inputs.vectors.grad.any()
+    assert linker.mask.grad.any()
+
+
 def test_null_is_trained_where_it_is_a_candidate():
     for name, trained in (("null", True), ("aida", True), ("threshold", False)):
         linker = linker_of(CONFIGS[name])
@@ -623,6 +515,30 @@ def test_only_the_vectors_of_real_candidates_are_trained():
     moved = (linker.entities.table.weight.detach() != before).any(-1).nonzero().flatten().tolist()
     assert set(moved) == real
     assert not linker.entities.table.weight[-1].any()
+
+
+@every_config
+def test_entities_that_are_given_once_are_the_same(config):
+    linker, inputs = linker_of(config), inputs_of(config)
+    drawn = torch.Generator().manual_seed(3)
+    rows = torch.randint(N, inputs.candidates.shape, generator=drawn)
+    once = torch.randn(N, inputs.vectors.shape[-1], generator=drawn, dtype=torch.float64)
+    ids = None if inputs.ids is None else torch.randint(-1, N, (N,), generator=drawn)
+    plain = linker(inputs._replace(vectors=once[rows], ids=None if ids is None else ids[rows]))
+    found = linker(inputs._replace(vectors=once, ids=ids, rows=rows.masked_fill(~inputs.candidates, 0)))
+    for one, other in zip(found, plain, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_batch_without_entities_may_give_none():
+    inputs = inputs_of(SMALL)
+    nothing = torch.zeros_like(inputs.candidates)
+    empty = inputs._replace(
+        candidates=nothing,
+        vectors=inputs.vectors[0, 0, :0],
+        rows=torch.zeros_like(nothing, dtype=torch.int64),
+    )
+    assert not linker_of(SMALL)(empty).weighted.any()
 
 
 def test_trained_vectors_have_a_dropout_of_their_own():
@@ -800,7 +716,7 @@ def test_inputs_of_another_shape_are_refused():
         ({"hidden": inputs.hidden[..., :-1]}, r"hidden has the shape \(3, 9, 5\), expected \(3, 9, 6\)"),
         (
             {"hidden": inputs.hidden[0]},
-            r"expected hidden \(B, T, H\) and vectors \(B, M, C, D\), found \(9, 6\)",
+            r"expected hidden \(B, T, H\), .* found \(9, 6\), \(3, 4, 5\), \(3, 4, 5, 5\)",
         ),
         (
             {"vectors": inputs.vectors[..., :-1]},
@@ -815,6 +731,12 @@ def test_inputs_of_another_shape_are_refused():
     ):
         with pytest.raises(UsageError, match=told):
             linker(inputs._replace(**change))
+
+
+def test_masked_mentions_want_an_entity_for_them():
+    inputs = inputs_of(SMALL)
+    with pytest.raises(UsageError, match=r"no entity \[MASK\]"):
+        linker_of(SMALL)(inputs._replace(masked=torch.zeros_like(inputs.mentions)))
 
 
 def test_naming_the_heads_loads_no_torch():

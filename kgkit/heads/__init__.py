@@ -1,6 +1,6 @@
 """Heads: what learns on top of an encoder's vectors, one file each. Tensors in, tensors out.
 
-    knowbert    the entity linker of KnowBert
+    knowbert    KnowBert: its entity linker, and knowledge bases between the layers of an encoder
     tagger      names in a text, by a label for each word
     folder      what they are written to disk with
 
@@ -11,12 +11,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kgkit.heads.knowbert import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
+    from kgkit.heads.knowbert import (
+        KAR,
+        EntityLinker,
+        EntityLinkerConfig,
+        KARConfig,
+        KnowBert,
+        KnowBertOutput,
+        LinkerInputs,
+        LinkerOutput,
+    )
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
 
 _WHERE = {
+    "KAR": "knowbert",
     "EntityLinker": "knowbert",
     "EntityLinkerConfig": "knowbert",
+    "KARConfig": "knowbert",
+    "KnowBert": "knowbert",
+    "KnowBertOutput": "knowbert",
     "LinkerInputs": "knowbert",
     "LinkerOutput": "knowbert",
     "TaggerInputs": "tagger",
@@ -25,8 +38,12 @@ _WHERE = {
 }
 
 __all__ = [
+    "KAR",
     "EntityLinker",
     "EntityLinkerConfig",
+    "KARConfig",
+    "KnowBert",
+    "KnowBertOutput",
     "LinkerInputs",
     "LinkerOutput",
     "TaggerInputs",

@@ -1,15 +1,19 @@
 """KnowBert: Peters et al. (2019), "Knowledge Enhanced Contextual Word Representations", section 3.
 
-So far its entity linker, equations (1) to (5), on top of an encoder, frozen or not.
+Its entity linker, equations (1) to (5), serves by itself too, on top of an encoder, frozen or not; `KAR`
+adds what it finds to the words, (6); `KnowBert` stands one or more of these between an encoder's layers.
 
     B  sentences     M  mentions per sentence    H  encoder width
     T  word pieces   C  candidates per mention   E  width in which spans and entities meet
     F  features of a candidate in its mention; the prior alone, as published
     D  entity vector width, as stored            N  entities with a vector of their own to train
+    U  entities of a batch, each once
 
     hidden (B, T, H) ─(1)─▶ words ─pooling─▶ spans ─(2)─▶ spans (B, M, E) ─┐
     vectors (B, M, C, D) ──────────────────▶ entities (B, M, C, E) ────────┴─(3)─▶ scores (B, M, C) ─▶ (4) (5)
                                                                                 └─▶ weighted (B, M, E)
+    spans + weighted ─(6)─▶ spans with entities ─┐
+    words ───────────────── attend to them ──────┴─▶ words (B, T, E) ─back─▶ + hidden (B, T, H)
 
 A mask is True where there is something. Mentions and candidates that are padded have zeros in the outputs (a
 score of -inf) and reach nothing else: what stands there has a gradient of exactly zero.
@@ -18,19 +22,24 @@ Departures:
     From the paper, as the released code (allenai/kb) has it: the dot product of (3) is divided by √E; the
     pooled spans, and the entities' vectors, go through a LayerNorm (`norms`); pooling weighs word pieces by
     one linear layer, where Lee et al. (2017) have a network with a hidden one; parameters are drawn from a
-    normal distribution of width 0.02. Every LayerNorm has an ε of 1e-5, those inside (2) too.
+    normal distribution of width 0.02; the spans with entities, and what goes back to the encoder, go through
+    a LayerNorm. Every LayerNorm has an ε of 1e-5, those inside (2) too.
     From both: (4) takes several gold candidates, and maximises the sum of their probabilities; (5) takes
     each of them as one to be found. (5) is a sum over candidates, as in the paper, and both are means over
     mentions; the code takes the mean of (5) over all candidates of a batch. NULL is one trained vector,
     with no LayerNorm; the code takes a row of the entity matrix. Features besides the prior, a
     learned projection of stored vectors, trained vectors of entities that are added to it, `input_dropout`
-    and `control` are additions, and off unless asked for.
+    and `control` are additions, and off unless asked for. The way back to the encoder begins as the
+    pseudo-inverse of (1): the code inverts a matrix that has no inverse where E < H, and adds the bias that
+    is to be taken away. [MASK], too, is one trained vector.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +51,8 @@ from kgkit.heads.folder import card_of, read_settings, reading_weights, save_hea
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from transformers import PreTrainedModel
 
 KIND: Final = "knowbert-linker"
 
@@ -65,6 +76,7 @@ class EntityLinkerConfig:
     scorer: int = 100  # hidden width of the MLP of (3)
     norms: bool = True  # the LayerNorms that the released code adds
     null: bool = False  # NULL is a candidate of every mention
+    mask: bool = False  # there is an entity [MASK], for mentions whose words are hidden
     threshold: float | None = None  # δ: candidates that score less are not in the weighted vector
     loss: Literal["softmax", "margin"] = "softmax"  # (4) or (5)
     margin: float = 0.2  # γ of (5)
@@ -90,6 +102,33 @@ class EntityLinkerConfig:
             raise UsageError(f"loss is {self.loss!r}; it is 'softmax' or 'margin'")
 
 
+@dataclass(frozen=True, kw_only=True)
+class KARConfig:
+    """Settings of a `KAR`: a knowledge base at a place in the encoder.
+
+    Attributes:
+        linker: of its entity linker.
+        layer: of the encoder, counted from 1, behind which it stands; 0: behind the embeddings.
+        heads: of the attention of word pieces to the spans.
+        inner: hidden width of its feed-forward network.
+        dropout: of that block, of ẽ, and of what is projected back.
+    """
+
+    linker: EntityLinkerConfig
+    layer: int
+    heads: int = 4
+    inner: int = 1024
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.layer < 0 or min(self.heads, self.inner) < 1 or not 0 <= self.dropout < 1:
+            raise UsageError(
+                f"out of range in {self}: layer >= 0, heads, inner >= 1, dropout from 0 to below 1"
+            )
+        if self.linker.width % self.heads:
+            raise UsageError(f"a width of {self.linker.width} cannot be divided among {self.heads} heads")
+
+
 class LinkerInputs(NamedTuple):
     """What the linker reads.
 
@@ -100,11 +139,17 @@ class LinkerInputs(NamedTuple):
         hidden: (B, T, H) of an encoder.
         spans: (B, M, 2) int64, the word pieces of each mention, end exclusive; any numbers where padded.
         mentions: (B, M) bool, which are there.
-        vectors: (B, M, C, D) stored vectors of the candidates; zeros for an entity without one.
+        vectors: (B, M, C, D) stored vectors of the candidates, or (U, D) of the batch's entities, each once;
+            zeros for an entity without one.
         features: (B, M, C, F) of a candidate in its mention: its prior, …
         candidates: (B, M, C) bool, which are there.
-        ids: (B, M, C) int64, rows of the trained vectors; -1 for an entity that has none. None without them.
+        ids: (B, M, C), or (U,), int64, rows of the trained vectors; -1 for an entity that has none. None
+            without them.
         null_features: (B, M, F) of NULL; None: zeros. Read where NULL is a candidate.
+        rows: (B, M, C) int64, which of the batch's entities each candidate is; any number where padded. None:
+            `vectors` has those of each candidate.
+        masked: (B, M) bool, of which mentions [MASK] is the candidate: the first one, which says nothing of
+            the entity. None: of none.
     """
 
     hidden: Tensor
@@ -115,6 +160,8 @@ class LinkerInputs(NamedTuple):
     candidates: Tensor
     ids: Tensor | None = None
     null_features: Tensor | None = None
+    rows: Tensor | None = None
+    masked: Tensor | None = None
 
 
 class LinkerOutput(NamedTuple):
@@ -146,6 +193,17 @@ def masked_softmax(scores: Tensor, there: Tensor) -> Tensor:
     lowest = torch.finfo(scores.dtype).min  # finite: a row of -inf has a gradient of NaN
     weights = torch.softmax(scores.masked_fill(~there, lowest), dim=-1)
     return weights.masked_fill(~there, 0.0)
+
+
+@torch.no_grad()
+def draw(module: nn.Module, generator: torch.Generator | None) -> None:
+    """Draw the first weights of linear layers as BERT does; trained vectors of entities begin as zeros."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear):
+            part.weight.normal_(std=0.02, generator=generator)
+            part.bias.zero_()
+        elif isinstance(part, nn.Embedding):
+            part.weight.zero_()
 
 
 class SpanPooling(nn.Module):
@@ -231,20 +289,26 @@ class EntityVectors(nn.Module):
         self.dropout = nn.Dropout(config.entity_dropout)
         self.norm = nn.LayerNorm(config.width) if config.norms else nn.Identity()
 
-    def forward(self, vectors: Tensor, ids: Tensor | None, real: Tensor) -> Tensor:
-        """Return (B, M, C, E) for vectors (B, M, C, D) and ids (B, M, C); zeros where nothing is *real*."""
-        entities = vectors[real]  # (R, D): most places of a padded batch are empty
-        if self.control:
-            entities = torch.zeros_like(entities)
+    def forward(self, inputs: LinkerInputs, real: Tensor) -> Tensor:
+        """Return (B, M, C, E); zeros where nothing is *real* (B, M, C)."""
+        if inputs.rows is None:  # most places of a padded batch are empty
+            ids = None if inputs.ids is None else inputs.ids[real]
+            own = self._of(inputs.vectors[real], ids)  # (R, E)
+            found = own.new_zeros((*real.shape, own.shape[-1]))
+            return found.index_put(real.nonzero(as_tuple=True), own)
+        once = functional.pad(self._of(inputs.vectors, inputs.ids), (0, 0, 0, 1))  # (U + 1, E)
+        return once[inputs.rows.masked_fill(~real, len(once) - 1)]
+
+    def _of(self, vectors: Tensor, ids: Tensor | None) -> Tensor:
+        """Return (R, E) for vectors (R, D) and ids (R,)."""
+        entities = torch.zeros_like(vectors) if self.control else vectors
         if self.project is not None:
             entities = self.project(entities)  # (R, E)
         if self.table is not None and ids is not None:
-            rows = ids[real]  # (R,)
-            rows = rows.masked_fill(rows < 0, self.table.num_embeddings - 1)
+            rows = ids.masked_fill(ids < 0, self.table.num_embeddings - 1)
             entities = entities + self.dropout(self.table(rows))
         normed: Tensor = self.norm(entities)
-        found = normed.new_zeros((*real.shape, normed.shape[-1]))
-        return found.index_put(real.nonzero(as_tuple=True), normed)
+        return normed
 
 
 class CandidateScorer(nn.Module):
@@ -357,18 +421,11 @@ class EntityLinker(nn.Module):
             if config.null or config.threshold is not None
             else None
         )
-        self._initialise(generator)
-
-    @torch.no_grad()
-    def _initialise(self, generator: torch.Generator | None) -> None:
-        for part in self.modules():
-            if isinstance(part, nn.Linear):
-                part.weight.normal_(std=0.02, generator=generator)
-                part.bias.zero_()
-            elif isinstance(part, nn.Embedding):
-                part.weight.zero_()
-        if self.null is not None:
-            self.null.normal_(std=0.02, generator=generator)
+        self.mask = nn.Parameter(torch.empty(config.width)) if config.mask else None
+        draw(self, generator)
+        for special in (self.null, self.mask):
+            if special is not None:
+                nn.init.normal_(special, std=0.02, generator=generator)
 
     def forward(self, inputs: LinkerInputs) -> LinkerOutput:
         """Score the candidates of the mentions of some sentences.
@@ -385,7 +442,11 @@ class EntityLinker(nn.Module):
         spans = spans.masked_fill(~mentions[..., None], 0.0)
 
         real = inputs.candidates & mentions[..., None]  # (B, M, C)
-        entities = self.entities(inputs.vectors.to(dtype), inputs.ids, real)  # (B, M, C, E)
+        inputs = inputs._replace(vectors=inputs.vectors.to(dtype))
+        if inputs.masked is not None:
+            real, entities = self._with_mask(inputs, inputs.masked, real)
+        else:
+            entities = self.entities(inputs, real)  # (B, M, C, E)
         features = inputs.features.to(dtype).masked_fill(~real[..., None], 0.0)  # (B, M, C, F)
         if self.config.null:
             real, entities, features = self._with_null(inputs, real, entities, features)  # C grows by one
@@ -399,6 +460,15 @@ class EntityLinker(nn.Module):
             spans=spans,
             words=words,
         )
+
+    def _with_mask(self, inputs: LinkerInputs, masked: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """Return candidates (B, M, C) and vectors (B, M, C, E), [MASK] alone where a mention is masked."""
+        assert self.mask is not None  # for the type checker: `_check` made sure
+        entities = self.entities(inputs, real & ~masked[..., None])  # (B, M, C, E)
+        first = torch.zeros_like(real)
+        first[..., 0] = masked & real[..., 0]  # (B, M, C)
+        entities = torch.where(first[..., None], self.mask.to(entities.dtype), entities)
+        return torch.where(masked[..., None], first, real), entities
 
     def _with_null(
         self, inputs: LinkerInputs, real: Tensor, entities: Tensor, features: Tensor
@@ -489,34 +559,214 @@ class EntityLinker(nn.Module):
         )  # fmt: skip
 
 
+class KAR(nn.Module):
+    """Knowledge attention and recontextualization, section 3.3: links entities, and adds them to the words.
+
+    Args:
+        config: settings.
+        generator: that the first parameters are drawn with.
+    """
+
+    def __init__(self, config: KARConfig, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.config = config
+        width, hidden = config.linker.width, config.linker.hidden
+        self.linker = EntityLinker(config.linker, generator)
+        self.span_norm = nn.LayerNorm(width) if config.linker.norms else nn.Identity()
+        self.block = TransformerBlock(width, config.heads, config.inner, config.dropout)
+        self.back = nn.Linear(width, hidden)  # W2, b2
+        self.norm = nn.LayerNorm(hidden) if config.linker.norms else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        draw(self.block, generator)
+        self.invert()
+
+    @torch.no_grad()
+    def invert(self) -> None:
+        """Let the projection back undo (1), as far as E numbers can hold H: W2 = W1⁺, b2 = -W1⁺ b1.
+
+        To be called again when the linker has been trained by itself, before all is.
+        """
+        inverse = torch.linalg.pinv(self.linker.project.weight.double())  # (H, E)
+        self.back.weight.copy_(inverse)
+        self.back.bias.copy_(-inverse @ self.linker.project.bias.double())
+
+    def forward(self, inputs: LinkerInputs) -> tuple[Tensor, LinkerOutput]:
+        """Return the word pieces (B, T, H) with what their entities tell, and what the linker said."""
+        linked = self.linker(inputs)
+        spans = self.span_norm(linked.spans + self.dropout(linked.weighted))  # (B, M, E)  (6)
+        words = self.block(linked.words, spans, inputs.mentions)  # (B, T, E)
+        added = self.dropout(self.back(words))  # (B, T, H)
+        hidden = self.norm(inputs.hidden + added.to(inputs.hidden.dtype))  # (B, T, H)
+        return hidden, linked
+
+
+class KnowBertOutput(NamedTuple):
+    """What KnowBert says.
+
+    Attributes:
+        model: what the encoder returned, or the model around it: its hidden states have the knowledge.
+        linked: by the name of a knowledge base, what its linker said.
+    """
+
+    model: Any
+    linked: dict[str, LinkerOutput]
+
+
+class KnowBert(nn.Module):
+    """An encoder with knowledge bases between its layers, section 3.4.
+
+    The encoder's own code runs, whatever model of transformers it is, with whatever stands on top of it
+    (`BertModel`, `BertForMaskedLM`, `RobertaForSequenceClassification`, …): each `KAR` changes what comes
+    out of one of its layers. One call at a time; not with gradient checkpointing, which would run layers
+    a second time.
+
+    Args:
+        model: the encoder, or a model around it. It is changed in place: its layers get hooks, which do
+            nothing unless it is called by this one.
+        kbs: knowledge bases by name, from the bottom up; those behind one layer follow each other.
+        generator: that the first parameters are drawn with.
+
+    Raises:
+        UsageError: if the encoder has no such layer, or another width; if layers share their weights.
+
+    Example:
+        >>> bert = AutoModelForMaskedLM.from_pretrained("bert-base-uncased")
+        >>> linker = EntityLinkerConfig(hidden=768, stored=584)
+        >>> knowbert = KnowBert(bert, {"wordnet": KARConfig(linker=linker, layer=10)})
+        >>> output = knowbert({"wordnet": inputs}, input_ids=ids, attention_mask=mask)
+        >>> output.model.logits, output.linked["wordnet"].scores
+    """
+
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        kbs: Mapping[str, KARConfig],
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self._names = tuple(kbs)
+        self._kars = nn.ModuleList(KAR(config, generator) for config in kbs.values())
+        self._call: _Call | None = None
+        places = layers_of(model)
+        for name, config in kbs.items():
+            if config.layer >= len(places):
+                raise UsageError(
+                    f"{name} is to stand behind layer {config.layer}; the encoder has {len(places) - 1}"
+                )
+            if config.linker.hidden != model.config.hidden_size:
+                raise UsageError(
+                    f"the linker of {name} reads vectors of width {config.linker.hidden}, the encoder has "
+                    f"{model.config.hidden_size}"
+                )
+            places[config.layer].register_forward_hook(partial(self._recontextualize, name))
+
+    @property
+    def kars(self) -> dict[str, KAR]:
+        """What stands between the layers, by the name of the knowledge base."""
+        return dict(zip(self._names, self._kars, strict=True))  # type: ignore[arg-type]
+
+    def forward(self, knowledge: Mapping[str, LinkerInputs], **inputs: Any) -> KnowBertOutput:
+        """Run the model, with what is known of the mentions.
+
+        Args:
+            knowledge: by the name of a knowledge base, the mentions and their candidates; `hidden` is not
+                read. One that is left out is as if it were not there.
+            inputs: of the model: `input_ids` (B, T), `attention_mask` (B, T), …
+
+        Raises:
+            UsageError: for a knowledge base that the model does not have; with gradient checkpointing.
+        """
+        if strange := sorted(set(knowledge) - set(self._names)):
+            raise UsageError(
+                f"no knowledge base {', '.join(strange)} in this model; it has: {', '.join(self._names)}"
+            )
+        twice = any(getattr(part, "gradient_checkpointing", False) for part in self.model.modules())
+        if self.training and twice:
+            raise UsageError("gradient checkpointing runs layers twice: switch it off for KnowBert")
+        self._call = _Call(knowledge, {})
+        try:
+            return KnowBertOutput(self.model(**inputs), self._call.linked)
+        finally:
+            self._call = None
+
+    def _recontextualize(self, name: str, layer: nn.Module, args: Any, output: Any) -> Any:
+        """Change the output of a layer: a hook of torch."""
+        call = self._call
+        if call is None or name not in call.knowledge:
+            return output
+        hidden, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
+        hidden, call.linked[name] = self.kars[name](call.knowledge[name]._replace(hidden=hidden))
+        return hidden if rest is None else (hidden, *rest)
+
+
+class _Call(NamedTuple):
+    """A call under way: what is known, and what has been linked so far."""
+
+    knowledge: Mapping[str, LinkerInputs]
+    linked: dict[str, LinkerOutput]
+
+
+def layers_of(model: "PreTrainedModel") -> list[nn.Module]:
+    """Return the embeddings of an encoder, and its layers.
+
+    Raises:
+        UsageError: if its layers cannot be told apart.
+    """
+    encoder, depth = model.base_model, int(model.config.num_hidden_layers)
+    stacks = [one for one in encoder.modules() if isinstance(one, nn.ModuleList) and len(one) == depth]
+    embeddings = getattr(encoder, "embeddings", None)
+    if not stacks or embeddings is None:
+        raise UsageError(f"{type(model).__name__} has no {depth} layers of its own to stand between")
+    return [embeddings, *stacks[0]]
+
+
+def usual_layers(depth: int, kbs: int) -> list[int]:
+    """Return behind which layers knowledge bases stand, from the bottom up, as published.
+
+    Of 12 layers: 10 for one; 10 and 11 for two.
+
+    Args:
+        depth: layers of the encoder.
+        kbs: how many knowledge bases.
+    """
+    first = max(0, depth - max(2, kbs))
+    return [min(first + number, depth) for number in range(kbs)]
+
+
 def _check(inputs: LinkerInputs, config: EntityLinkerConfig) -> None:
     """Make sure that the shapes are those of the legend.
 
     Raises:
         UsageError: if one is not.
     """
-    if inputs.hidden.ndim != 3 or inputs.vectors.ndim != 4:
+    once, three = inputs.rows is not None, (inputs.hidden, inputs.candidates, inputs.vectors)
+    if inputs.hidden.ndim != 3 or inputs.candidates.ndim != 3 or inputs.vectors.ndim != (2 if once else 4):
         raise UsageError(
-            "expected hidden (B, T, H) and vectors (B, M, C, D), found "
-            f"{tuple(inputs.hidden.shape)} and {tuple(inputs.vectors.shape)}"
+            "expected hidden (B, T, H), candidates (B, M, C) and vectors (B, M, C, D), or with rows (U, D); "
+            f"found {', '.join(str(tuple(one.shape)) for one in three)}"
         )
     sentences, places, _ = inputs.hidden.shape
-    _, mentions, candidates, _ = inputs.vectors.shape
+    _, mentions, candidates = inputs.candidates.shape
     stored = config.width if config.stored is None else config.stored
     expected = {
         "hidden": (sentences, places, config.hidden),
         "spans": (sentences, mentions, 2),
         "mentions": (sentences, mentions),
-        "vectors": (sentences, mentions, candidates, stored),
+        "vectors": (len(inputs.vectors), stored) if once else (sentences, mentions, candidates, stored),
         "features": (sentences, mentions, candidates, config.features),
         "candidates": (sentences, mentions, candidates),
-        "ids": (sentences, mentions, candidates),
+        "ids": (len(inputs.vectors),) if once else (sentences, mentions, candidates),
+        "rows": (sentences, mentions, candidates),
         "null_features": (sentences, mentions, config.features),
+        "masked": (sentences, mentions),
     }
     for name, shape in expected.items():
         tensor = getattr(inputs, name)
         if tensor is not None and tuple(tensor.shape) != shape:
             raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {shape}")
+    if inputs.masked is not None and not config.mask:
+        raise UsageError("there are masked mentions, but the linker has no entity [MASK]: see `mask`")
     if config.entities and inputs.ids is None:
         raise UsageError(f"the linker has trained vectors of {config.entities} entities: it needs ids")
 

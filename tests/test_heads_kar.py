@@ -1,0 +1,256 @@
+"""KnowBert's layer between the layers of an encoder: what plain loops say, wherever it stands."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from kgkit.errors import UsageError  # noqa: E402
+from kgkit.heads import KAR, EntityLinkerConfig, KARConfig, KnowBert  # noqa: E402
+from kgkit.heads.knowbert import usual_layers  # noqa: E402
+from tests.knowbert_twin import inputs_of, layer_norm, linear, numbers, slow_block, slow_linker  # noqa: E402
+
+H, E, D, F = 8, 8, 5, 2
+LINKER = EntityLinkerConfig(hidden=H, width=E, stored=D, features=F, heads=2, inner=10, scorer=7)
+CONFIG = KARConfig(linker=LINKER, layer=1, heads=2, inner=12)
+LINKERS = {
+    "wordnet": LINKER,
+    "as-in-the-paper": dataclasses.replace(LINKER, norms=False),
+    "aida": dataclasses.replace(LINKER, loss="margin", null=True, threshold=0.0),
+}
+PIECES = 9
+
+
+def far(module, seed=0, spread=0.5):
+    """The module in double precision, every parameter drawn anew: it is not near its beginning."""
+    drawn = torch.Generator().manual_seed(seed)
+    module.double().eval()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(std=spread, generator=drawn)
+    return module
+
+
+def bert(kind="BertModel", layers=3, **settings):
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=40, hidden_size=H, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=32, initializer_range=0.5, **settings,
+    )  # fmt: skip
+    return getattr(transformers, kind)(config).double().eval()
+
+
+def known(sentences=3, pieces=PIECES, seed=0):
+    return inputs_of(LINKER, sentences=sentences, pieces=pieces, seed=seed)
+
+
+def words(sentences=3, pieces=PIECES, seed=0):
+    return torch.randint(4, 40, (sentences, pieces), generator=torch.Generator().manual_seed(seed))
+
+
+# -- the layer --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("linker", LINKERS.values(), ids=LINKERS)
+def test_the_layer_is_what_plain_loops_say(linker):
+    kar = far(KAR(dataclasses.replace(CONFIG, linker=linker)))
+    inputs, weights = inputs_of(linker), numbers(kar)
+    spans = {place: [] for place in range(len(inputs.hidden))}
+    for (sentence, _), _, mean, span in slow_linker(kar.linker, inputs):
+        spans[sentence].append(layer_norm(weights, "span_norm", span + mean))  # (6)
+    with torch.no_grad():
+        found, _ = kar(inputs)
+    for sentence, states in enumerate(inputs.hidden.numpy()):
+        for place, state in enumerate(states):
+            word = linear(weights, "linker.project", state)  # (1)
+            word = slow_block(weights, "block.", word, spans[sentence], CONFIG.heads)
+            wanted = layer_norm(weights, "norm", state + linear(weights, "back", word))
+            np.testing.assert_allclose(found[sentence, place].numpy(), wanted, atol=1e-10)
+
+
+def test_the_way_back_undoes_the_way_there():
+    kar = KAR(dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, width=12, heads=4)))
+    hidden = torch.randn(5, H, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(kar.back(kar.linker.project(hidden)), hidden, atol=1e-4, rtol=1e-4)
+
+
+def test_narrower_than_the_encoder_it_undoes_what_can_be_undone():
+    kar = KAR(dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, width=4)))
+    with torch.no_grad():
+        kar.linker.project.bias.normal_()
+    kar.invert()
+    there = kar.linker.project(torch.randn(5, H))
+    torch.testing.assert_close(kar.linker.project(kar.back(there)), there, atol=1e-4, rtol=1e-4)
+
+
+# -- in an encoder ----------------------------------------------------------
+
+
+def by_hand(model, kars, knowledge, ids):
+    """The layers of an encoder one after the other, and what stands between them."""
+    hidden = model.embeddings(ids)
+    for number in range(len(model.encoder.layer) + 1):
+        if number:
+            hidden = model.encoder.layer[number - 1].__class__.forward(
+                model.encoder.layer[number - 1], hidden
+            )
+        for name, kar in kars.items():
+            if kar.config.layer == number and name in knowledge:
+                hidden, _ = kar(knowledge[name]._replace(hidden=hidden))
+    return hidden
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2, 3])
+def test_it_stands_behind_the_layer_that_is_named(layer):
+    knowbert = far(KnowBert(bert(), {"a": dataclasses.replace(CONFIG, layer=layer)}))
+    ids, knowledge = words(), {"a": known()}
+    output = knowbert(knowledge, input_ids=ids)
+    wanted = by_hand(knowbert.model, knowbert.kars, knowledge, ids)
+    torch.testing.assert_close(output.model.last_hidden_state, wanted)
+    plain = knowbert.model(input_ids=ids).last_hidden_state
+    assert not torch.allclose(wanted, plain)
+    assert output.linked["a"].scores.shape == knowledge["a"].candidates.shape
+
+
+@pytest.mark.parametrize("places", [(1, 2), (2, 2)], ids=["two layers", "one layer"])
+def test_two_knowledge_bases_follow_each_other(places):
+    configs = {
+        name: dataclasses.replace(CONFIG, layer=place)
+        for name, place in zip(("b.2", "a"), places, strict=True)
+    }
+    knowbert = far(KnowBert(bert(), configs))
+    ids, knowledge = words(), {"a": known(seed=1), "b.2": known(seed=2)}
+    output = knowbert(knowledge, input_ids=ids)
+    wanted = by_hand(knowbert.model, knowbert.kars, knowledge, ids)
+    torch.testing.assert_close(output.model.last_hidden_state, wanted)
+    assert [*output.linked] == ["b.2", "a"]
+
+
+def test_without_a_knowledge_base_it_is_the_encoder_bit_for_bit():
+    model, ids = bert().float(), words()
+    before = model(input_ids=ids).last_hidden_state
+    weights = copy.deepcopy(model.state_dict())
+    empty, with_one = KnowBert(model, {}), KnowBert(model, {"a": CONFIG})
+    for found in (
+        empty({}, input_ids=ids).model.last_hidden_state,
+        with_one({}, input_ids=ids).model.last_hidden_state,
+        model(input_ids=ids).last_hidden_state,
+    ):
+        assert torch.equal(found, before)
+    assert all(torch.equal(weights[name], weight) for name, weight in model.state_dict().items())
+
+
+def test_what_is_known_is_among_the_hidden_states():
+    knowbert = far(KnowBert(bert(), {"a": CONFIG}))
+    ids = words()
+    states = knowbert({"a": known()}, input_ids=ids, output_hidden_states=True).model.hidden_states
+    plain = knowbert.model(input_ids=ids, output_hidden_states=True).hidden_states
+    same = [torch.equal(one, other) for one, other in zip(states, plain, strict=True)]
+    assert same == [True, False, False, False]
+
+
+def test_order_size_and_padding_of_a_batch_change_nothing():
+    knowbert = far(KnowBert(bert(), {"a": CONFIG}))
+    ids, inputs = words(), known()
+    mask = torch.ones_like(ids)
+    whole = knowbert({"a": inputs}, input_ids=ids, attention_mask=mask).model.last_hidden_state
+    order = [2, 0, 1]
+    for place, row in enumerate(order):
+        part = type(inputs)(*(None if one is None else one[row : row + 1] for one in inputs))
+        alone = knowbert({"a": part}, input_ids=ids[row : row + 1]).model.last_hidden_state
+        torch.testing.assert_close(alone[0], whole[row])
+        turned = type(inputs)(*(None if one is None else one[order] for one in inputs))
+        again = knowbert({"a": turned}, input_ids=ids[order]).model.last_hidden_state
+        torch.testing.assert_close(again[place], whole[row])
+    longer = torch.nn.functional.pad(ids, (0, 4))
+    seen = torch.nn.functional.pad(mask, (0, 4))
+    padded = knowbert({"a": inputs}, input_ids=longer, attention_mask=seen).model.last_hidden_state
+    torch.testing.assert_close(padded[:, :PIECES], whole)
+
+
+def test_what_stands_on_top_of_the_encoder_reads_what_is_known():
+    model = bert("BertForMaskedLM")
+    knowbert = far(KnowBert(model, {"a": CONFIG}))
+    ids = words()
+    output = knowbert({"a": known()}, input_ids=ids, labels=ids)
+    wanted = by_hand(model.bert, knowbert.kars, {"a": known()}, ids)
+    torch.testing.assert_close(output.model.logits, model.cls(wanted))
+    output.model.loss.backward()
+    assert all(one.grad is not None for one in knowbert.kars["a"].block.parameters())
+
+
+@pytest.mark.parametrize("kind", ["Roberta", "Electra", "DistilBert", "MPNet"])
+def test_it_stands_in_encoders_of_other_kinds(kind):
+    settings = {"hidden_size": H, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    if kind == "DistilBert":
+        settings = {"dim": H, "n_layers": 2, "n_heads": 2, "hidden_dim": 16}
+    elif kind == "Electra":
+        settings["embedding_size"] = H
+    config = getattr(transformers, f"{kind}Config")(vocab_size=40, max_position_embeddings=32, **settings)
+    model = getattr(transformers, f"{kind}Model")(config).double().eval()
+    ids = words()
+    before = model(input_ids=ids).last_hidden_state
+    knowbert = far(KnowBert(model, {"a": CONFIG}))
+    model.load_state_dict(model.state_dict())
+    found = knowbert({"a": known()}, input_ids=ids)
+    assert found.model.last_hidden_state.shape == before.shape
+    assert "a" in found.linked
+    assert not torch.allclose(found.model.last_hidden_state, model(input_ids=ids).last_hidden_state)
+
+
+def test_layers_that_are_one_are_refused():
+    config = transformers.AlbertConfig(
+        vocab_size=40, embedding_size=H, hidden_size=H, num_hidden_layers=3, num_attention_heads=2,
+        intermediate_size=16,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="AlbertModel has no 3 layers"):
+        KnowBert(transformers.AlbertModel(config), {"a": CONFIG})
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(UsageError, match="behind layer 4; the encoder has 3"):
+        KnowBert(bert(), {"a": dataclasses.replace(CONFIG, layer=4)})
+    with pytest.raises(UsageError, match="width 6, the encoder has 8"):
+        KnowBert(bert(), {"a": dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, hidden=6))})
+    with pytest.raises(UsageError, match=r"no knowledge base c in this model; it has: a"):
+        KnowBert(bert(), {"a": CONFIG})({"c": known()}, input_ids=words())
+    with pytest.raises(UsageError, match="cannot be divided among 3 heads"):
+        dataclasses.replace(CONFIG, heads=3)
+    with pytest.raises(UsageError, match="layer >= 0"):
+        dataclasses.replace(CONFIG, layer=-1)
+    checkpointing = KnowBert(bert(), {"a": CONFIG}).train()
+    for layer in checkpointing.model.encoder.layer:
+        layer.gradient_checkpointing = True
+    with pytest.raises(UsageError, match="gradient checkpointing"):
+        checkpointing({"a": known()}, input_ids=words())
+
+
+def test_after_a_call_that_failed_the_encoder_is_plain():
+    knowbert, ids = far(KnowBert(bert(), {"a": CONFIG})), words()
+    before = knowbert.model(input_ids=ids).last_hidden_state
+    with pytest.raises(UsageError):
+        knowbert({"a": known(sentences=2)}, input_ids=ids)
+    assert torch.equal(knowbert.model(input_ids=ids).last_hidden_state, before)
+
+
+def test_a_copy_stands_on_its_own():
+    knowbert, ids = far(KnowBert(bert(), {"a": CONFIG})), words()
+    before = knowbert({"a": known()}, input_ids=ids).model.last_hidden_state
+    other = copy.deepcopy(knowbert)
+    with torch.no_grad():
+        for parameter in knowbert.parameters():
+            parameter.zero_()
+    torch.testing.assert_close(other({"a": known()}, input_ids=ids).model.last_hidden_state, before)
+
+
+def test_knowledge_bases_stand_where_they_were_published():
+    assert usual_layers(12, 1) == [10]
+    assert usual_layers(12, 2) == [10, 11]
+    assert usual_layers(6, 1) == [4]
+    assert usual_layers(6, 2) == [4, 5]
+    assert usual_layers(6, 3) == [3, 4, 5]
+    assert usual_layers(1, 3) == [0, 1, 1]
