@@ -226,7 +226,7 @@ def test_settings_out_of_range_are_refused(wrong):
 
 @pytest.mark.parametrize("wrong", [{"heads": 0}, {"seed": -1}, {"portable": "x"}])
 def test_settings_of_heads_out_of_range_are_refused(wrong):
-    with pytest.raises(UsageError, match="out of range|portable is 'x'"):
+    with pytest.raises(UsageError, match=r"out of range|portable is 'x'"):
         HeadConfig(**wrong)
 
 

@@ -96,7 +96,7 @@ class FullConfig:
         shares = all(0 <= share <= 1 for share in (self.frozen, self.text_frozen))
         if sizes < 1 or rates <= 0 or min(self.ridge, self.seed) < 0 or not shares:
             raise UsageError(
-                f"out of range in {self}: sizes and epochs >= 1, rates > 0, ridge, seed >= 0, frozen from 0 to 1"
+                f"out of range in {self}: sizes, epochs >= 1, rates > 0, ridge, seed >= 0, frozen from 0 to 1"
             )
 
 
