@@ -78,14 +78,14 @@ class Places(NamedTuple):
 def places_of(sentences: Sequence[Sentence]) -> Places:
     """Return where the mentions of sentences stand."""
     ids = [these for one in sentences for these in one.ids]
-    counts = np.array([len(one.rows) for one in sentences])
+    counts = np.array([len(one.rows) for one in sentences], np.int64)
     sizes = np.array([len(these) for these in ids], np.int64)  # of each mention
     b = np.repeat(np.arange(len(sentences)), counts)
     m = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
     c = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return Places(
         np.concatenate([one.rows for one in sentences]),
-        np.concatenate(ids),
+        np.concatenate([np.empty(0, np.uint32), *ids]),
         (b, m),
         (np.repeat(b, sizes), np.repeat(m, sizes), c),
         (len(sentences), int(counts.max()), max(1, int(sizes.max(initial=0)))),
@@ -117,6 +117,24 @@ def padded(
     return filled, right
 
 
+def padded_once(sentences: Sequence[Sentence], vectors: Callable[[Ids], Matrix]) -> "LinkerInputs":
+    """Return the inputs of sentences, without vectors of mentions, each entity's vector once.
+
+    Args:
+        sentences: B of them.
+        vectors: gives those of entities by their ids: (U,) -> (U, D).
+    """
+    import torch
+
+    places = places_of(sentences)
+    inputs, _ = told(sentences, places)
+    once, rows = np.unique(places.ids, return_inverse=True)
+    return inputs._replace(
+        vectors=torch.from_numpy(vectors(once)),
+        rows=torch.from_numpy(_filled(places.shape, places.candidate, rows.astype(np.int64))),
+    )
+
+
 def told(sentences: Sequence[Sentence], places: Places) -> "tuple[LinkerInputs, Tensor]":
     """Return the inputs of sentences, with no vectors of mentions and entities; and what is right.
 
@@ -127,7 +145,8 @@ def told(sentences: Sequence[Sentence], places: Places) -> "tuple[LinkerInputs, 
     from kgkit.heads.knowbert import LinkerInputs
 
     wide, deep = places.shape[:2], places.shape
-    features = np.concatenate([these for one in sentences for these in one.features])
+    each = [these for one in sentences for these in one.features]
+    features = np.concatenate(each) if each else np.empty((0, 1), np.float32)
     pieces = np.arange(wide[1])[:, None] + np.array([0, 1])  # vectors of mentions are read as pieces
     inputs = LinkerInputs(
         hidden=torch.empty(*wide, 0),
@@ -140,7 +159,9 @@ def told(sentences: Sequence[Sentence], places: Places) -> "tuple[LinkerInputs, 
     right = [
         these for one in sentences for these in one.right or [np.zeros(len(i), np.bool_) for i in one.ids]
     ]
-    return inputs, torch.from_numpy(_filled(deep, places.candidate, np.concatenate(right)))
+    return inputs, torch.from_numpy(
+        _filled(deep, places.candidate, np.concatenate([np.empty(0, np.bool_), *right]))
+    )
 
 
 def on_device(inputs: "LinkerInputs", device: "torch.device") -> "LinkerInputs":

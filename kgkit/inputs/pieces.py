@@ -54,6 +54,8 @@ class Tokens:
 
     Attributes:
         before, after: ids of the special pieces that a window begins and ends with.
+        between: of those that stand between two texts.
+        second: the type of the second of two texts.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", *, lowercase: bool = False) -> None:
@@ -67,6 +69,10 @@ class Tokens:
         special = np.flatnonzero(np.array(framed.special_tokens_mask) == 0)
         self.before = tuple(framed.ids[: int(special[0])])
         self.after = tuple(framed.ids[int(special[-1]) + 1 :])
+        pair = self._tokens.encode("a", "a")
+        first, second = (np.flatnonzero(np.array(pair.sequence_ids) == number) for number in (0, 1))
+        self.between = tuple(pair.ids[int(first[-1]) + 1 : int(second[0])])
+        self.second = pair.type_ids[int(second[0])]
 
     def __call__(self, text: str) -> Pieces:
         """Return the pieces of *text*; offsets are those of *text* as given."""

@@ -1,0 +1,263 @@
+"""What KnowBert reads: a text, or a pair, as word pieces, and the mentions that knowledge bases know in it.
+
+    B  texts of a batch    T  word pieces of one         M  mentions of one in a knowledge base
+    C  candidates          U  entities of a batch, once  D  their width
+
+A batch holds the vectors of its own entities alone, taken from where they are mapped: a knowledge base of
+millions of entities needs no more of the device than a small one.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.candidates import Generator
+from kgkit.encoder import Encoder
+from kgkit.errors import UsageError
+from kgkit.inputs.linking import Matrix, Sentence, on_device, padded_once
+from kgkit.inputs.pieces import Numbers, Pieces, Tokens
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Ids
+from kgkit.vectors.scan import unit
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from kgkit.heads.knowbert import LinkerInputs
+    from kgkit.vectors import Vectors
+
+_log = logging.getLogger(__name__)
+
+SIZE: Final = 128
+"""Word pieces of a text, special ones included, as most are in the paper."""
+
+_AT_ONCE: Final = 256  # texts that a generator of candidates sees together
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """A knowledge base as KnowBert reads it.
+
+    Attributes:
+        generator: finds mentions, and gives each at most as many candidates as are wanted (30 as published).
+        vectors: of entities; those of several kinds are joined, as TuckER's and those of glosses are.
+    """
+
+    generator: Generator
+    vectors: "tuple[Vectors, ...]"
+
+    @property
+    def width(self) -> int:
+        """D: numbers in a vector."""
+        return sum(one.width for one in self.vectors)
+
+    def gather(self, ids: Ids) -> Matrix:
+        """Return (R, D), each kind with a mean square of 1; zeros where an entity has none."""
+        parts = [unit(one.gather(ids)) * np.float32(np.sqrt(one.width)) for one in self.vectors]
+        return np.concatenate(parts, axis=1)
+
+
+class Known(NamedTuple):
+    """The mentions of a text in a knowledge base.
+
+    Attributes:
+        spans: (M, 2) their word pieces, end exclusive.
+        candidates: of each.
+        masked: (M,) bool, which have the entity [MASK] in the place of their candidates.
+    """
+
+    spans: Numbers
+    candidates: list[Candidates]
+    masked: NDArray[np.bool_]
+
+
+class Text(NamedTuple):
+    """A text, or a pair, as it is read.
+
+    Attributes:
+        ids: (T,) word pieces, special ones included.
+        types: (T,) which of the pair's texts each is of, as the encoder counts them.
+        special: (T,) bool, which are special ones.
+        known: by the name of a knowledge base, the mentions in it.
+    """
+
+    ids: Numbers
+    types: Numbers
+    special: NDArray[np.bool_]
+    known: dict[str, Known]
+
+
+class Batch(NamedTuple):
+    """What a KnowBert is called with: `knowbert(batch.knowledge, **batch.inputs)`.
+
+    Attributes:
+        inputs: `input_ids`, `attention_mask` and, if the encoder takes them, `token_type_ids`, (B, T) int64.
+        knowledge: by the name of a knowledge base, what its linker reads.
+    """
+
+    inputs: "dict[str, Tensor]"
+    knowledge: "dict[str, LinkerInputs]"
+
+    def to(self, device: "torch.device", **_: object) -> "Batch":
+        """Return it on a device."""
+        return Batch(
+            {name: one.to(device) for name, one in self.inputs.items()},
+            {name: on_device(one, device) for name, one in self.knowledge.items()},
+        )
+
+
+class KnowBertReader:
+    """Gives a KnowBert texts to read.
+
+    Args:
+        encoder: whose tokenizer cuts them.
+        knowledge: its knowledge bases, by name.
+        size: word pieces of a text, special ones included; what is longer is cut, the longer of a pair first,
+            and said once.
+
+    Raises:
+        UsageError: if the encoder reads fewer pieces, or there is no room for any.
+
+    Example:
+        >>> wordnet = Knowledge(LemmaGenerator(kb), (kb.vectors("tucker"), kb.vectors("text")))
+        >>> reader = KnowBertReader(encoder, {"wordnet": wordnet})
+        >>> batch = reader.batch([*reader([("The dog barks.",), ("A premise.", "A hypothesis.")])])
+        >>> knowbert(batch.knowledge, **batch.inputs).model.last_hidden_state.shape
+        torch.Size([2, 10, 384])
+    """
+
+    def __init__(self, encoder: Encoder, knowledge: Mapping[str, Knowledge], *, size: int = SIZE) -> None:
+        self.tokens = Tokens(encoder.tokenizer, lowercase=encoder.settings.lowercase)
+        self.knowledge, self.size = dict(knowledge), size
+        self.padding = encoder.tokenizer.pad_token_id or 0
+        self.typed = getattr(encoder.model.config, "type_vocab_size", 0) > 1
+        self._cut = False
+        least = sum(map(len, (self.tokens.before, self.tokens.between, self.tokens.after))) + 2
+        if not least <= size <= encoder.window:
+            raise UsageError(f"texts of {size} pieces; {encoder.name} reads {least} to {encoder.window}")
+
+    def __call__(self, texts: Iterable[tuple[str, ...]]) -> Iterator[Text]:
+        """Yield each text, or pair, as it is read.
+
+        Args:
+            texts: tuples of one text, or of two.
+
+        Raises:
+            UsageError: if a tuple has more, or none.
+        """
+        source = iter(texts)
+        while chunk := list(islice(source, _AT_ONCE)):
+            if wrong := next((one for one in chunk if not 1 <= len(one) <= 2), None):
+                raise UsageError(f"a text or a pair of texts is read, not {len(wrong)} texts")
+            flat = [Document("", text) for one in chunk for text in one]
+            found = {name: iter(list(one.generator(iter(flat)))) for name, one in self.knowledge.items()}
+            for one in chunk:
+                yield self._read(one, {name: list(islice(some, len(one))) for name, some in found.items()})
+
+    def batch(self, texts: Sequence[Text]) -> Batch:
+        """Return texts padded to the longest."""
+        import torch
+
+        longest = max(len(one.ids) for one in texts)
+        ids = np.full((len(texts), longest), self.padding, np.int64)
+        types, mask = np.zeros_like(ids), np.zeros_like(ids)
+        for row, one in enumerate(texts):
+            ids[row, : len(one.ids)] = one.ids
+            types[row, : len(one.ids)] = one.types
+            mask[row, : len(one.ids)] = 1
+        inputs = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+        if self.typed:
+            inputs["token_type_ids"] = torch.from_numpy(types)
+        knowledge = {
+            name: _known([one.known[name] for one in texts], about) for name, about in self.knowledge.items()
+        }
+        return Batch(inputs, knowledge)
+
+    def _read(self, texts: Sequence[str], found: Mapping[str, Sequence[Document]]) -> Text:
+        pieces = [self.tokens(text) for text in texts]
+        between = self.tokens.between if len(texts) > 1 else ()
+        room = self.size - len(self.tokens.before) - len(between) - len(self.tokens.after)
+        kept = _fitting([len(one) for one in pieces], room)
+        if sum(kept) < sum(map(len, pieces)) and not self._cut:
+            self._cut = True
+            _log.warning("texts of more than %d word pieces are cut; this one has more", self.size)
+        parts = [self.tokens.before, pieces[0].ids[: kept[0]]]
+        if len(texts) > 1:
+            parts += [between, pieces[1].ids[: kept[1]]]
+        parts.append(self.tokens.after)
+        begins = [len(self.tokens.before), len(self.tokens.before) + kept[0] + len(between)]
+        ids = np.concatenate([np.array(part, np.int64) for part in parts])
+        special = np.ones(len(ids), np.bool_)
+        for begin, count in zip(begins, kept, strict=False):
+            special[begin : begin + count] = False
+        types = np.zeros(len(ids), np.int64)
+        if len(texts) > 1:
+            types[begins[1] :] = self.tokens.second
+        known = {
+            name: _joined(list(map(_of, documents, pieces, kept, begins)))
+            for name, documents in found.items()
+        }
+        return Text(ids, types, special, known)
+
+
+def _fitting(lengths: Sequence[int], room: int) -> list[int]:
+    """Return how many pieces of each text are kept: of a pair the longer is cut first."""
+    if len(lengths) == 1:
+        return [min(lengths[0], room)]
+    first, second = lengths
+    half = room // 2
+    if first + second <= room:
+        return [first, second]
+    if first <= half:
+        return [first, room - first]
+    return [room - second, second] if second <= room - half else [half, room - half]
+
+
+def _of(document: Document, pieces: Pieces, kept: int, begin: int) -> Known:
+    """Return the mentions of one text that are kept whole; its first piece stands at *begin*."""
+    mentions = document.mentions or []
+    ranges = pieces.of(mentions)  # (M, 2)
+    there = np.flatnonzero((ranges[:, 0] < ranges[:, 1]) & (ranges[:, 1] <= kept))
+    candidates = [mentions[place].candidates or NO_CANDIDATES for place in there.tolist()]
+    return Known(ranges[there] + begin, candidates, np.zeros(len(there), np.bool_))
+
+
+def _joined(parts: Sequence[Known]) -> Known:
+    """Return the mentions of both texts of a pair together."""
+    return Known(
+        np.concatenate([one.spans for one in parts]),
+        [candidates for one in parts for candidates in one.candidates],
+        np.concatenate([one.masked for one in parts]),
+    )
+
+
+def _known(texts: Sequence[Known], knowledge: Knowledge) -> "LinkerInputs":
+    """Return what a linker reads of the mentions of B texts."""
+    import torch
+
+    sentences = [
+        Sentence(
+            np.arange(len(one.candidates)),
+            [candidates.ids for candidates in one.candidates],
+            [candidates.priors[:, None] for candidates in one.candidates],
+        )
+        for one in texts
+    ]
+    inputs = padded_once(sentences, knowledge.gather)
+    shape = tuple(inputs.mentions.shape)
+    spans, masked = np.zeros((*shape, 2), np.int64), np.zeros(shape, np.bool_)
+    null = np.zeros((*shape, 1), np.float32)
+    for row, one in enumerate(texts):
+        count = len(one.candidates)
+        spans[row, :count], masked[row, :count] = one.spans, one.masked
+        null[row, :count, 0] = [candidates.null for candidates in one.candidates]
+    return inputs._replace(
+        spans=torch.from_numpy(spans),
+        null_features=torch.from_numpy(null),
+        masked=torch.from_numpy(masked) if masked.any() else None,
+    )

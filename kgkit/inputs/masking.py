@@ -1,0 +1,85 @@
+"""Masked language modelling with knowledge: words are hidden, and with them what knowledge bases say of them.
+
+Of the word pieces 15 % are to be guessed, as Devlin et al. (2019) have it: [MASK] stands for 80 % of them,
+another piece for 10 %, and 10 % stay. Where the piece is part of a mention, its candidates would tell it: so
+a mention with a hidden piece has the entity [MASK] in 80 % of the cases, others' candidates in 10 %, and its
+own in 10 % (Peters et al. 2019, section 3.4).
+
+Departures:
+    The fate of a mention's candidates is drawn once for each mention; the released code draws once for each
+    hidden piece and each of the mentions around it, so that long mentions keep theirs less often.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.inputs.knowbert import Known, Text
+from kgkit.inputs.pieces import Numbers
+from kgkit.types import CANDIDATE, Candidates
+
+NOTHING: Final = -100
+"""The label of a piece that is not to be guessed."""
+
+_MASK, _OTHER = 0.8, 0.9  # of what is hidden; the rest stays as it is
+_STRANGERS: Final = 5  # candidates that a mention gets of others, at most
+
+
+class Masked(NamedTuple):
+    """A text with something hidden, and what is to be guessed: (T,) pieces, `NOTHING` elsewhere."""
+
+    text: Text
+    labels: Numbers
+
+
+class Masking:
+    """Hides word pieces, and what knowledge bases say of them.
+
+    Args:
+        mask: the piece [MASK].
+        pieces: those that may stand for another, as ids: all but special ones.
+        share: how many pieces are to be guessed, at least one of a text.
+    """
+
+    def __init__(self, mask: int, pieces: Numbers, *, share: float = 0.15) -> None:
+        self.mask, self.pieces, self.share = mask, pieces, share
+
+    def __call__(self, text: Text, generator: np.random.Generator) -> Masked:
+        """Return *text* with pieces hidden that *generator* has drawn; one without a piece as it is."""
+        places = np.flatnonzero(~text.special)
+        count = min(len(places), max(1, round(len(places) * self.share)))
+        hidden = np.sort(generator.permutation(places)[:count])
+        labels = np.full(len(text.ids), NOTHING, np.int64)
+        labels[hidden] = text.ids[hidden]
+        fate = generator.random(count)
+        ids = text.ids.copy()
+        ids[hidden[fate < _MASK]] = self.mask
+        other = hidden[(fate >= _MASK) & (fate < _OTHER)]
+        ids[other] = generator.choice(self.pieces, len(other))
+        known = {name: _hidden(one, hidden, generator) for name, one in text.known.items()}
+        return Masked(text._replace(ids=ids, known=known), labels)
+
+
+def _hidden(known: Known, hidden: Numbers, generator: np.random.Generator) -> Known:
+    """Return the mentions of a text, of which those with a hidden piece say less."""
+    first, last = np.searchsorted(hidden, known.spans.T)
+    touched = first < last  # (M,)
+    fate = generator.random(len(touched))
+    masked = touched & (fate < _MASK)
+    candidates = list(known.candidates)
+    every = [one.rows for one in candidates if len(one)]
+    strange = touched & (fate >= _MASK) & (fate < _OTHER)
+    for place in np.flatnonzero(strange).tolist() if every else ():
+        candidates[place] = _strangers(np.concatenate(every), generator)
+    return known._replace(candidates=candidates, masked=known.masked | masked)
+
+
+def _strangers(rows: NDArray[np.void], generator: np.random.Generator) -> Candidates:
+    """Return some of the candidates of a text, with priors that are drawn."""
+    count = min(len(rows), int(generator.integers(1, _STRANGERS + 1)))
+    found = np.empty(count, CANDIDATE)
+    found[:] = generator.choice(rows, count, replace=False)
+    priors = generator.random(count)
+    found["prior"] = priors / priors.sum()
+    return Candidates(found[np.argsort(-found["prior"], kind="stable")])
