@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from kgkit.errors import UsageError  # noqa: E402
+from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
 from kgkit.heads import KAR, EntityLinkerConfig, KARConfig, KnowBert  # noqa: E402
 from kgkit.heads.knowbert import usual_layers  # noqa: E402
 from tests.knowbert_twin import inputs_of, layer_norm, linear, numbers, slow_block, slow_linker  # noqa: E402
@@ -46,6 +46,13 @@ def bert(kind="BertModel", layers=3, **settings):
 
 def known(sentences=3, pieces=PIECES, seed=0):
     return inputs_of(LINKER, sentences=sentences, pieces=pieces, seed=seed)
+
+
+def single(inputs):
+    """In single precision."""
+    return type(inputs)(
+        *(one.float() if one is not None and one.is_floating_point() else one for one in inputs)
+    )
 
 
 def words(sentences=3, pieces=PIECES, seed=0):
@@ -254,3 +261,40 @@ def test_knowledge_bases_stand_where_they_were_published():
     assert usual_layers(6, 2) == [4, 5]
     assert usual_layers(6, 3) == [3, 4, 5]
     assert usual_layers(1, 3) == [0, 1, 1]
+
+
+# -- on disk ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["BertModel", "BertForMaskedLM"])
+def test_a_saved_model_is_the_same_again(kind, tmp_path):
+    kbs = {"b.2": CONFIG, "a": dataclasses.replace(CONFIG, layer=2, linker=LINKERS["aida"])}
+    told = {"a": {"aida@0123/text": "4567"}}
+    knowbert = KnowBert(bert(kind), kbs, trained_with=told).float().eval()
+    knowbert.save_pretrained(tmp_path / "model", about="Made by hand.")
+    again = KnowBert.from_pretrained(tmp_path / "model", device="cpu")
+    ids = words()
+    knowledge = {name: single(inputs_of(config.linker)) for name, config in kbs.items()}
+    one, other = (each(knowledge, input_ids=ids).model[0] for each in (knowbert, again))
+    assert torch.equal(one, other)
+    assert again.trained_with == told and [*again.kars] == ["b.2", "a"]
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "Made by hand." in card and "| b.2 | 1 | 8 |" in card and kind in card
+
+
+def test_what_is_no_saved_model_is_refused(tmp_path):
+    with pytest.raises(NotThere, match="no head in"):
+        KnowBert.from_pretrained(tmp_path)
+    folder = tmp_path / "model"
+    KnowBert(bert(), {"a": CONFIG}).save_pretrained(folder)
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(config.replace('"BertModel"', '"BirdModel"'))
+    with pytest.raises(DamagedModel, match="BirdModel, which transformers lacks"):
+        KnowBert.from_pretrained(folder, device="cpu")
+    (folder / "config.json").write_text(config.replace('"inner": 12', '"inner": 13'))
+    with pytest.raises(DamagedModel, match="cannot be loaded"):
+        KnowBert.from_pretrained(folder, device="cpu")
+    (folder / "config.json").write_text(config)
+    (folder / "encoder" / "model.safetensors").write_bytes(b"")
+    with pytest.raises(DamagedModel, match="the encoder of the head"):
+        KnowBert.from_pretrained(folder, device="cpu")

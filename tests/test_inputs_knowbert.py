@@ -13,7 +13,7 @@ import torch
 from kgkit.candidates import AliasGenerator
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
-from kgkit.errors import UsageError
+from kgkit.errors import StaleModel, UsageError
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader, Knowledge
 from kgkit.types import Alias, Entity
@@ -149,3 +149,18 @@ def test_sizes_and_texts_that_cannot_be_are_refused(encoder, knowledge, reader):
         KnowBertReader(encoder, {"words": knowledge}, size=25)
     with pytest.raises(UsageError, match="not 3 texts"):
         list(reader([("a", "b", "c")]))
+
+
+def test_a_model_of_another_build_or_of_other_vectors_is_refused(reader, knowledge):
+    about = knowledge.about
+    assert len(about) == 2 and all(name.startswith("words@") for name in about)
+    reader.check({"words": about})
+    with pytest.raises(UsageError, match="trained with the knowledge base aida"):
+        reader.check({"aida": {}})
+    for other in (
+        dict.fromkeys(about, "0"),
+        {name.replace("words@", "words@1"): version for name, version in about.items()},
+        dict(list(about.items())[:1]),
+    ):
+        with pytest.raises(StaleModel, match="or train it again"):
+            reader.check({"words": other})

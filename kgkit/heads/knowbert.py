@@ -46,7 +46,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.encoder.device import pick_device
-from kgkit.errors import UsageError
+from kgkit.encoder.loading import quiet
+from kgkit.errors import DamagedModel, UsageError
 from kgkit.heads.folder import card_of, read_settings, reading_weights, save_head
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 KIND: Final = "knowbert-linker"
+KNOWBERT: Final = "knowbert"
+ENCODER: Final = "encoder"
+"""The folder, in that of a KnowBert, of its encoder, or of the model around it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -559,6 +563,21 @@ class EntityLinker(nn.Module):
         )  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class KnowBertConfig:
+    """What a KnowBert is made of.
+
+    Attributes:
+        model: the class of transformers that its encoder is, or that stands around it.
+        kbs: knowledge bases by name, from the bottom up.
+        trained_with: of each, what `kgkit.inputs.Knowledge` calls its build and its vectors.
+    """
+
+    model: str
+    kbs: dict[str, KARConfig]
+    trained_with: dict[str, dict[str, str]]
+
+
 class KAR(nn.Module):
     """Knowledge attention and recontextualization, section 3.3: links entities, and adds them to the words.
 
@@ -625,6 +644,8 @@ class KnowBert(nn.Module):
             nothing unless it is called by this one.
         kbs: knowledge bases by name, from the bottom up; those behind one layer follow each other.
         generator: that the first parameters are drawn with.
+        trained_with: of each, what `kgkit.inputs.Knowledge` calls its build and its vectors: a model that is
+            read again says by it whether it knows the knowledge base that it is given.
 
     Raises:
         UsageError: if the encoder has no such layer, or another width; if layers share their weights.
@@ -635,6 +656,7 @@ class KnowBert(nn.Module):
         >>> knowbert = KnowBert(bert, {"wordnet": KARConfig(linker=linker, layer=10)})
         >>> output = knowbert({"wordnet": inputs}, input_ids=ids, attention_mask=mask)
         >>> output.model.logits, output.linked["wordnet"].scores
+        >>> knowbert.save_pretrained("mine")
     """
 
     def __init__(
@@ -642,9 +664,12 @@ class KnowBert(nn.Module):
         model: "PreTrainedModel",
         kbs: Mapping[str, KARConfig],
         generator: torch.Generator | None = None,
+        *,
+        trained_with: Mapping[str, dict[str, str]] | None = None,
     ) -> None:
         super().__init__()
         self.model = model
+        self.trained_with = dict(trained_with or {})
         self._names = tuple(kbs)
         self._kars = nn.ModuleList(KAR(config, generator) for config in kbs.values())
         self._call: _Call | None = None
@@ -689,6 +714,55 @@ class KnowBert(nn.Module):
             return KnowBertOutput(self.model(**inputs), self._call.linked)
         finally:
             self._call = None
+
+    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
+        """Write the model into *folder*, which is made: encoder, layers, configuration, a model card.
+
+        Args:
+            folder: where; what was saved there before is replaced.
+            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+
+        Raises:
+            MissingExtra: if safetensors is not installed.
+        """
+        folder = Path(folder)
+        kbs = {name: kar.config for name, kar in self.kars.items()}
+        config = KnowBertConfig(model=type(self.model).__name__, kbs=kbs, trained_with=self.trained_with)
+        lines = [
+            f"| {name} | {kar.config.layer} | {kar.config.linker.width} |" for name, kar in self.kars.items()
+        ]
+        card = card_of(self, _KNOWBERT_CARD, about, model=config.model, kbs="\n".join(lines))
+        save_head(folder, KNOWBERT, config, self._kars.state_dict(), card)
+        with quiet():
+            self.model.save_pretrained(folder / ENCODER)
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
+        """Return the model that was saved in *folder*, ready to be asked.
+
+        Raises:
+            NotThere: if there is none.
+            DamagedModel: if its files cannot be read, or do not fit each other.
+            UsageError: if it is another kind of head, or there is no such device.
+            MissingExtra: if safetensors is not installed.
+        """
+        import transformers
+        from safetensors import SafetensorError
+
+        folder, where = Path(folder), pick_device(device)
+        config = read_settings(folder, KNOWBERT, KnowBertConfig)
+        kind = getattr(transformers, config.model, None)
+        if kind is None:
+            raise DamagedModel(f"the head in {folder} stands in a {config.model}, which transformers lacks")
+        try:
+            with quiet():
+                model = kind.from_pretrained(folder.absolute() / ENCODER, local_files_only=True)
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+            raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
+        knowbert = cls(model, config.kbs, trained_with=config.trained_with)
+        with reading_weights(folder) as weights:
+            knowbert._kars.load_state_dict(weights)
+        return knowbert.to(where).eval()
 
     def _recontextualize(self, name: str, layer: nn.Module, args: Any, output: Any) -> Any:
         """Change the output of a layer: a hook of torch."""
@@ -796,5 +870,29 @@ Trained with the loss {loss}; {null}; {threshold}.
 from kgkit.heads import EntityLinker
 
 linker = EntityLinker.from_pretrained("this folder")
+```
+"""
+
+_KNOWBERT_CARD: Final = """\
+---
+library_name: kgkit
+tags:
+- knowbert
+---
+
+# A KnowBert
+
+{about}A `{model}` with knowledge bases between its layers (Peters et al. 2019, *Knowledge Enhanced Contextual
+Word Representations*): {parameters} parameters in all. The encoder lies in `encoder/`; the vectors of entities
+are those of the knowledge bases, and not part of it.
+
+| knowledge base | behind layer | width |
+|---|--:|--:|
+{kbs}
+
+```python
+from kgkit.heads import KnowBert
+
+knowbert = KnowBert.from_pretrained("this folder")
 ```
 """

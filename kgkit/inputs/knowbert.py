@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kgkit.candidates import Generator
 from kgkit.encoder import Encoder
-from kgkit.errors import UsageError
+from kgkit.errors import StaleModel, UsageError
 from kgkit.inputs.linking import Matrix, Sentence, on_device, padded_once
 from kgkit.inputs.pieces import Numbers, Pieces, Tokens
 from kgkit.types import NO_CANDIDATES, Candidates, Document, Ids
@@ -55,6 +55,12 @@ class Knowledge:
     def width(self) -> int:
         """D: numbers in a vector."""
         return sum(one.width for one in self.vectors)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Say which vectors of which build these are: `KB@BUILD/NAME`, and their version."""
+        told = [one.manifest for one in self.vectors]
+        return {f"{one.kb}@{one.build}/{one.name}": one.version for one in told}
 
     def gather(self, ids: Ids) -> Matrix:
         """Return (R, D), each kind with a mean square of 1; zeros where an entity has none."""
@@ -141,6 +147,23 @@ class KnowBertReader:
         if not least <= size <= encoder.window:
             raise UsageError(f"texts of {size} pieces; {encoder.name} reads {least} to {encoder.window}")
 
+    def check(self, trained_with: Mapping[str, Mapping[str, str]]) -> None:
+        """Make sure that a model knows these knowledge bases, by what it was trained with.
+
+        Raises:
+            UsageError: if one of them is not among these.
+            StaleModel: if one is another build, or has other vectors.
+        """
+        for name, told in trained_with.items():
+            if name not in self.knowledge:
+                raise UsageError(f"the model was trained with the knowledge base {name}: name it too")
+            about = self.knowledge[name].about
+            if about != told:
+                raise StaleModel(
+                    f"the model was trained with {_said(told)}; here is {_said(about)}: open the build that "
+                    "it was trained with (KB@BUILD), or train it again"
+                )
+
     def __call__(self, texts: Iterable[tuple[str, ...]]) -> Iterator[Text]:
         """Yield each text, or pair, as it is read.
 
@@ -203,6 +226,10 @@ class KnowBertReader:
             for name, documents in found.items()
         }
         return Text(ids, types, special, known)
+
+
+def _said(about: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} (version {version})" for name, version in about.items())
 
 
 def _fitting(lengths: Sequence[int], room: int) -> list[int]:
