@@ -25,11 +25,13 @@ from kgkit.linking.head import HeadScorer
 from kgkit.linking.model_folder import MANIFEST, read_model
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
 from kgkit.linking.traits import traits
+from kgkit.training.coherence import CoherenceTraining
 from kgkit.training.features import features
 from kgkit.training.head import HeadConfig, told_sentences
 from kgkit.training.linkers import train_linker
 from kgkit.training.means import Part, fitted, joined, text_mean
-from kgkit.training.plan import LinkerTraining
+from kgkit.training.plan import LinkerTraining, command_of, sources_of
+from kgkit.training.publishing import older
 from kgkit.training.taught import letters, taught_entities, taught_examples, taught_senses
 from kgkit.types import Alias, Document, Entity, Mention
 from tests.cli_helpers import run
@@ -241,8 +243,68 @@ def test_a_trained_linker_links_what_it_was_taught(kb, corpus):
 
 def test_a_small_training_does_not_make_scores_sure(kb, corpus, caplog):
     folder = train_linker(kb, "small", training(corpus), device="cpu")
-    assert read_model(folder).temperature == 0.08
+    assert read_model(folder).temperature == 1.0
     assert "are too few to calibrate scores with" in caplog.text
+
+
+def test_what_the_kb_lacks_is_warned_of_and_all_of_it_is_refused(kb, corpus, tmp_path, caplog):
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    gold = corpus[1]
+    keys = gold.read_text().splitlines(keepends=True)
+    gold.write_text("".join([*keys[:76], *(line.replace("dog%", "cat%") for line in keys[76:])]))
+    list(sources_of(kb, generator, training(corpus), None))
+    lost = "are not in the knowledge base: they teach nothing"
+    assert f"2 gold entities, of 3 of 80 mentions, {lost}" in caplog.text
+    el = tmp_path / "el.jsonl"
+    entities = ["dog.n.01", "wolf", "wolf", "fox", None]
+    mentions = [{"start": at, "end": at + 1, "entity": one} for at, one in enumerate(entities)]
+    el.write_text(json.dumps({"doc_id": 1, "tokens": ["dog"] * 5, "mentions": mentions}))
+    list(sources_of(kb, generator, LinkerTraining(task="el", data=(el,)), None))
+    assert f"2 gold entities, of 3 of 4 mentions, {lost}" in caplog.text
+    gold.write_text("".join(line.replace("%", "%9") for line in keys))
+    asked = f"its gold among its candidates, and 80 of 80 mean what is not .* words@{kb.build}: is it the"
+    with pytest.raises(UsageError, match=asked):
+        list(sources_of(kb, generator, training(corpus), None))
+    caplog.clear()
+    gold.write_text("".join(f"{line.split()[0]} {'tree%1' if 'dog' in line else 'dog%1'}\n" for line in keys))
+    with pytest.raises(UsageError, match=r"its gold among its candidates$"):
+        list(sources_of(kb, generator, training(corpus), None))
+    assert lost not in caplog.text
+
+
+def test_a_number_that_no_entity_has_is_told_before_anything_is_learnt(tmp_path, corpus):
+    records = (
+        *RECORDS,
+        Entity("x", attributes={"fame": 3, "views": 0, "note": "many"}),
+        Entity("y", attributes={"visits": 2.5}),
+    )
+    with build(tmp_path / "home", records, name="words") as kb:
+        for wrong in ("fmae", "views", "note"):
+            coherence = CoherenceTraining(popularity=("fame", wrong))
+            with pytest.raises(
+                UnknownName, match=f"with numbers in 'words' named '{wrong}'; there are: fame, visits$"
+            ):
+                train_linker(kb, "m", training(corpus, rung="prior", coherence=coherence), device="cpu")
+
+
+def test_a_model_knows_the_command_that_trains_it_again(kb, corpus):
+    data, gold = corpus
+    assert older(kb.home.path.parents[1] / "models" / "m") == ""
+    folder = train_linker(kb, "m", training(corpus, vectors="text"), device="cpu")
+    files = f"--data {data} --gold {gold}"
+    command = f"kgkit train linker --task wsd --rung ridge --name m --kb words {files} --vectors text"
+    assert read_model(folder).command == command
+    assert older(folder) == "the older m (ridge, for words)"
+    settings = training(
+        corpus, rung="head", examples=True, without=frozenset(["x"]), candidates="lemma",
+        head=HeadConfig(width=16, epochs=3, seed=2, heads=2, portable="kb", control=True),
+        coherence=CoherenceTraining(popularity=("fame",), nil=True, seed=2),
+    )  # fmt: skip
+    assert command_of("words", "m", settings) == (
+        f"kgkit train linker --task wsd --rung head --name m --kb words {files} --candidates lemma "
+        "--examples --without FILE --portable kb --control --epochs 3 --seed 2 --heads 2 --coherence --nil "
+        "--popularity fame"
+    )
 
 
 # -- the head ---------------------------------------------------------------

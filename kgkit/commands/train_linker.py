@@ -130,12 +130,13 @@ def linker(
     from kgkit.building import text_lines
     from kgkit.home import Home
     from kgkit.kb import open_kb
-    from kgkit.linking.model_folder import read_model
+    from kgkit.linking.model_folder import model_folder, read_model
     from kgkit.training import recorded
     from kgkit.training.catalogued import catalogue
     from kgkit.training.coherence import CoherenceTraining
     from kgkit.training.linkers import train_linker
     from kgkit.training.plan import LinkerTraining
+    from kgkit.training.publishing import older
     from kgkit.training.taught import letters
 
     if (popularity or nil) and not coherence:
@@ -163,6 +164,7 @@ def linker(
     check_files([*training.data, *training.gold])
     messages = Messages(quiet=quiet, bars=not as_json)
     where, began = Home.find(home), time.monotonic()
+    replaced = older(model_folder(where, name))
     run = recorded(
         where, command=typed(), config=asdict(training), device=device, seeds=[*range(seed, seed + heads)],
         data=[*training.data, *training.gold],
@@ -182,7 +184,8 @@ def linker(
         held_out = int(manifest.results.get("held_out", 0))
         for metric in _SHARES if held_out else ():
             record.score(task, "held out", metric, manifest.results[metric], held_out)
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s: {folder}")
+    place = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder}")
     if as_json:
         import msgspec
 

@@ -37,6 +37,8 @@ R  candidates of all mentions of a document    F  traits
 
 import re
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Final, NamedTuple
@@ -44,6 +46,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold, tokens
 from kgkit.types import NO_CANDIDATES, Document, Mention
@@ -63,6 +66,7 @@ _LONGEST_ACRONYM: Final = 6
 _TINY: Final = 1e-6
 _MAX_KNOWN: Final = 100_000
 _MAX_COMPARED: Final = 500_000
+_SHOWN: Final = 12  # attributes that an error names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +204,25 @@ class EntityTraits:
             tuple(np.log1p(counts).tolist()),
             tuple(one in entity.types for one in self.config.types),
         )
+
+
+def check_numbers(kb: KnowledgeBase, attributes: Iterable[str]) -> None:
+    """Make sure that each of *attributes* is a number above 0 of some entity.
+
+    Raises:
+        UnknownName: if one is that of none; says which are, the most frequent ones.
+    """
+    missing = set(attributes)
+    counts: Counter[str] = Counter()
+    for entity in kb if missing else ():
+        numbers = [name for name, value in entity.attributes.items() if _number(value)]
+        counts.update(numbers)
+        missing.difference_update(numbers)
+        if not missing:
+            return
+    for name in sorted(missing):
+        known = sorted(one for one, _ in counts.most_common(_SHOWN))
+        raise UnknownName(f"attribute with numbers in {kb.name!r}", name, known)
 
 
 def relative(values: Matrix, sizes: Numbers) -> Matrix:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec import structs
 
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import Sentence, on_device, padded, sentences_of
@@ -53,8 +54,6 @@ SCALE: Final = "scale.npy"
 ENCODER: Final = "encoder"
 TEXTS: Final = "texts"
 """The folders, in that of a model of the rung `full`, of the encoders of documents and of entities' texts."""
-FULL: Final = "full"
-"""The rung that has encoders of its own."""
 
 _AT_ONCE: Final = 32  # sentences
 
@@ -104,16 +103,20 @@ class HeadScorer:
             UsageError: if it is another KB's.
             StaleModel: if it is another build's, or of other vectors.
             NotThere: if the vectors or the encoder are gone.
+            MissingExtra: if torch, transformers or safetensors is not installed.
         """
         from kgkit.embedding.text import encoder_of
         from kgkit.encoder import Encoder
-        from kgkit.heads.knowbert import EntityLinker
 
         manifest = read_model(folder)
+        if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
+            manifest = structs.replace(manifest, encoder=str((folder / TEXTS).absolute()))
         found = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, found)
         own = folder / ENCODER  # one that was trained with the head
         encoder = Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(found, device=device)
+        from kgkit.heads.knowbert import EntityLinker  # now that torch is known to be there
+
         try:
             scale = np.load(folder / SCALE)
         except (OSError, ValueError) as error:

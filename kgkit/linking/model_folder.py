@@ -9,6 +9,7 @@ tagger finds mentions for any knowledge base, and has its encoder with it.
 """
 
 import re
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -27,6 +28,8 @@ MANIFEST: Final = "model.json"
 FORMAT: Final = 1
 TAGGER: Final = "tagger"
 """The kind of a model that is no linker."""
+FULL: Final = "full"
+"""The rung that has encoders of its own, and vectors of the entities that are called as the model is."""
 
 BUILT_IN: Final = ("prior", "gloss")
 """The models that need no training; no other may have their names."""
@@ -35,9 +38,10 @@ VECTORS: Final = "text"
 """The vectors that are taken unless others are named, or there are no others."""
 
 SHIPPED: Final = Path(__file__).parent / "shipped"
-"""The models that come with kgkit; one in a home goes before them."""
+"""The models that come with kgkit; none is trained under their names, but one in a home goes before them."""
 
 _NAME: Final = re.compile(r"[\w.-]+")
+_LONGEST: Final = 400  # characters of a command that an error shows
 
 
 class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +52,15 @@ class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
         task: what it was trained on: `wsd` or `el`.
         kb, build: what its ids belong to; "" for a model that has none, and serves any.
         vectors, version: the vectors of the entities that it takes, and which version of them; empty if none.
-        encoder, fingerprint: what reads the texts; empty if nothing does.
+        encoder, fingerprint: what made these vectors, of the entities' texts; empty if nothing did.
+        texts: the template and the kinds of entities that they were made with; empty if that is not known.
         reader: the fields of `SpanConfig`.
         config: everything else that decides its numbers.
         temperature: that scores are divided by, so that they are probabilities.
         coherence: settings of the second stage, if it was trained with one.
         results: what was measured while it was trained.
         data: the SHA-256 of each file it was trained on.
+        command: that trains the like; empty if it is not known.
         sizes: of its files in bytes.
     """
 
@@ -71,9 +77,11 @@ class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
     reader: dict[str, Any]
     config: dict[str, Any]
     temperature: float
+    texts: dict[str, Any] = {}
     coherence: dict[str, Any] | None = None
     results: dict[str, Any] = {}
     data: dict[str, str] = {}
+    command: str = ""
     sizes: dict[str, int] = {}
     kgkit_version: str = ""
     created: str = ""
@@ -123,12 +131,13 @@ def model_folder(home: Home, name: str) -> Path:
     """Return the folder of the model *name* in *home*, which need not exist.
 
     Raises:
-        UsageError: if *name* cannot be a folder's everywhere.
+        UsageError: if *name* cannot be a folder's everywhere, or is that of a model that all have.
     """
-    if not is_name(name) or name in BUILT_IN:
+    shipped = _names(SHIPPED)
+    if not is_name(name) or name in (*BUILT_IN, *shipped):
         raise UsageError(
             f"{name!r} cannot name a model: letters, digits, '.', '_' and '-', 64 at most, and not "
-            f"{' or '.join(BUILT_IN)}, which need no training"
+            f"{', '.join((*BUILT_IN, *shipped))}, which are there without training"
         )
     return home.models / name
 
@@ -137,7 +146,7 @@ def find_model_folder(model: str, home: Home) -> Path:
     """Return the folder of a model, which is a path or a name in *home*.
 
     Raises:
-        UnknownName: if there is none of that name.
+        UnknownName: if there is none of that name; says which linkers there are.
         NotThere: if it is a path without a model.
     """
     path = Path(model)
@@ -148,12 +157,14 @@ def find_model_folder(model: str, home: Home) -> Path:
     for folder in (home.models, SHIPPED):
         if is_name(model) and (folder / model / MANIFEST).is_file():
             return folder / model
-    raise UnknownName("model", model, (*BUILT_IN, *model_names(home)))
+    taggers = tagger_names(home)
+    linkers = [name for name in model_names(home) if name not in taggers]
+    raise UnknownName("model", model, (*BUILT_IN, *linkers))
 
 
 def model_names(home: Home) -> list[str]:
     """Return the names of the models in *home*, and of those that come with kgkit."""
-    return sorted({path.parent.name for one in (home.models, SHIPPED) for path in one.glob(f"*/{MANIFEST}")})
+    return sorted({*_names(home.models), *_names(SHIPPED)})
 
 
 def find_tagger_folder(model: str, home: Home) -> Path:
@@ -171,12 +182,7 @@ def find_tagger_folder(model: str, home: Home) -> Path:
 
 def tagger_names(home: Home) -> list[str]:
     """Return the names of the taggers in *home*."""
-    found = []
-    for name in model_names(home):
-        with suppress(DamagedModel):
-            if _kind(home.models / name).kind == TAGGER:
-                found.append(name)
-    return found
+    return [name for name in _names(home.models) if _is(TAGGER, home.models / name)]
 
 
 def read_model(folder: Path) -> ModelManifest:
@@ -221,6 +227,18 @@ def _kind(folder: Path) -> _Kind:
     return found
 
 
+def _is(kind: str, folder: Path) -> bool:
+    """Say whether there is a model of this kind in *folder*, one that can be read."""
+    with suppress(DamagedModel):
+        return _kind(folder).kind == kind
+    return False
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of the models in *folder*."""
+    return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}"))
+
+
 def _read(folder: Path, kind: type[Manifest]) -> Manifest:
     try:
         found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=kind)
@@ -242,21 +260,51 @@ def model_vectors(manifest: ModelManifest, kb: "KnowledgeBase", name: str | None
         NotThere, StaleVectors, DamagedVectors: as `KnowledgeBase.vectors` does.
     """
     check_build(manifest, kb)
-    if name is None:
-        name = manifest.vectors if manifest.build else text_vectors(kb, None)
-    vectors = kb.vectors(name)
+    own = manifest.vectors if manifest.build else text_vectors(kb, name)
+    try:
+        vectors = kb.vectors(own if name is None else name)
+    except NotThere:
+        if name is not None:
+            raise
+        raise NotThere(
+            f"the model {manifest.name} takes vectors {kb.name}/{own}, which are not there: "
+            f"{_embedding(manifest, kb.name, own)} makes them"
+        ) from None
     if vectors.manifest.config.get("fingerprint") != manifest.fingerprint:
+        if not manifest.build:
+            advice = f"{_embedding(manifest, kb.name, manifest.name)} and `--vectors {manifest.name}` will do"
+        elif name not in (None, own):
+            advice = f"leave out --vectors {name}, or {_again(manifest)}"
+        else:
+            advice = f"{_embedding(manifest, kb.name, own)} makes such, or {_again(manifest)}"
         raise StaleModel(
             f"the model {manifest.name} was trained with vectors {manifest.vectors} of the encoder "
-            f"{manifest.encoder}, those here were made by another: {_again(manifest)}"
+            f"{manifest.encoder}, those here were made by another: {advice}"
         )
     return vectors
 
 
-def text_vectors(kb: "KnowledgeBase", name: str | None) -> str | None:
-    """Return the name of the vectors that a model takes: *name*, else the only ones, else `VECTORS`."""
-    if name is not None or len(vectors_names(kb.home)) == 1:
+def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
+    """Return the name of the vectors that a model takes: *name*, else the only ones, else `VECTORS`.
+
+    Those that a model of the rung `full` has brought are its own, and must be named.
+
+    Raises:
+        NotThere: if none was named, and there are others only; says which.
+    """
+    if name is not None:
         return name
+    names = vectors_names(kb.home)
+    models = Home(kb.home.path.parents[1]).models
+    free = [one for one in names if not _is(FULL, models / one)]
+    if len(free) == 1:
+        return free[0]
+    if names and VECTORS not in names:
+        there = ", ".join(f"{kb.name}/{one}" for one in names)
+        raise NotThere(
+            f"knowledge base {kb.name!r} has no vectors {VECTORS!r}; there are {there}: name one with "
+            f"--vectors, or make some with `kgkit embed {kb.name} --method text`"
+        )
     return VECTORS
 
 
@@ -283,8 +331,27 @@ def check_build(manifest: ModelManifest, kb: "KnowledgeBase") -> None:
         )
 
 
+def _embedding(manifest: ModelManifest, kb: str, name: str) -> str:
+    """Return the command that makes vectors called *name*, as the model takes them."""
+    from kgkit.embedding.text import TextConfig
+
+    usual = TextConfig()
+    wanted = {"name": name, "encoder": manifest.encoder, **manifest.texts}
+    words = ["kgkit", "embed", kb, "--method", "text"]
+    for option in ("name", "encoder", "template"):
+        value = wanted.get(option, getattr(usual, option))
+        words += [] if value == getattr(usual, option) else [f"--{option}", value]
+    words += [word for kind in wanted.get("kinds", ()) for word in ("--kind", kind)]
+    known = manifest.texts or not manifest.build  # older models do not say how the texts were written
+    return f"`{shlex.join(words)}`" + ("" if known else ", with the --template that they had,")
+
+
 def _again(manifest: ModelManifest) -> str:
-    return f"train it again with `kgkit train linker --name {manifest.name}`"
+    if 0 < len(manifest.command) <= _LONGEST:
+        return f"train it again with `{manifest.command}`"
+    told = {"task": manifest.task, "rung": manifest.kind, "name": manifest.name, "kb": manifest.kb}
+    options = " ".join(f"--{option} {value}" for option, value in told.items())
+    return f"train it again with the command that trained it: `kgkit train linker {options} …`"
 
 
 def damaged(folder: Path, what: str) -> DamagedModel:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder.batches import batches
+from kgkit.encoder.loading import check_installed
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
@@ -82,11 +83,13 @@ class Tagger:
             UnknownName, NotThere: if there is none.
             UsageError: if it is a linker, or there is no such device.
             DamagedModel: if it cannot be read.
+            MissingExtra: if torch, transformers or safetensors is not installed.
         """
-        from kgkit.heads.tagger import WordTagger
-
         folder = find_tagger_folder(model, home if isinstance(home, Home) else Home.find(home))
         manifest = read_tagger(folder)
+        check_installed()
+        from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
+
         head = WordTagger.from_pretrained(folder / HEAD, device=device)
         return cls(head, reader_of(head, reading_of(manifest)), name=manifest.name)
 

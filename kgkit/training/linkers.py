@@ -17,10 +17,12 @@ from kgkit.embedding.text import encoder_of
 from kgkit.errors import MissingExtra
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
+from kgkit.linking.entity_traits import check_numbers
 from kgkit.linking.gloss import GlossScorer
-from kgkit.linking.head import ENCODER, FULL, SCALE, TEXTS, head_folders
+from kgkit.linking.head import ENCODER, SCALE, TEXTS, head_folders
 from kgkit.linking.model_folder import (
     FORMAT,
+    FULL,
     MANIFEST,
     ModelManifest,
     model_folder,
@@ -31,7 +33,7 @@ from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.coherence import Learnt, train_coherence
 from kgkit.training.means import Part
-from kgkit.training.plan import UNTRAINED, LinkerTraining, sources_of, usual_reader
+from kgkit.training.plan import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.training.publishing import kgkit_version, published, sizes_of
 from kgkit.training.ridge import Progress, Trained, measured, train_ridge
 from kgkit.training.runs import sha256_of
@@ -67,12 +69,15 @@ def train_linker(
 
     Raises:
         UsageError: if *name* cannot name a model, or there is nothing to learn.
+        UnknownName: if no entity has a number that coherence is to look at.
         NotThere: if the vectors, the encoder or a file are not there.
         SourceError: if a file is not what it should be.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
     home = Home(kb.home.path.parents[1])
     folder = model_folder(home, name)
+    if training.coherence is not None:
+        check_numbers(kb, training.coherence.popularity)
     began = time.monotonic()
     if training.rung in UNTRAINED:
         return _train_above(kb, name, training, folder, device, progress)
@@ -121,8 +126,7 @@ def train_linker(
             "build": "" if portable else kb.build,
             "vectors": vectors.manifest.name,
             "version": vectors.manifest.version,
-            "encoder": encoder.name,
-            "fingerprint": vectors.manifest.config["fingerprint"],
+            **_made(vectors),
             "reader": asdict(reader.config),
             "config": _settings(training.ridge, trained),
             "temperature": trained.temperature,
@@ -228,13 +232,8 @@ def _train_above(
     told: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
     told |= {"kb": kb.name, "build": kb.build}
     if isinstance(first, GlossScorer):
-        encoder, about = first.reader.encoder, first.vectors.manifest
-        told |= {
-            "vectors": about.name,
-            "version": about.version,
-            "encoder": encoder.name,
-            "fingerprint": encoder.fingerprint,
-        }
+        about = first.vectors.manifest
+        told |= {"vectors": about.name, "version": about.version, **_made(first.vectors)}
     told |= {"reader": {}, "config": {}, "temperature": 1.0}
     data = {str(path): sha256_of(path) for path in (*training.data, *training.gold)}
     counted = sum(bool(right.any()) for one in taught for right in one.right)
@@ -266,11 +265,19 @@ def _write(
         coherence=coherence,
         results={**results, **of_second, "seconds": round(time.monotonic() - began, 1)},
         data=data,
+        command=command_of(kb.name, name, training),
         sizes=sizes_of(staged),
         kgkit_version=kgkit_version(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+
+
+def _made(vectors: "Vectors") -> dict[str, Any]:
+    """Return how the vectors of the entities' texts were made, as a manifest has it."""
+    about = vectors.manifest.config
+    texts = {"template": about["template"], "kinds": list(about.get("kinds", ()))}
+    return {"encoder": about["encoder"], "fingerprint": about["fingerprint"], "texts": texts}
 
 
 def _settings(ridge: RidgeConfig, trained: "Trained | TrainedHead | TrainedFull") -> dict[str, Any]:

@@ -1,22 +1,22 @@
 """What a linker is trained on, and how: the settings, and the documents that they name."""
 
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, field, fields
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from kgkit.candidates import Generator
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig
-from kgkit.linking.head import FULL
 from kgkit.linking.head import KIND as HEAD_RUNG
-from kgkit.linking.model_folder import BUILT_IN
+from kgkit.linking.model_folder import BUILT_IN, FULL
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.coherence import CoherenceTraining
 from kgkit.training.ridge import Progress
-from kgkit.training.taught import Given, Taught, taught_entities, taught_examples, taught_senses
+from kgkit.training.taught import Given, Lacking, Taught, taught_entities, taught_examples, taught_senses
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
@@ -32,6 +32,9 @@ RUNGS = (RIDGE, HEAD_RUNG, FULL, *UNTRAINED)
 
 LAYERS = {RIDGE: (-1, -2, -3), HEAD_RUNG: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
 """The layers that are read for a rung, those that the encoder has; means are taken of the first three."""
+
+_OPTIONS: Final = ("epochs", "seed", "heads", "portable", "control")
+"""Settings of the rungs that follow a gradient, as far as the command has options of those names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +94,30 @@ class LinkerTraining:
             raise UsageError("there is nothing to learn from: name files of data")
 
 
+def command_of(kb: str, name: str, training: LinkerTraining) -> str:
+    """Return the command that trains the model *name* for *kb*, with the settings that are options of it."""
+    words = ["--task", training.task, "--rung", training.rung, "--name", name, "--kb", kb]
+    for data, gold in zip_longest(training.data, training.gold):
+        words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
+    for option, value, usual in (
+        ("candidates", training.candidates, "surface"), ("vectors", training.vectors, None),
+    ):  # fmt: skip
+        words += [f"--{option}", str(value)] if value != usual else []
+    words += ["--examples"] if training.examples else []
+    words += ["--without", "FILE"] if training.without else []
+    settings = training.head or training.full
+    for one in () if settings is None else fields(settings):
+        value = getattr(settings, one.name)
+        if one.name in _OPTIONS and value != one.default:
+            words += [f"--{one.name}"] if value is True else [f"--{one.name}", str(value)]
+    if training.coherence is not None:
+        words += ["--coherence", *(["--nil"] if training.coherence.nil else [])]
+        words += [word for one in training.coherence.popularity for word in ("--popularity", one)]
+        seeded = training.coherence.seed and "--seed" not in words
+        words += ["--seed", str(training.coherence.seed)] if seeded else []
+    return f"kgkit train linker {shlex.join(words)}"
+
+
 def usual_reader(rung: str, encoder: "Encoder") -> SpanConfig:
     """Return how mentions are read for a rung: layers that the encoder has, in windows that it can read."""
     deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
@@ -105,14 +132,27 @@ def usual_reader(rung: str, encoder: "Encoder") -> SpanConfig:
 def sources_of(
     kb: "KnowledgeBase", generator: Generator, training: LinkerTraining, progress: Progress | None
 ) -> Iterator[Sequence[Taught]]:
-    """Yield the sets of documents, the data before the examples."""
+    """Yield the sets of documents, the data before the examples; warn of what the data mean and *kb* lacks.
+
+    Raises:
+        NotThere: if a file is not there, or examples are wanted and there are none.
+        SourceError: if a file is not what it should be.
+        UsageError: if no mention has a right candidate, and there are no examples either.
+    """
+    lacking = Lacking(kb)
     if training.task == "wsd":
         pairs = zip(training.data, training.gold, strict=True)
-        parts = [taught_senses(kb, generator, data, gold, training.candidates) for data, gold in pairs]
+        parts = [
+            taught_senses(kb, generator, data, gold, training.candidates, lacking) for data, gold in pairs
+        ]
     else:
-        parts = [taught_entities(kb, generator, data) for data in training.data]
+        parts = [taught_entities(kb, generator, data, lacking) for data in training.data]
     if parts:
-        yield _listed(chain.from_iterable(parts), "looking up documents", progress)
+        listed = _listed(chain.from_iterable(parts), "looking up documents", progress)
+        if not training.examples and not any(right.any() for one in listed for right in one.right):
+            raise lacking.refused()
+        lacking.warn()
+        yield listed
     if training.examples:
         found = _listed(
             taught_examples(kb, generator, without=training.without), "looking up examples", progress

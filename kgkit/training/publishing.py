@@ -1,5 +1,6 @@
 """A trained model's folder: written beside its place, and put there as a whole."""
 
+import logging
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -7,7 +8,20 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import msgspec
+
 from kgkit.errors import WriteFailed
+from kgkit.linking.model_folder import MANIFEST
+
+log = logging.getLogger(__name__)
+
+
+class _About(msgspec.Struct):
+    """What is told of a model that is replaced; a tagger has no KB, a portable head has ""."""
+
+    kind: str
+    name: str
+    kb: str | None = None
 
 
 @contextmanager
@@ -18,19 +32,31 @@ def published(folder: Path) -> Iterator[Path]:
         WriteFailed: if the disk refuses.
     """
     staged = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    old = staged.with_suffix(".old")
+    old, replaced = staged.with_suffix(".old"), older(folder)
     try:
         staged.mkdir(parents=True)
         yield staged
         if folder.exists():
             folder.rename(old)
         staged.rename(folder)
+        if replaced:
+            log.info("%s has taken the place of %s", folder.name, replaced)
     except OSError as error:
         free = shutil.disk_usage(next(path for path in folder.parents if path.exists())).free
         raise WriteFailed(str(error), written=0, free=free, where=folder) from error
     finally:
         shutil.rmtree(staged, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def older(folder: Path) -> str:
+    """Return what to call the model that *folder* has: `the older NAME (RUNG, for KB)`; "" if it has none."""
+    try:
+        about = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_About)
+    except (OSError, msgspec.DecodeError):
+        return ""
+    of = "" if about.kb is None else f", for {about.kb or 'any knowledge base'}"
+    return f"the older {about.name} ({about.kind}{of})"
 
 
 def sizes_of(folder: Path) -> dict[str, int]:

@@ -4,6 +4,7 @@ wsd        the files of the unified framework; candidates by lemma and part of s
 examples   the usage examples that a KB has of its entities (WordNet's), as documents of one mention
 """
 
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.candidates import Generator, with_candidates
+from kgkit.errors import UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.types import NO_CANDIDATES, Document
@@ -21,9 +23,12 @@ from kgkit.types import NO_CANDIDATES, Document
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
+log = logging.getLogger(__name__)
+
 Given = Literal["lemma", "surface"]
 
 _LETTERS = re.compile(r"[^a-z]+")
+_MARKERS = ("", "(a)", "(p)", "(ip)")  # of adjectives: where they may stand
 
 
 class Taught(NamedTuple):
@@ -38,8 +43,55 @@ class Taught(NamedTuple):
     right: list[NDArray[np.bool_]]
 
 
+class Lacking:
+    """Counts what training data mean that a knowledge base does not have.
+
+    Args:
+        kb: that is linked to.
+
+    Attributes:
+        meant: how many mentions mean something.
+        mentions: how many of them mean nothing that *kb* has.
+        missing: what those mean.
+    """
+
+    def __init__(self, kb: "KnowledgeBase") -> None:
+        self.kb, self.meant, self.mentions = kb, 0, 0
+        self.missing: set[str] = set()
+
+    def note(self, gold: str, *, there: bool) -> None:
+        """Count a mention that means *gold*."""
+        self.meant += 1
+        if not there:
+            self.mentions += 1
+            self.missing.add(gold)
+
+    def refused(self) -> UsageError:
+        """Return the error that nothing can be learnt; it doubts *kb* if that lacks most of what is meant."""
+        told = "there is nothing to learn: no mention has its gold among its candidates"
+        if 2 * self.mentions > self.meant:
+            told += (
+                f", and {self.mentions:,} of {self.meant:,} mean what is not in knowledge base "
+                f"{self.kb.name}@{self.kb.build}: is it the right one?"
+            )
+        return UsageError(told)
+
+    def warn(self) -> None:
+        """Say what there is none of, if anything."""
+        if self.missing:
+            log.warning(
+                "%s gold entities, of %s of %s mentions, are not in the knowledge base: they teach nothing",
+                *(f"{count:,}" for count in (len(self.missing), self.mentions, self.meant)),
+            )
+
+
 def taught_senses(
-    kb: "KnowledgeBase", generator: Generator, data: Path, gold: Path, given: Given = "surface"
+    kb: "KnowledgeBase",
+    generator: Generator,
+    data: Path,
+    gold: Path,
+    given: Given = "surface",
+    lacking: Lacking | None = None,
 ) -> Iterator[Taught]:
     """Yield the documents of a data set of senses.
 
@@ -49,6 +101,7 @@ def taught_senses(
         data, gold: the two files.
         given: `lemma`: candidates are those of the gold lemma and part of speech; `surface`: those of the
             span as it is written, as KnowBert trains.
+        lacking: counts senses that *kb* does not have.
 
     Raises:
         NotThere, SourceError: as `read_documents` and `read_gold` do.
@@ -65,11 +118,18 @@ def taught_senses(
             names.among((mention.candidates or NO_CANDIDATES).senses, keys.get(mention.id, ()))
             for mention in found.mentions or ()
         ]
+        for mention, which in zip(found.mentions or (), right, strict=True):
+            if lacking is not None and (meant := keys.get(mention.id, ())):
+                lacking.note(meant[0], there=bool(which.any()) or names.has(meant))
         yield Taught(found, right)
 
 
-def taught_entities(kb: "KnowledgeBase", generator: Generator, data: Path) -> Iterator[Taught]:
+def taught_entities(
+    kb: "KnowledgeBase", generator: Generator, data: Path, lacking: Lacking | None = None
+) -> Iterator[Taught]:
     """Yield the documents of a data set of entities; a NIL mention has no right candidate.
+
+    Entities that *kb* does not have are counted by *lacking*.
 
     Raises:
         NotThere, SourceError: as `read_gold_documents` does.
@@ -82,6 +142,8 @@ def taught_entities(kb: "KnowledgeBase", generator: Generator, data: Path) -> It
             if title is not None and title not in ids:
                 entity = kb.get(title)
                 ids[title] = -1 if entity is None else entity.id
+            if title is not None and lacking is not None:
+                lacking.note(title, there=ids[title] >= 0)
             right.append((mention.candidates or NO_CANDIDATES).ids == ids.get(title or "", -1))
         yield Taught(found, right)
 
@@ -131,6 +193,10 @@ class _Names:
     def among(self, senses: NDArray[np.uint32], keys: tuple[str, ...]) -> NDArray[np.bool_]:
         """Return (C,) which of *senses* have one of the *keys*."""
         return np.array([self._name(sense) in keys for sense in senses.tolist()], np.bool_)
+
+    def has(self, keys: tuple[str, ...]) -> bool:
+        """Say whether the KB has one of the *keys*, whatever marker its own have."""
+        return any(key.replace("%", f"{marker}%", 1) in self._kb for key in keys for marker in _MARKERS)
 
     def _name(self, sense: int) -> str:
         name = self._names.get(sense)

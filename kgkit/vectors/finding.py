@@ -39,9 +39,10 @@ def find_vectors(kb: KBHome, name: str | None = None) -> Path:
     if name is not None:
         vectors_folder(kb, name)  # a name that cannot be is told as such
     there = ", ".join(f"{kb.name}/{one}" for one in names if one != name) or "none"
+    called = "" if name in (None, "text") else f" --name {name}"
     raise NotThere(
         f"knowledge base {kb.name!r} has no vectors{'' if name is None else f' {name!r}'} (there are: "
-        f"{there}): `kgkit embed {kb.name} --method text` makes some"
+        f"{there}): `kgkit embed {kb.name} --method text{called}` makes some"
     )
 
 
