@@ -1,6 +1,7 @@
 """Training the linker of means, from files to links: against the definition, and what goes wrong."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from kgkit.errors import (
     StaleModel,
     UnknownName,
     UsageError,
+    WriteFailed,
 )
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
@@ -31,7 +33,7 @@ from kgkit.training.head import HeadConfig, told_sentences
 from kgkit.training.linkers import train_linker
 from kgkit.training.means import Part, fitted, joined, text_mean
 from kgkit.training.plan import LinkerTraining, command_of, sources_of
-from kgkit.training.publishing import older
+from kgkit.training.publishing import older, published
 from kgkit.training.taught import letters, taught_entities, taught_examples, taught_senses
 from kgkit.types import Alias, Document, Entity, Mention
 from tests.cli_helpers import run
@@ -296,18 +298,55 @@ def test_a_model_knows_the_command_that_trains_it_again(kb, corpus):
     assert read_model(folder).command == command
     assert older(folder) == "the older m (ridge, for words)"
     settings = training(
-        corpus, rung="head", examples=True, without=frozenset(["x"]), candidates="lemma",
+        corpus, rung="head", examples=True, without=(Path("x y"),), candidates="lemma",
         head=HeadConfig(width=16, epochs=3, seed=2, heads=2, portable="kb", control=True),
         coherence=CoherenceTraining(popularity=("fame",), nil=True, seed=2),
     )  # fmt: skip
     assert command_of("words", "m", settings) == (
         f"kgkit train linker --task wsd --rung head --name m --kb words {files} --candidates lemma "
-        "--examples --without FILE --portable kb --control --epochs 3 --seed 2 --heads 2 --coherence --nil "
+        "--examples --without 'x y' --portable kb --control --epochs 3 --seed 2 --heads 2 --coherence --nil "
         "--popularity fame"
     )
 
 
+def test_a_model_whose_place_cannot_be_taken_leaves_the_older_one(tmp_path, monkeypatch):
+    folder, rename = tmp_path / "models" / "m", Path.rename
+    with published(folder) as staged:
+        (staged / "x").write_text("old")
+
+    def refuse(one, to):
+        if to == folder and one.suffix != ".old":
+            raise OSError("the disk refuses")
+        return rename(one, to)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(WriteFailed), published(folder) as staged:
+        (staged / "x").write_text("new")
+    assert (folder / "x").read_text() == "old"
+    assert [one.name for one in folder.parent.iterdir()] == ["m"]
+
+
+def test_other_data_are_another_training(kb, corpus):
+    """One that was stopped does not go on with data that have been changed since."""
+
+    def stop(stage, done, total):
+        if stage == "training" and done == total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_linker(kb, "m", head_training(corpus), device="cpu", progress=stop)
+    data, _ = corpus
+    data.write_text(data.read_text().replace("small", "red"))
+    other = train_linker(kb, "m", head_training(corpus), device="cpu")
+    fresh = train_linker(kb, "n", head_training(corpus), device="cpu")
+    assert read_weights(other) == read_weights(fresh)
+
+
 # -- the head ---------------------------------------------------------------
+
+
+def read_weights(folder):
+    return (folder / "head" / "model.safetensors").read_bytes()
 
 
 def head_training(corpus, **settings):
@@ -326,9 +365,7 @@ def test_a_trained_head_links_what_it_was_taught(kb, corpus):
 
 
 def test_two_heads_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corpus, monkeypatch):
-    def weights(folder):
-        return (folder / "head" / "model.safetensors").read_bytes()
-
+    weights = read_weights
     once = weights(train_linker(kb, "m", head_training(corpus), device="cpu"))
     other = weights(train_linker(kb, "n", head_training(corpus, seed=1), device="cpu"))
     assert other != once

@@ -127,7 +127,6 @@ def linker(
 
     What was read of the data is kept: to train again with other settings takes less time.
     """
-    from kgkit.building import text_lines
     from kgkit.home import Home
     from kgkit.kb import open_kb
     from kgkit.linking.model_folder import model_folder, read_model
@@ -137,7 +136,6 @@ def linker(
     from kgkit.training.linkers import train_linker
     from kgkit.training.plan import LinkerTraining
     from kgkit.training.publishing import older
-    from kgkit.training.taught import letters
 
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
@@ -151,9 +149,7 @@ def linker(
         rung=rung,
         candidates=candidates,
         examples=examples,
-        without=frozenset()
-        if without is None
-        else frozenset(letters(line) for _, line in text_lines(without)),
+        without=() if without is None else (without,),
         vectors=vectors,
         head=settings if rung == "head" else None,
         full=settings if rung == "full" else None,
@@ -161,13 +157,13 @@ def linker(
         if coherence
         else None,
     )
-    check_files([*training.data, *training.gold])
+    check_files(training.files)
     messages = Messages(quiet=quiet, bars=not as_json)
     where, began = Home.find(home), time.monotonic()
     replaced = older(model_folder(where, name))
     run = recorded(
         where, command=typed(), config=asdict(training), device=device, seeds=[*range(seed, seed + heads)],
-        data=[*training.data, *training.gold],
+        data=training.files,
     )  # fmt: skip
     with (
         messages.progress(f"training {name}") as show,

@@ -15,6 +15,7 @@ are both read as they are meant. A name is right if its span and its type are; p
 over all names together, those of each type stand beside them. Without types a name is right if its span is.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.files import lines, written
 from kgkit.types import Document
 
+_SPACE: Final = re.compile(r"[ \t]+")  # a no-break space is part of a token
 DOCSTART: Final = "-DOCSTART-"
 OUTSIDE: Final = "O"
 
@@ -80,7 +82,7 @@ def read_names(data: Path) -> Iterator[NamedDocument]:
     number, made = 0, 0
     sentences: list[list[tuple[str, str]]] = []
     for at, line in lines(data):
-        fields = line.split()
+        fields = _SPACE.split(line.strip(" \t\r\n"))
         if fields[0] == DOCSTART:
             if sentences:
                 made += 1

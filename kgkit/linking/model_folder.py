@@ -236,7 +236,8 @@ def _is(kind: str, folder: Path) -> bool:
 
 def _names(folder: Path) -> list[str]:
     """Return the names of the models in *folder*."""
-    return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}"))
+    names = (path.parent.name for path in folder.glob(f"*/{MANIFEST}"))
+    return sorted(name for name in names if not name.startswith("."))  # those are being written
 
 
 def _read(folder: Path, kind: type[Manifest]) -> Manifest:

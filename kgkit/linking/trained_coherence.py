@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -147,7 +148,7 @@ class TrainedCoherence:
                     Members(*(arrays[f"{name} {place}"] for name in Members._fields))
                     for place in range(settings["rounds"])
                 ]
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
             raise damaged(folder, str(error)) from error
         lists = {name: tuple(value) for name, value in settings["traits"].items()}
         return cls(

@@ -96,7 +96,7 @@ def train_linker(
         )
         for number, source in enumerate(sources, 1)
     ]
-    data = {str(path): sha256_of(path) for path in (*training.data, *training.gold)}
+    data = {str(path): sha256_of(path) for path in training.files}
     job = hashlib.blake2b(repr((training, kb.build, vectors.manifest.version, data)).encode(), digest_size=6)
     work = home.path / "runs" / f"linker-{name}-{job.hexdigest()}"  # other settings, another folder
     trained: Trained | TrainedHead | TrainedFull
@@ -195,7 +195,9 @@ def _said(
     assert training.coherence is not None
     stretches = training.coherence.members
     if isinstance(trained, Trained):
-        return said_by_ridge(reader, vectors, parts, training.ridge, trained.temperature, stretches)
+        return said_by_ridge(
+            reader, vectors, parts, training.ridge, trained.temperature, stretches, trained.arrays.weights
+        )
     return said_by_head(
         reader, vectors, parts, training.ridge, trained.config, trained.temperature, stretches, work,
         device=device, progress=progress,
@@ -235,7 +237,7 @@ def _train_above(
         about = first.vectors.manifest
         told |= {"vectors": about.name, "version": about.version, **_made(first.vectors)}
     told |= {"reader": {}, "config": {}, "temperature": 1.0}
-    data = {str(path): sha256_of(path) for path in (*training.data, *training.gold)}
+    data = {str(path): sha256_of(path) for path in training.files}
     counted = sum(bool(right.any()) for one in taught for right in one.right)
     with published(folder) as staged:
         _write(staged, kb, name, training, told, {"mentions": float(counted)}, second, data, began)

@@ -7,6 +7,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from kgkit.building import text_lines
 from kgkit.candidates import Generator
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig
@@ -16,7 +17,15 @@ from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.coherence import CoherenceTraining
 from kgkit.training.ridge import Progress
-from kgkit.training.taught import Given, Lacking, Taught, taught_entities, taught_examples, taught_senses
+from kgkit.training.taught import (
+    Given,
+    Lacking,
+    Taught,
+    letters,
+    taught_entities,
+    taught_examples,
+    taught_senses,
+)
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
@@ -48,7 +57,7 @@ class LinkerTraining:
         rung: what is trained.
         candidates: of the mentions of `wsd`: by `lemma` and part of speech, or by `surface`.
         examples: learn from the KB's usage examples too, if it has any.
-        without: files of sentences that must not be learnt from, one a line, letters compared alone.
+        without: files of examples that must not be learnt from, one a line, letters compared alone.
         vectors: of the entities' texts.
         reader: how mentions are read; unless told, the layers that `LAYERS` names for the rung.
         ridge: settings of the means and the map.
@@ -63,7 +72,7 @@ class LinkerTraining:
     rung: str = RIDGE
     candidates: Given = "surface"
     examples: bool = False
-    without: frozenset[str] = frozenset()
+    without: tuple[Path, ...] = ()
     vectors: str | None = None
     reader: SpanConfig | None = None
     ridge: RidgeConfig = field(default_factory=RidgeConfig)
@@ -71,7 +80,14 @@ class LinkerTraining:
     full: "FullConfig | None" = None
     coherence: CoherenceTraining | None = None
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All that is read."""
+        return (*self.data, *self.gold, *self.without)
+
     def __post_init__(self) -> None:
+        if self.task not in ("wsd", "el"):
+            raise UnknownName("task", self.task, ("wsd", "el"))
         if self.rung not in RUNGS:
             raise UnknownName("rung", self.rung, RUNGS)
         if self.rung in UNTRAINED and self.coherence is None:
@@ -104,7 +120,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []
     words += ["--examples"] if training.examples else []
-    words += ["--without", "FILE"] if training.without else []
+    words += [word for path in training.without for word in ("--without", str(path))]
     settings = training.head or training.full
     for one in () if settings is None else fields(settings):
         value = getattr(settings, one.name)
@@ -154,9 +170,9 @@ def sources_of(
         lacking.warn()
         yield listed
     if training.examples:
-        found = _listed(
-            taught_examples(kb, generator, without=training.without), "looking up examples", progress
-        )
+        lines = (line for path in training.without for _, line in text_lines(path))
+        without = frozenset(letters(line) for line in lines)
+        found = _listed(taught_examples(kb, generator, without=without), "looking up examples", progress)
         if not found:
             raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
         yield found

@@ -38,7 +38,12 @@ def published(folder: Path) -> Iterator[Path]:
         yield staged
         if folder.exists():
             folder.rename(old)
-        staged.rename(folder)
+        try:
+            staged.rename(folder)
+        except BaseException:
+            if old.exists():
+                old.rename(folder)
+            raise
         if replaced:
             log.info("%s has taken the place of %s", folder.name, replaced)
     except OSError as error:
