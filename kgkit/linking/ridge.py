@@ -1,15 +1,20 @@
-"""A linker of means: what was seen in training, and a linear map for what was not. No gradient, minutes.
+"""A linker of means: the score of `gloss`, and the contexts in which each meaning was seen. No gradient.
 
     q(m)   = ⟨v(m) − μ⟩                                       ⟨·⟩: at length 1
     c(e)   = ⟨Σ q(m) over the mentions of e in training⟩
     W      = argmin Σ n(e) ‖W g(e) − c(e)‖² + λ ‖W‖²          over the e that were seen, n(e) times each
-    s(m,e) = q·c(e) + b q·⟨W g(e)⟩ + w log p(e | surface)     f q·⟨W g(e)⟩ in the place of q·c(e) if e was not
+    r(x,e) = cos(q(m) − x̄, x(e) − x̄)                          x̄: the mean over candidates that have an x
+    s(m,e) = α (log p(e | surface) + cos(v₁(m), g(e)) / τ) + β r(⟨W g⟩, e) + γ r(c, e) + δ [e was seen]
     p(e|m) = softmax(s / T)
 
-v(m) joins the first K layers that are read, each at length 1; μ is their mean in training; g(e) is the
-vector of the entity's text less the mean of all, at length 1, with a 1 behind it. Means of contexts as
-vectors of senses: Melamud et al. (2016), Peters et al. (2018); a map from glosses to them, for those without:
-ours.
+v(m) joins the first K layers that are read, each at length 1, v₁ being the first of them; μ is their mean in
+training; g(e) is the vector of the entity's text, for W less the mean of all, at length 1, with a 1 behind
+it. What has α is the score of `gloss`, with its τ. r is 0 for what has no x, and where fewer than two have
+one: all that was seen of a name has the name in common, and r leaves that out.
+
+α, β, γ and δ are learnt by `kgkit.training.weighing`; they begin at `START`, which is nearly `gloss`. Means
+of contexts as vectors of senses: Melamud et al. (2016), Peters et al. (2018); a map from glosses to them, for
+those without, and r: ours.
 
 A meaning is the sense of a candidate where it has one (`dog%1:05:00::`), else its entity.
 
@@ -26,9 +31,9 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.gloss import warn_of_missing
+from kgkit.linking.gloss import GlossConfig, warn_of_missing
 from kgkit.linking.model_folder import ModelManifest, damaged, model_vectors, read_model
-from kgkit.linking.scoring import Scores
+from kgkit.linking.scoring import Scores, shares
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
@@ -41,12 +46,20 @@ Matrix = NDArray[np.float32]
 KIND: Final = "ridge"
 ARRAYS: Final = ("meanings", "centroids", "counts", "weight", "mean", "gloss_mean")
 
+WEIGHTS: Final = "weights"
+"""The array of α, β, γ, δ; models of other rungs have none."""
+
+START: Final = (1.0, 0.0, 4.0, 0.0)
+"""α, β, γ, δ where nothing says otherwise; γ was chosen on semeval2007 and on AIDA's testa."""
+
+_TAU: Final = GlossConfig().temperature
 _TINY: Final = 1e-6
+_NEAR: Final = 0.03  # what differs less from the mean of the candidates differs by rounding
 
 
 @dataclass(frozen=True, kw_only=True)
 class RidgeConfig:
-    """Settings of the scores.
+    """Settings of means and map, and of the score that the rung `head` adds to its own: see `summed`.
 
     Attributes:
         layers: K, at most: of those that are read, the first ones.
@@ -77,6 +90,7 @@ class RidgeArrays(NamedTuple):
         weight: (D + 1, K · D) float32, W.
         mean: (K · D,) float32, μ.
         gloss_mean: (D,) float32, the mean of the vectors of texts.
+        weights: (4,) float32, α, β, γ, δ; None where a head weighs.
     """
 
     meanings: Ids
@@ -85,10 +99,11 @@ class RidgeArrays(NamedTuple):
     weight: Matrix
     mean: Matrix
     gloss_mean: Matrix
+    weights: Matrix | None = None
 
     def save(self, folder: Path) -> None:
         """Write each array to a file of its own, to be mapped."""
-        for name in ARRAYS:
+        for name in ARRAYS if self.weights is None else (*ARRAYS, WEIGHTS):
             np.save(folder / f"{name}.npy", getattr(self, name))
 
     @classmethod
@@ -98,14 +113,15 @@ class RidgeArrays(NamedTuple):
         Raises:
             DamagedModel: if a file is no array.
         """
+        names = (*ARRAYS, WEIGHTS) if (folder / f"{WEIGHTS}.npy").is_file() else ARRAYS
         try:
-            return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS))
+            return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
         except (OSError, ValueError) as error:
             raise damaged(folder, str(error)) from error
 
 
 class RidgeScorer:
-    """Scores candidates by what was seen in training, and by the vectors of their texts.
+    """Scores candidates by their prior, the vectors of their texts, and what was seen in training.
 
     Args:
         reader: of mentions, with the layers that were read in training.
@@ -138,7 +154,7 @@ class RidgeScorer:
         """Open the model in *folder* on *kb*.
 
         Raises:
-            DamagedModel: if it cannot be read.
+            DamagedModel: if it cannot be read, or has no weights, as models of older versions.
             UsageError: if it is another KB's.
             StaleModel: if it is another build's, or of other vectors.
             NotThere: if the vectors or the encoder are gone.
@@ -146,6 +162,8 @@ class RidgeScorer:
         from kgkit.embedding.text import encoder_of
 
         manifest = read_model(folder)
+        if f"{WEIGHTS}.npy" not in manifest.sizes:
+            raise damaged(folder, "it was trained before the weights of its scores were learnt and kept")
         found = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, found)
         reader = SpanReader(encoder_of(found, device=device), span_config(manifest))
@@ -173,20 +191,56 @@ class RidgeScorer:
 
     def scores(self, query: Matrix, candidates: Candidates) -> Scores:
         """Return s, (C,), of the candidates of one mention; *query* is q, (K · D,)."""
-        arrays, config = self.arrays, self.config
-        texts = mapped(self.vectors.gather(candidates.ids), arrays.gloss_mean, arrays.weight)  # (C, K · D)
-        like_text = texts @ query
+        weights = START if self.arrays.weights is None else self.arrays.weights
+        found: Scores = self.terms(query, candidates) @ np.asarray(weights, np.float32)
+        return found
+
+    def terms(self, query: Matrix, candidates: Candidates) -> Matrix:
+        """Return what α, β, γ and δ weigh, (C, 4), of a mention's candidates; *query* is q, (K · D,)."""
+        arrays = self.arrays
+        texts = self.vectors.gather(candidates.ids)  # (C, D)
+        there = np.linalg.norm(texts, axis=1) > 0
+        fit = unit(texts) @ unit(read_of(query, arrays.mean)[None, : texts.shape[1]])[0]  # cos(v₁, g)
+        fit[~there] = fit[there].mean() if there.any() else 0  # as `gloss` has it
+        gloss = np.log(np.maximum(shares(candidates.priors), _TINY)) + fit / _TAU
         wanted = meanings(candidates)
         place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
         seen = arrays.meanings[place] == wanted
-        like_seen = arrays.centroids[place].astype(np.float32) @ query
-        return summed(seen, like_seen, like_text, candidates.priors, config)
+        like_text = apart(query, mapped(texts, arrays.gloss_mean, arrays.weight), there)
+        like_seen = apart(query, arrays.centroids[place].astype(np.float32), seen)
+        return np.stack([gloss, like_text, like_seen, seen], axis=1, dtype=np.float32)
+
+
+def apart(query: Matrix, vectors: Matrix, known: NDArray[np.bool_]) -> Scores:
+    """Return r, (C,): the likeness of q, (K · D,), to *vectors* (C, K · D) as seen from their mean.
+
+    Of vectors that are not *known* (C,) it is 0, and so it is of those that are the mean but for rounding.
+    """
+    if known.sum() < 2:
+        return np.zeros(len(known), np.float32)
+    middle = vectors[known].mean(0)
+    away = vectors - middle
+    length = np.linalg.norm(away, axis=1)
+    known = known & (length > _NEAR)
+    found: Scores = away @ unit((query - middle)[None])[0] / np.where(known, length, 1) * known
+    return found
+
+
+def read_of(query: Matrix, mean: Matrix) -> Matrix:
+    """Return ⟨v⟩ of a mention, (K · D,), of its q = ⟨⟨v⟩ − μ⟩: where the ray from μ has come to length 1."""
+    along = float(query @ mean)
+    length = np.float32(max(0.0, along * along + 1 - float(mean @ mean)) ** 0.5 - along)
+    found: Matrix = query * length + mean
+    return found
 
 
 def summed(
     seen: NDArray[np.bool_], like_seen: Matrix, like_text: Matrix, priors: Matrix, config: RidgeConfig
 ) -> Scores:
-    """Return s, (C,), from its parts: q·c, where a meaning was *seen*, and q·⟨W g⟩."""
+    """Return what a head adds to its own score, (C,): q·c + b q·⟨W g⟩ + w log p(e | surface).
+
+    Where a meaning was not *seen*, f q·⟨W g⟩ stands in the place of q·c.
+    """
     found: Scores = (
         np.where(seen, like_seen, config.unseen * like_text)
         + config.mapped * like_text

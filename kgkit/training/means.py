@@ -137,6 +137,17 @@ def joined(parts: Sequence[Sums]) -> Sums:
     return Sums(ids, entities, sums, counts)
 
 
+def less(whole: Sums, part: Sums) -> Sums:
+    """Return the sums of a set without those of a part of it."""
+    place = np.searchsorted(whole.meanings, part.meanings)
+    counts = whole.counts.copy()
+    counts[place] -= part.counts
+    left = counts > 0.5  # what is left of the others is rounding
+    sums, there = whole.sums[left], left[place]
+    sums[np.cumsum(left)[place[there]] - 1] -= part.sums[there]
+    return Sums(whole.meanings[left], whole.entities[left], sums, counts[left])
+
+
 def fitted(
     sums: Sums, vectors: "Vectors", mean: Matrix, gloss_mean: Matrix, config: RidgeConfig
 ) -> RidgeArrays:

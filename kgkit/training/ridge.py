@@ -1,6 +1,6 @@
 """Training the linker of means: `kgkit.linking.ridge` has the equations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
-from kgkit.linking.ridge import RidgeArrays, RidgeConfig, RidgeScorer
-from kgkit.linking.scoring import Scores
-from kgkit.training.means import Part, fitted, joined, text_mean
+from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer
+from kgkit.training.means import Part, Sums, fitted, joined, less, text_mean
+from kgkit.training.weighing import learnt_weights
 from kgkit.types import NO_CANDIDATES
 
 if TYPE_CHECKING:
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], object]
 """Is told what is being done, how much of it is done, and of how much."""
 
-USUAL: Final = 0.08
-"""The temperature where too little is held out to choose one: so it is for SemCor, and for AIDA."""
+USUAL: Final = 1.0
+"""The temperature where too little is held out to choose one: scores as they are weighed."""
+
+_FOLDS: Final = 10
+_MOST: Final = 5_000  # mentions that weights and temperature are learnt from
 
 
 class Trained(NamedTuple):
@@ -29,7 +32,7 @@ class Trained(NamedTuple):
 
     Attributes:
         arrays: what was learnt, from all documents.
-        temperature: T, chosen on documents that were held out of what was measured with.
+        temperature: T, chosen on mentions whose documents were held out of what they were measured with.
         results: accuracy and calibration there, and how much was learnt from.
     """
 
@@ -41,10 +44,10 @@ class Trained(NamedTuple):
 def train_ridge(
     reader: "SpanReader", vectors: "Vectors", parts: Sequence[Part], config: RidgeConfig
 ) -> Trained:
-    """Learn means and map from sets of documents.
+    """Learn means, map and weights from sets of documents.
 
-    Each set is centred by its own mean; the first one's mean, and its documents that are held out for the
-    temperature, stand for what will be linked.
+    Each set is centred by its own mean; the first one's mean stands for what will be linked, and so do its
+    documents: ten times one in ten of them is held out, to learn weights and temperature from.
 
     Args:
         reader: of mentions.
@@ -56,16 +59,47 @@ def train_ridge(
         UsageError: if no mention has a right candidate.
     """
     check_something(parts)
-    held, gloss_mean, mean = parts[0].held_out(), text_mean(vectors), parts[0].mean
-    rest = [part.sums() for part in parts[1:]]
-    kept = joined([parts[0].sums(~held), *rest])
-    scored: Scored = []
-    if len(kept.meanings):
-        scorer = RidgeScorer(reader, vectors, fitted(kept, vectors, mean, gloss_mean, config), config)
-        scored = _scored(parts[0], scorer, held)
+    together, gloss_mean = joined([part.sums() for part in parts]), text_mean(vectors)
+    told = list(left_out(reader, vectors, parts[0], together, gloss_mean, config))
+    weights = learnt_weights(told)
+    scored: Scored = [(terms @ weights, right) for terms, right in told]
     temperature = best_temperature(scored, USUAL)
-    arrays = fitted(joined([parts[0].sums(), *rest]), vectors, mean, gloss_mean, config)
+    arrays = fitted(together, vectors, parts[0].mean, gloss_mean, config)._replace(weights=weights)
     return Trained(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
+
+
+def left_out(
+    reader: "SpanReader",
+    vectors: "Vectors",
+    part: Part,
+    together: Sums,
+    gloss_mean: Matrix,
+    config: RidgeConfig,
+) -> Iterator[tuple[Matrix, NDArray[np.bool_]]]:
+    """Yield the terms (C, 4) of mentions that have a right candidate, and which are right.
+
+    Means and map are those of *together* without a tenth of the documents of *part*, the mention's own among
+    them. Of many mentions 5,000 are told; of a single document none.
+    """
+    documents = np.unique(part.documents)
+    folds = min(_FOLDS, len(documents)) if len(documents) > 1 else 0
+    which = np.searchsorted(documents, part.documents) % max(1, folds)  # (R,)
+    told = np.unique(part.rows)
+    asked = told[:: -(-len(told) // _MOST)]
+    given = [
+        (mention.candidates or NO_CANDIDATES, right)
+        for one in part.taught
+        for mention, right in zip(one.document.mentions or (), one.right, strict=True)
+    ]
+    for fold in range(folds):
+        kept = less(together, part.sums(which == fold))
+        if not len(kept.meanings):  # all that is to be learnt stands in this tenth
+            continue
+        scorer = RidgeScorer(reader, vectors, fitted(kept, vectors, part.mean, gloss_mean, config), config)
+        rows = np.intersect1d(asked, part.rows[which == fold])
+        for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
+            candidates, right = given[row]
+            yield scorer.terms(query, candidates), right
 
 
 def check_something(parts: Sequence[Part]) -> None:
@@ -96,18 +130,3 @@ def measured(scored: Scored, temperature: float) -> dict[str, float]:
         "calibration_error_before": calibration_error(scored, 1.0),
         "calibration_error": calibration_error(scored, temperature),
     }
-
-
-def _scored(
-    part: Part, scorer: RidgeScorer, held: NDArray[np.bool_]
-) -> list[tuple[Scores, NDArray[np.bool_]]]:
-    """Return the scores (C,) of the mentions that are held out, and which candidates are right."""
-    wanted = set(part.rows[held].tolist())
-    found, row = [], 0
-    for one in part.taught:
-        for mention, right in zip(one.document.mentions or (), one.right, strict=True):
-            if row in wanted:
-                query = part.queries_of(np.array([row]), part.mean)[0]
-                found.append((scorer.scores(query, mention.candidates or NO_CANDIDATES), right))
-            row += 1
-    return found

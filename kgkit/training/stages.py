@@ -47,8 +47,12 @@ def said_by_ridge(
     config: RidgeConfig,
     temperature: float,
     stretches: int,
+    weights: Matrix | None = None,
 ) -> Said:
-    """Return what means and map say of the documents of the first part, each without its stretch."""
+    """Return what means and map say of the documents of the first part, each without its stretch.
+
+    *weights* (4,) of the terms are those that all documents have chosen.
+    """
     part, gloss_mean = parts[0], text_mean(vectors)
     rest = [other.sums() for other in parts[1:]]
     found: Said = []
@@ -59,7 +63,7 @@ def said_by_ridge(
                 PriorScorer(), [part.taught[number] for number in np.flatnonzero(own).tolist()], None
             )
             continue
-        arrays = fitted(kept, vectors, part.mean, gloss_mean, config)
+        arrays = fitted(kept, vectors, part.mean, gloss_mean, config)._replace(weights=weights)
         scorer = RidgeScorer(reader, vectors, arrays, config)
         for one, read in documents_of(part, own):
             asked = queries(read, part.layers, part.mean)
