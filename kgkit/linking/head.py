@@ -1,8 +1,8 @@
 """A linker of a trained head: KnowBert's, equations (1) to (5), over mentions that an encoder has read.
 
 Its stored vectors are those of the entities' texts; beside the prior's place in the list it is told what
-`kgkit.linking.traits` names, for which it has the means and counts of `kgkit.linking.ridge` with it. The
-score of that linker is added to its own:
+`kgkit.linking.traits` names, for which it has the means and counts of `kgkit.linking.ridge` with it. A
+score of fixed weights of these, `kgkit.linking.ridge.summed`, is added to its own:
 
     ψ(m,e) + w s(m,e)
 
