@@ -45,7 +45,7 @@ def test_a_bar_stands_where_answers_are_and_is_as_high_as_they_are_right():
         "3 answers, 91.7 % sure, 66.7 % right",
     ]
     texts = [text.text for text in drawn.iter(f"{SVG}text")]
-    assert "<x>" in texts and f"a & b: error {100 * curve.error:.1f} %, 5 answers" in texts
+    assert "<x>" in texts and f"a & b: calibration error {100 * curve.error:.1f} %, 5 answers" in texts
     last = [group for group in drawn.iter(f"{SVG}g") if group.find(f"{SVG}title") is not None][-1]
     grey, gap, count = [float(bar.get("height")) for bar in last.iter(f"{SVG}rect")]
     assert (grey, gap, count) == pytest.approx((320 * 2 / 3, 320 * 0.25, 70), abs=0.01)
@@ -111,7 +111,7 @@ def test_an_evaluation_tells_its_calibration_and_draws_it(home, tmp_path):
     assert sum(each["links"] for each in told["bins"]) == 3
     gaps = sum(abs(each["confidence"] - each["accuracy"]) * each["links"] for each in told["bins"])
     assert told["expected_calibration_error"] == pytest.approx(gaps / 3)
-    assert re.search(rf"scores: error {100 * gaps / 3:.1f} %, 3 answers", drawn.read_text())
+    assert re.search(rf"scores: calibration error {100 * gaps / 3:.1f} %, 3 answers", drawn.read_text())
     assert str(drawn) in done.err
 
 

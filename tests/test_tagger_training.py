@@ -155,6 +155,12 @@ def test_epochs_without_a_gain_end_the_training(encoder, files, tmp_path):
     assert len(results["epochs"]) == 3
 
 
+def test_a_tagger_that_finds_nothing_says_so(encoder, files, tmp_path, caplog):
+    dev = corpus(tmp_path / "dev.txt", 2, ("the O dog B-ORG barks O",))  # a type that is not taught
+    train_tagger(Home(tmp_path), "poor", training(encoder, (files[0], dev), epochs=1), device="cpu")
+    assert "poor finds none of the names" in caplog.text
+
+
 def test_a_tagger_is_told_of_capitals_that_the_encoder_does_not_see(encoder, tmp_path):
     files = [corpus(tmp_path / name, 20, CAPITALS) for name in ("train.txt", "dev.txt")]
     f1 = []

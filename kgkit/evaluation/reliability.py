@@ -62,7 +62,7 @@ def _svg(curves: Sequence[tuple[str, Reliability]], title: str) -> Iterator[str]
 
 def _diagram(name: str, curve: Reliability) -> Iterator[str]:
     total = int(curve.counts.sum())
-    yield _text(0, -12, f"{name}: error {100 * curve.error:.1f} %, {total:,} answers", size=13)
+    yield _text(0, -12, f"{name}: calibration error {100 * curve.error:.1f} %, {total:,} answers", size=13)
     most = max(1, int(curve.counts.max(initial=0)))
     width = _SIDE / len(curve.counts)
     below = _SIDE + _GAP // 2
@@ -88,6 +88,12 @@ def _diagram(name: str, curve: Reliability) -> Iterator[str]:
     yield _text(-6, below + 10, f"{most:,}", anchor="end")
     yield _text(_SIDE / 2, below + _LOW + 36, "how sure: the score of the answer", anchor="middle")
     yield f'<g transform="rotate(-90)">{_text(-_SIDE / 2, -34, "how many are right", anchor="middle")}</g>\n'
+    there = curve.counts > 0
+    meanings = {_LACKS: "surer than right", _BEYOND: "more right than sure"}
+    shown = {_LACKS if more else _BEYOND for more in (curve.confidence > curve.accuracy)[there].tolist()}
+    for row, (colour, meaning) in enumerate((one, meanings[one]) for one in sorted(shown)):
+        yield _rect(10, 12 + 18 * row, 12, 12, colour)
+        yield _text(28, 22 + 18 * row, meaning)
 
 
 def _bar(left: float, width: float, low: float, high: float, colour: str) -> str:

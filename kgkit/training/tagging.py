@@ -6,6 +6,7 @@ Learnt are the encoder and what stands on it, together, from the labels of all w
 """
 
 import hashlib
+import logging
 import shutil
 import time
 from collections import deque
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from kgkit.heads.tagger import TaggerInputs, WordTagger
+
+log = logging.getLogger(__name__)
 
 _TOLD: Final = ("epoch", "f1", "span_f1")
 _HELD_OUT: Final = 10  # one document in so many chooses the epoch, where no others are named
@@ -164,6 +167,13 @@ def train_tagger(
         resume=True,
     )  # fmt: skip
     results = _results(trained, lessons, taught, dev)
+    if dev and not results["f1"]:
+        log.warning(
+            "%s finds none of the names of the documents that it has not learnt from, after %d steps: it "
+            "wants more sentences, or more epochs",
+            name,
+            trained.steps,
+        )
     results["seconds"] = round(time.monotonic() - began, 1)
     with published(folder) as staged:
         head.save_pretrained(staged / HEAD, about=_about(training, results))
