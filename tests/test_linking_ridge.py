@@ -15,7 +15,7 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig, GlossScorer
 from kgkit.linking.model_folder import MANIFEST
-from kgkit.linking.ridge import START, RidgeArrays, RidgeConfig, RidgeScorer, apart, queries, read_of
+from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, apart, queries, read_of
 from kgkit.training.linkers import train_linker
 from kgkit.training.plan import LinkerTraining
 from kgkit.types import Alias, Document, Entity, Mention
@@ -116,7 +116,7 @@ def slow_terms(vector, candidates, matrix, arrays):
 def test_the_terms_are_those_of_the_equations(kb, encoder, seen):
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
     arrays = learnt(encoder.width, seen=sorted(kb.id(key) for key in seen))
-    scorer = RidgeScorer(reader, vectors, arrays, RidgeConfig())
+    scorer = RidgeScorer(reader, vectors, arrays)
     document, candidates = asked(kb)
     [(_, read)] = reader([document])
     for vector, query in zip(read, queries(read, 2, arrays.mean), strict=True):
@@ -129,7 +129,7 @@ def test_the_terms_are_those_of_the_equations(kb, encoder, seen):
 def test_without_means_of_its_own_a_mention_is_scored_as_gloss_does(kb, encoder):
     """One meaning that was seen has nothing to be told from: what is left is the prior and the text."""
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
-    scorer = RidgeScorer(reader, vectors, learnt(encoder.width, seen=[kb.id("dog")]), RidgeConfig())
+    scorer = RidgeScorer(reader, vectors, learnt(encoder.width, seen=[kb.id("dog")]))
     document, _ = asked(kb)
     gloss = GlossScorer(vectors, encoder, GlossConfig(size=READ.size, context=READ.context))
     for ours, other in zip(scorer([document])[0], gloss([document])[0], strict=True):
@@ -140,7 +140,7 @@ def test_weights_weigh(kb, encoder):
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
     weights = np.array([0.5, 2, 3, 0.25], np.float32)
     arrays = learnt(encoder.width, weights, [kb.id("dog"), kb.id("hot dog")])
-    scorer = RidgeScorer(reader, vectors, arrays, RidgeConfig())
+    scorer = RidgeScorer(reader, vectors, arrays)
     document, candidates = asked(kb)
     [(_, read)] = reader([document])
     query = queries(read, 2, arrays.mean)[0]

@@ -275,12 +275,11 @@ def test_a_portable_head_is_small_and_serves_any_knowledge_base(
 
 def test_priors_that_are_counted_on_the_data_leave_the_document_out(kb, corpus, encoder, tmp_path):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    part = Part(
-        SpanReader(encoder, READ), list(taught_senses(kb, generator, *corpus)), tmp_path / "read", None
-    )
+    reader = SpanReader(encoder, READ)
+    part = Part(reader, list(taught_senses(kb, generator, *corpus)), tmp_path / "read", None)
     vectors, sums, config = kb.vectors("text"), joined([part.sums()]), RidgeConfig()
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), config)
-    first = next(told_sentences([part], sums, arrays, vectors, config, None)).of_priors("data")
+    first = next(told_sentences(reader, [part], sums, arrays, vectors, None)).of_priors("data")
     counts = np.array([2 * 19 + 1, 19 + 1])  # a dog twice in each of the others, another once
     wanted = prior_traits(counts / counts.sum(), np.array([2]))
     np.testing.assert_allclose(first.sentence.features[0], wanted, rtol=1e-5)

@@ -411,7 +411,7 @@ def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_pa
     part = Part(reader, taught, tmp_path / "features", None)
     sums = joined([part.sums()])
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), RidgeConfig())
-    told = list(told_sentences([part], sums, arrays, vectors, RidgeConfig(), None))
+    told = list(told_sentences(reader, [part], sums, arrays, vectors, None))
     assert len(told) == 12
     query = part.queries_of(np.arange(12), part.mean)
     for place, one in enumerate(told):

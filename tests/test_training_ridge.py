@@ -88,9 +88,7 @@ def test_a_mention_is_told_what_the_other_documents_teach(kb, reader, tmp_path):
     vectors, config = kb.vectors("text"), RidgeConfig()
     for number, (terms, right) in enumerate(told_by(kb, reader, part)):
         others = part.sums(part.documents != number)
-        scorer = RidgeScorer(
-            reader, vectors, fitted(others, vectors, part.mean, text_mean(vectors), config), config
-        )
+        scorer = RidgeScorer(reader, vectors, fitted(others, vectors, part.mean, text_mean(vectors), config))
         one = part.taught[number]
         query = part.queries_of(np.array([number]), part.mean)[0]
         np.testing.assert_allclose(terms, scorer.terms(query, one.document.mentions[0].candidates), atol=1e-4)

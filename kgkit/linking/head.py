@@ -1,8 +1,8 @@
 """A linker of a trained head: KnowBert's, equations (1) to (5), over mentions that an encoder has read.
 
 Its stored vectors are those of the entities' texts; beside the prior's place in the list it is told what
-`kgkit.linking.traits` names, for which it has the means and counts of `kgkit.linking.ridge` with it. A
-score of fixed weights of these, `kgkit.linking.ridge.summed`, is added to its own:
+`kgkit.linking.traits` names, for which it has the means and counts of `kgkit.linking.ridge` with it. The
+score of that linker is added to its own:
 
     ψ(m,e) + w s(m,e)
 
@@ -27,14 +27,13 @@ from kgkit.linking.model_folder import damaged, model_vectors, read_model
 from kgkit.linking.ridge import (
     Matrix,
     RidgeArrays,
-    RidgeConfig,
-    mapped,
+    RidgeScorer,
+    check_weights,
     meanings,
     parts_of,
     probabilities,
     queries,
     span_config,
-    summed,
 )
 from kgkit.linking.scoring import Scores
 from kgkit.linking.traits import prior_traits, traits
@@ -67,8 +66,7 @@ class HeadScorer:
         arrays: what was seen in training; None for a portable head.
         heads: KnowBert's linker, once or more often.
         scale: (2, F) float32, mean and deviation of the traits in training.
-        config: of the means' own score, s.
-        share: w, how much that counts.
+        share: w, how much the score of the means, s, counts.
         temperature: that scores are divided by.
         name: that links carry.
     """
@@ -83,13 +81,13 @@ class HeadScorer:
         heads: "Sequence[EntityLinker]",
         scale: Matrix,
         *,
-        config: RidgeConfig | None = None,
         share: float = 0.0,
         temperature: float = 1.0,
         name: str = KIND,
     ) -> None:
         self.reader, self.vectors, self.arrays, self.heads = reader, vectors, arrays, tuple(heads)
-        self.scale, self.config, self.share = scale, config or RidgeConfig(), share
+        self.scale, self.share = scale, share
+        self.means = None if arrays is None else RidgeScorer(reader, vectors, arrays)
         self.temperature, self.name = temperature, name
 
     @classmethod
@@ -117,6 +115,8 @@ class HeadScorer:
         encoder = Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(found, device=device)
         from kgkit.heads.knowbert import EntityLinker  # now that torch is known to be there
 
+        if manifest.build:
+            check_weights(manifest, folder)
         try:
             scale = np.load(folder / SCALE)
         except (OSError, ValueError) as error:
@@ -130,7 +130,6 @@ class HeadScorer:
                 for one in head_folders(manifest.config["head"].get("heads", 1))
             ],
             scale,
-            config=RidgeConfig(**manifest.config["ridge"]),
             share=manifest.config["head"]["ridge"],
             temperature=manifest.temperature,
             name=manifest.name,
@@ -150,14 +149,21 @@ class HeadScorer:
 
     def scores(self, document: Document, vectors: Matrix) -> list[Scores]:
         """Return ψ + w s, (C,), of the candidates of each mention; *vectors* (M, W) are the reader's."""
-        features, beside = self._features(document, vectors)
+        features = self._features(document, vectors)
         ids = [(mention.candidates or NO_CANDIDATES).ids for mention in document.mentions or ()]
         sentences = [
             Sentence(rows, [ids[row] for row in rows], [features[row] for row in rows])
             for rows in sentences_of(document)
         ]
-        found = self.scored(sentences, hidden_of(vectors, len(self.reader.config.layers)))
-        return [one + np.float32(self.share) * other for one, other in zip(found, beside, strict=True)]
+        layers = len(self.reader.config.layers)
+        found = self.scored(sentences, hidden_of(vectors, layers))
+        if self.means is None:
+            return found
+        asked = queries(vectors, layers, self.means.arrays.mean)
+        return [
+            one + np.float32(self.share) * self.means.scores(query, mention.candidates or NO_CANDIDATES)
+            for one, query, mention in zip(found, asked, document.mentions or (), strict=True)
+        ]
 
     def scored(self, sentences: Sequence[Sentence], hidden: Matrix) -> list[Scores]:
         """Return ψ of the candidates of each mention, (C,), by the mentions' rows in *hidden* (M, W)."""
@@ -181,30 +187,25 @@ class HeadScorer:
         """Return the stored vectors of entities, (R, D), as the head takes them."""
         return texts_of(self.vectors, ids)
 
-    def _features(self, document: Document, vectors: Matrix) -> tuple[list[Matrix], list[Scores]]:
-        """Return the traits of the candidates of each mention, (C, F), and their s, (C,)."""
+    def _features(self, document: Document, vectors: Matrix) -> list[Matrix]:
+        """Return the traits of the candidates of each mention, (C, F)."""
         arrays = self.arrays
         candidates = [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()]
         if not candidates:
-            return [], []
+            return []
         sizes = np.array([len(one) for one in candidates], np.int64)
         cuts = np.cumsum(sizes)[:-1]
         priors = np.concatenate([one.priors for one in candidates])
         if arrays is None:
-            told = (prior_traits(priors, sizes) - self.scale[0]) / self.scale[1]
-            return np.split(told, cuts), np.split(np.zeros(len(told), np.float32), cuts)
+            return np.split((prior_traits(priors, sizes) - self.scale[0]) / self.scale[1], cuts)
         query = np.repeat(queries(vectors, len(self.reader.config.layers), arrays.mean), sizes, axis=0)
         wanted = np.concatenate([meanings(one) for one in candidates])
         place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
         seen = arrays.meanings[place] == wanted
         counts = np.where(seen, arrays.counts[place], 0)
         like_seen = np.einsum("rk,rk->r", arrays.centroids[place].astype(np.float32), query)
-        ids = np.concatenate([one.ids for one in candidates])
-        texts = mapped(self.vectors.gather(ids), arrays.gloss_mean, arrays.weight)
-        beside = summed(seen, like_seen, np.einsum("rk,rk->r", texts, query), priors, self.config)
         told = traits(counts, like_seen, sizes)[:, : self.scale.shape[1]]
-        found = (told - self.scale[0]) / self.scale[1]
-        return np.split(found, cuts), np.split(beside, cuts)
+        return np.split((told - self.scale[0]) / self.scale[1], cuts)
 
 
 def head_folders(heads: int) -> list[str]:

@@ -47,7 +47,7 @@ KIND: Final = "ridge"
 ARRAYS: Final = ("meanings", "centroids", "counts", "weight", "mean", "gloss_mean")
 
 WEIGHTS: Final = "weights"
-"""The array of α, β, γ, δ; models of other rungs have none."""
+"""The array of α, β, γ, δ."""
 
 START: Final = (1.0, 0.0, 4.0, 0.0)
 """α, β, γ, δ where nothing says otherwise; γ was chosen on semeval2007 and on AIDA's testa."""
@@ -59,25 +59,19 @@ _NEAR: Final = 0.03  # what differs less from the mean of the candidates differs
 
 @dataclass(frozen=True, kw_only=True)
 class RidgeConfig:
-    """Settings of means and map, and of the score that the rung `head` adds to its own: see `summed`.
+    """Settings of means and map.
 
     Attributes:
         layers: K, at most: of those that are read, the first ones.
         ridge: λ.
-        mapped: b, how much the mapped text counts beside what was seen.
-        unseen: f, what it counts in the place of what was not.
-        prior: w.
     """
 
     layers: int = 3
     ridge: float = 5.0
-    mapped: float = 0.4
-    unseen: float = 0.8
-    prior: float = 0.02
 
     def __post_init__(self) -> None:
-        if self.ridge <= 0 or self.layers < 1 or min(self.mapped, self.unseen, self.prior) < 0:
-            raise UsageError(f"out of range in {self}: layers >= 1, ridge > 0, the rest >= 0")
+        if self.ridge <= 0 or self.layers < 1:
+            raise UsageError(f"out of range in {self}: layers >= 1, ridge > 0")
 
 
 class RidgeArrays(NamedTuple):
@@ -90,7 +84,7 @@ class RidgeArrays(NamedTuple):
         weight: (D + 1, K · D) float32, W.
         mean: (K · D,) float32, μ.
         gloss_mean: (D,) float32, the mean of the vectors of texts.
-        weights: (4,) float32, α, β, γ, δ; None where a head weighs.
+        weights: (4,) float32, α, β, γ, δ; None: those of `START`.
     """
 
     meanings: Ids
@@ -127,7 +121,6 @@ class RidgeScorer:
         reader: of mentions, with the layers that were read in training.
         vectors: of the entities' texts.
         arrays: what was learnt.
-        config: of the scores.
         temperature: T.
         name: that links carry.
     """
@@ -139,12 +132,11 @@ class RidgeScorer:
         reader: SpanReader,
         vectors: "Vectors",
         arrays: RidgeArrays,
-        config: RidgeConfig,
         *,
         temperature: float = 1.0,
         name: str = KIND,
     ) -> None:
-        self.reader, self.vectors, self.arrays, self.config = reader, vectors, arrays, config
+        self.reader, self.vectors, self.arrays = reader, vectors, arrays
         self.temperature, self.name = temperature, name
 
     @classmethod
@@ -162,8 +154,7 @@ class RidgeScorer:
         from kgkit.embedding.text import encoder_of
 
         manifest = read_model(folder)
-        if f"{WEIGHTS}.npy" not in manifest.sizes:
-            raise damaged(folder, "it was trained before the weights of its scores were learnt and kept")
+        check_weights(manifest, folder)
         found = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, found)
         reader = SpanReader(encoder_of(found, device=device), span_config(manifest))
@@ -171,7 +162,6 @@ class RidgeScorer:
             reader,
             found,
             RidgeArrays.load(folder),
-            RidgeConfig(**manifest.config),
             temperature=manifest.temperature,
             name=manifest.name,
         )
@@ -211,6 +201,16 @@ class RidgeScorer:
         return np.stack([gloss, like_text, like_seen, seen], axis=1, dtype=np.float32)
 
 
+def check_weights(manifest: ModelManifest, folder: Path) -> None:
+    """Make sure that a model has weights of its own.
+
+    Raises:
+        DamagedModel: if it has none.
+    """
+    if f"{WEIGHTS}.npy" not in manifest.sizes:
+        raise damaged(folder, "it was trained before the weights of its scores were learnt and kept")
+
+
 def apart(query: Matrix, vectors: Matrix, known: NDArray[np.bool_]) -> Scores:
     """Return r, (C,): the likeness of q, (K · D,), to *vectors* (C, K · D) as seen from their mean.
 
@@ -231,21 +231,6 @@ def read_of(query: Matrix, mean: Matrix) -> Matrix:
     along = float(query @ mean)
     length = np.float32(max(0.0, along * along + 1 - float(mean @ mean)) ** 0.5 - along)
     found: Matrix = query * length + mean
-    return found
-
-
-def summed(
-    seen: NDArray[np.bool_], like_seen: Matrix, like_text: Matrix, priors: Matrix, config: RidgeConfig
-) -> Scores:
-    """Return what a head adds to its own score, (C,): q·c + b q·⟨W g⟩ + w log p(e | surface).
-
-    Where a meaning was not *seen*, f q·⟨W g⟩ stands in the place of q·c.
-    """
-    found: Scores = (
-        np.where(seen, like_seen, config.unseen * like_text)
-        + config.mapped * like_text
-        + config.prior * np.log(np.maximum(priors, _TINY))
-    )
     return found
 
 

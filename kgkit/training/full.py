@@ -32,11 +32,21 @@ from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig
 from kgkit.linking.traits import COUNTED
 from kgkit.training.curves import TrainingConfig
-from kgkit.training.head import HeadConfig, Hidden, Told, cut, fitted_head, scaling, steps, told_sentences
+from kgkit.training.head import (
+    HeadConfig,
+    Hidden,
+    Told,
+    cut,
+    fitted_head,
+    scaling,
+    steps,
+    told_sentences,
+    usual_temperature,
+)
 from kgkit.training.joint import Joint, Read, Reads, freeze, read
 from kgkit.training.loop import train
 from kgkit.training.means import Part, fitted, joined, text_mean
-from kgkit.training.ridge import Progress, amounts, check_something, measured
+from kgkit.training.ridge import Progress, amounts, check_something, measured, weighed
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -68,7 +78,7 @@ class FullConfig:
         seed: of weights, order and dropout.
     """
 
-    ridge: float = 5.0
+    ridge: float = 2.0
     width: int = 256
     attention: bool = True
     control: bool = False
@@ -161,7 +171,7 @@ def train_full(
     together = joined([part.sums() for part in parts])
     arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
     sentences = [
-        one.of_traits(COUNTED) for one in told_sentences(parts, together, arrays, vectors, ridge, progress)
+        one.of_traits(COUNTED) for one in told_sentences(reader, parts, together, arrays, vectors, progress)
     ]
     scale = scaling(sentences)
     sentences = [one.scaled(scale) for one in sentences]
@@ -190,17 +200,17 @@ def train_full(
     # Late, as an older model of this name has no vectors from here on.
     made = embed_text(kb, settings, encoder=texts, progress=_telling(progress, "encoding entities"))
     seen = joined([part.sums() for part in again])
-    arrays = fitted(seen, made, again[0].mean, text_mean(made), ridge)
+    arrays, _ = weighed(tuned, made, again, seen, ridge)
     held = [
         one.of_traits(COUNTED).scaled(scale)
-        for one in told_sentences(again[:1], seen, arrays, made, ridge, progress)
+        for one in told_sentences(tuned, again[:1], seen, arrays, made, progress)
         if one.held_out
     ]
     scored: Scored = []
     if held:
-        scorer = HeadScorer(tuned, made, arrays, [joint.linker], scale, config=ridge, share=config.ridge)
+        scorer = HeadScorer(tuned, made, arrays, [joint.linker], scale, share=config.ridge)
         scored = list(Hidden(again).summed(scorer, held))
-    temperature = best_temperature(scored)
+    temperature = best_temperature(scored, usual_temperature(config.ridge))
     results = {**amounts(parts, arrays), **measured(scored, temperature)}
     return TrainedFull(arrays, [joint.linker], scale, temperature, results, config, made, context)
 

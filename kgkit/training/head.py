@@ -22,13 +22,13 @@ from kgkit.evaluation.calibration import best_temperature
 from kgkit.heads.knowbert import EntityLinker, EntityLinkerConfig, LinkerInputs
 from kgkit.inputs.linking import Sentence, padded, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
-from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, mapped, meanings, summed
+from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer, meanings
 from kgkit.linking.traits import TRAITS, prior_traits, traits
 from kgkit.training.curves import TrainingConfig
 from kgkit.training.loop import train
-from kgkit.training.means import Part, Sums, fitted, joined, text_mean
-from kgkit.training.ridge import Progress, amounts, check_something, measured
-from kgkit.types import NO_CANDIDATES
+from kgkit.training.means import Part, Sums, joined
+from kgkit.training.ridge import Progress, amounts, check_something, measured, weighed
+from kgkit.types import NO_CANDIDATES, NO_SENSE, Mention
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class HeadConfig:
         heads: that are trained, each with a seed of its own from *seed* on; their scores are averaged.
     """
 
-    ridge: float = 5.0
+    ridge: float = 2.0
     portable: Literal["kb", "data"] | None = None
     width: int = 256
     attention: bool = True
@@ -131,8 +131,8 @@ def train_head(
     """
     check_something(parts)
     together = joined([part.sums() for part in parts])
-    arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
-    told = [*told_sentences(parts, together, arrays, vectors, ridge, progress)]
+    arrays, _ = weighed(reader, vectors, parts, together, ridge)
+    told = [*told_sentences(reader, parts, together, arrays, vectors, progress)]
     if config.portable:
         told = [one.of_priors(config.portable) for one in told]
     scale = scaling(told)
@@ -147,9 +147,14 @@ def train_head(
     ]  # fmt: skip
     scorer = HeadScorer(reader, vectors, arrays, heads, scale, share=config.ridge)
     last = list(Hidden(parts).summed(scorer, [one for one in told if one.held_out]))
-    temperature = best_temperature(last)
+    temperature = best_temperature(last, usual_temperature(config.ridge))
     results = {**amounts(parts, arrays), **measured(last, temperature)}
     return TrainedHead(None if config.portable else arrays, heads, scale, temperature, results, config)
+
+
+def usual_temperature(ridge: float) -> float:
+    """Return the temperature where too little is held out: ψ + w s becomes a mean of both."""
+    return 1 + ridge
 
 
 def fitted_head(
@@ -203,7 +208,7 @@ class Told(NamedTuple):
 
     Attributes:
         sentence: its mentions.
-        beside: for each the scores (C,) of its candidates by the means.
+        beside: for each the scores s (C,) of its candidates by the means, if it is held out; else zeros.
         priors: for each those (C,) of its candidates, as the KB has them.
         part: of which set it is, by number.
         held_out: whether it is held out.
@@ -256,11 +261,11 @@ def scaling(sentences: Sequence[Told]) -> Matrix:
 
 
 def told_sentences(
+    reader: "SpanReader",
     parts: Sequence[Part],
     together: Sums,
     arrays: RidgeArrays,
     vectors: "Vectors",
-    config: RidgeConfig,
     progress: Progress | None,
 ) -> Iterator[Told]:
     """Yield the sentences of all sets, rows counted through, with traits that leave their document out."""
@@ -272,7 +277,10 @@ def told_sentences(
         for number, one in enumerate(part.taught):
             mentions = one.document.mentions or []
             rows = np.arange(row - begin, row - begin + len(mentions))
-            features, beside = _left_out(part, number, rows, own, together, arrays, vectors, config)
+            features, means = _left_out(part, number, rows, own, together, arrays)
+            beside = [np.zeros(len(these), np.float32) for these in features]
+            if number in held:
+                beside = _scored(RidgeScorer(reader, vectors, means), part, rows, mentions)
             ids = [(mention.candidates or NO_CANDIDATES).ids for mention in mentions]
             for places in sentences_of(one.document):
                 right = [one.right[p] for p in places]
@@ -295,13 +303,14 @@ def _left_out(
     own: list[dict[int, tuple[Matrix, int]]],
     together: Sums,
     arrays: RidgeArrays,
-    vectors: "Vectors",
-    config: RidgeConfig,
-) -> tuple[list[Matrix], list[Matrix]]:
-    """Return traits (C, F) and scores s (C,) for the mentions of a document, as if it had not been seen."""
+) -> tuple[list[Matrix], RidgeArrays]:
+    """Return traits (C, F) of the mentions of a document as if it had not been seen, and means alike.
+
+    The map is that of all documents.
+    """
     mentions = part.taught[number].document.mentions or []
     if not mentions:
-        return [], []
+        return [], arrays
     candidates = [mention.candidates or NO_CANDIDATES for mention in mentions]
     sizes = np.array([len(one) for one in candidates], np.int64)
     query = np.repeat(part.queries_of(rows, part.mean), sizes, axis=0)  # (R, K · D)
@@ -316,15 +325,27 @@ def _left_out(
             sums[at] -= mine[0]
             counts[at] -= mine[1]
     sums[counts < 0.5] = 0  # what is left then is rounding
-    like_seen = np.einsum("rk,rk->r", unit(sums)[back], query)
-    ids = np.concatenate([one.ids for one in candidates])
-    entities, of = np.unique(ids, return_inverse=True)
-    texts = mapped(vectors.gather(entities), arrays.gloss_mean, arrays.weight)
-    like_text = np.einsum("rk,rk->r", texts[of], query)
-    priors = np.concatenate([one.priors for one in candidates])
-    beside = summed(counts[back] > 0, like_seen, like_text, priors, config)
+    centroids = unit(sums)
+    like_seen = np.einsum("rk,rk->r", centroids[back], query)
+    seen = counts > 0.5
+    means = arrays._replace(  # behind them one that no candidate means: there may be no other
+        meanings=np.append(unique[seen], np.uint32(NO_SENSE)),
+        centroids=np.concatenate([centroids[seen], np.zeros((1, centroids.shape[1]))], dtype=np.float16),
+        counts=np.append(counts[seen], np.float32(0)),
+    )
     cuts = np.cumsum(sizes)[:-1]
-    return np.split(traits(counts[back], like_seen, sizes), cuts), np.split(beside, cuts)
+    return np.split(traits(counts[back], like_seen, sizes), cuts), means
+
+
+def _scored(
+    means: RidgeScorer, part: Part, rows: NDArray[np.int64], mentions: Sequence[Mention]
+) -> list[Matrix]:
+    """Return s (C,) of the candidates of mentions."""
+    asked = part.queries_of(rows, part.mean)
+    return [
+        means.scores(query, mention.candidates or NO_CANDIDATES)
+        for query, mention in zip(asked, mentions, strict=True)
+    ]
 
 
 class Hidden:

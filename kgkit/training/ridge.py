@@ -59,13 +59,21 @@ def train_ridge(
         UsageError: if no mention has a right candidate.
     """
     check_something(parts)
-    together, gloss_mean = joined([part.sums() for part in parts]), text_mean(vectors)
-    told = list(left_out(reader, vectors, parts[0], together, gloss_mean, config))
-    weights = learnt_weights(told)
+    arrays, told = weighed(reader, vectors, parts, joined([part.sums() for part in parts]), config)
+    weights = np.asarray(arrays.weights)
     scored: Scored = [(terms @ weights, right) for terms, right in told]
     temperature = best_temperature(scored, USUAL)
-    arrays = fitted(together, vectors, parts[0].mean, gloss_mean, config)._replace(weights=weights)
     return Trained(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
+
+
+def weighed(
+    reader: "SpanReader", vectors: "Vectors", parts: Sequence[Part], together: Sums, config: RidgeConfig
+) -> tuple[RidgeArrays, list[tuple[Matrix, NDArray[np.bool_]]]]:
+    """Return means, map and weights of *together*, what *parts* have, and what weights were learnt from."""
+    gloss_mean = text_mean(vectors)
+    told = list(left_out(reader, vectors, parts[0], together, gloss_mean, config))
+    arrays = fitted(together, vectors, parts[0].mean, gloss_mean, config)
+    return arrays._replace(weights=learnt_weights(told)), told
 
 
 def left_out(
@@ -95,7 +103,7 @@ def left_out(
         kept = less(together, part.sums(which == fold))
         if not len(kept.meanings):  # all that is to be learnt stands in this tenth
             continue
-        scorer = RidgeScorer(reader, vectors, fitted(kept, vectors, part.mean, gloss_mean, config), config)
+        scorer = RidgeScorer(reader, vectors, fitted(kept, vectors, part.mean, gloss_mean, config))
         rows = np.intersect1d(asked, part.rows[which == fold])
         for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
             candidates, right = given[row]

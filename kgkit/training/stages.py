@@ -64,7 +64,7 @@ def said_by_ridge(
             )
             continue
         arrays = fitted(kept, vectors, part.mean, gloss_mean, config)._replace(weights=weights)
-        scorer = RidgeScorer(reader, vectors, arrays, config)
+        scorer = RidgeScorer(reader, vectors, arrays)
         for one, read in documents_of(part, own):
             asked = queries(read, part.layers, part.mean)
             candidates = [mention.candidates or NO_CANDIDATES for mention in one.document.mentions or ()]
@@ -105,9 +105,7 @@ def said_by_head(
     for stretch, own in enumerate(stretches_of(len(part.taught), stretches)):
         kept = [without(part, own), *parts[1:]]
         trained = train_head(reader, vectors, kept, ridge, config, folder / f"{stretch}", **settings)
-        scorer = HeadScorer(
-            reader, vectors, trained.arrays, trained.heads, trained.scale, config=ridge, share=config.ridge
-        )
+        scorer = HeadScorer(reader, vectors, trained.arrays, trained.heads, trained.scale, share=config.ridge)
         for one, read in documents_of(part, own):
             found.append(
                 [
