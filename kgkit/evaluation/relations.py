@@ -1,0 +1,140 @@
+"""Relations between two names in a sentence: SemEval-2010 task 8, its file and its official score.
+
+    8001<tab>"The most common <e1>audits</e1> were about <e2>waste</e2> and recycling."
+    Message-Topic(e1,e2)
+    Comment: …
+    <blank>
+
+Hendrickx et al. (2010): nine relations, each with a direction, and `Other`, which has none. The comment is
+left out in the test file without gold, and may be in any.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.files import lines
+
+OTHER: Final = "Other"
+
+_FIRST: Final = re.compile(r"(\d+)\t(.*)")
+_LABEL: Final = re.compile(r"([\w-]+)\((e1,e2|e2,e1)\)|Other")
+_TAG: Final = re.compile(r"</?e[12]>")
+_TAGS: Final = ["<e1>", "</e1>", "<e2>", "</e2>"]
+
+
+class Relation(NamedTuple):
+    """Two names in a sentence, and what holds between them.
+
+    Attributes:
+        id: of the instance.
+        text: the sentence, without quotes and tags.
+        first, second: code points where each name stands, end exclusive.
+        label: `Message-Topic(e1,e2)`, …, or `Other`; None in a file without gold.
+    """
+
+    id: str
+    text: str
+    first: tuple[int, int]
+    second: tuple[int, int]
+    label: str | None
+
+
+class RelationScore(NamedTuple):
+    """How well relations were told, in [0, 1].
+
+    Attributes:
+        macro_f1: the official score: the mean of F1 over the relations of the gold but `Other`; an answer
+            with the right relation in the wrong direction is wrong.
+        accuracy: over all instances, `Other` too.
+        f1: of each relation.
+        instances: of the gold.
+    """
+
+    macro_f1: float
+    accuracy: float
+    f1: dict[str, float]
+    instances: int
+
+
+def read_relations(path: Path) -> Iterator[Relation]:
+    """Yield the instances of a file, which may be compressed.
+
+    Raises (when the first is asked for, or later):
+        NotThere: if there is no such file.
+        SourceError: if an instance has not one first and one second name, or a label is none, or there are
+            no instances.
+    """
+    pending: Relation | None = None
+    count = 0
+    for number, line in lines(path):
+        if found := _FIRST.fullmatch(line):
+            if pending is not None:
+                yield pending
+            pending = _instance(found[1], found[2], path, number, line)
+            count += 1
+        elif not line.startswith("Comment:"):
+            if pending is None or pending.label is not None or not _LABEL.fullmatch(line.strip()):
+                raise SourceError(
+                    "expected an instance, its relation or its comment", path=path, line=number, text=line
+                )
+            pending = pending._replace(label=line.strip())
+    if pending is not None:
+        yield pending
+    elif not count:
+        raise SourceError("no instance in it: this is not a file of SemEval-2010 task 8", path=path)
+
+
+def _instance(name: str, quoted: str, path: Path, number: int, line: str) -> Relation:
+    tags = list(_TAG.finditer(quoted))
+    order = sorted(tags, key=lambda tag: tag[0].lstrip("</"))
+    if sorted(tag[0] for tag in tags) != sorted(_TAGS) or [tag[0] for tag in order] != _TAGS:
+        raise SourceError(
+            "expected one name in <e1> and </e1>, one in <e2> and </e2>", path=path, line=number, text=line
+        )
+    places, parts, at, length = {}, [], 0, 0
+    for tag in tags:
+        parts.append(quoted[at : tag.start()])
+        length += len(parts[-1])
+        places[tag[0]] = length
+        at = tag.end()
+    text = "".join([*parts, quoted[at:]])
+    begin = 1 if text.startswith('"') else 0
+    text = text[begin:].removesuffix('"') if begin else text
+    first, second, third, fourth = (places[tag] - begin for tag in _TAGS)
+    return Relation(name, text, (first, second), (third, fourth), None)
+
+
+def score_relations(gold: Iterable[Relation], answers: Mapping[str, str]) -> RelationScore:
+    """Score answers, by the ids of the instances; an instance without one is wrong.
+
+    Raises:
+        UsageError: if an instance has no gold label, or an answer is no label.
+    """
+    if wrong := next((one for one in answers.values() if not _LABEL.fullmatch(one)), None):
+        raise UsageError(f"{wrong!r} is no relation: RELATION(e1,e2), RELATION(e2,e1) or Other")
+    right, told, asked = dict[str, int](), dict[str, int](), dict[str, int]()
+    hits = count = 0
+    for one in gold:
+        if one.label is None:
+            raise UsageError(f"instance {one.id} has no relation: score on a file with gold")
+        answer, count = answers.get(one.id), count + 1
+        asked[_bare(one.label)] = asked.get(_bare(one.label), 0) + 1
+        if answer is not None:
+            told[_bare(answer)] = told.get(_bare(answer), 0) + 1
+        if answer == one.label:
+            right[_bare(one.label)] = right.get(_bare(one.label), 0) + 1
+            hits += 1
+    f1 = {
+        name: 2 * right.get(name, 0) / (told.get(name, 0) + total)
+        for name, total in sorted(asked.items())
+        if name != OTHER
+    }
+    return RelationScore(sum(f1.values()) / max(1, len(f1)), hits / max(1, count), f1, count)
+
+
+def _bare(label: str) -> str:
+    """Return a relation without its direction."""
+    return label.partition("(")[0]
