@@ -112,6 +112,7 @@ def linker(
         int,
         typer.Option(
             "--heads",
+            min=1,
             metavar="N",
             help="head: so many, each with a seed of its own; their scores are averaged.",
         ),

@@ -26,7 +26,7 @@ from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer, m
 from kgkit.linking.traits import TRAITS, prior_traits, traits
 from kgkit.training.curves import TrainingConfig
 from kgkit.training.loop import train
-from kgkit.training.means import Part, Sums, joined
+from kgkit.training.means import Part, Sums, fitted, joined, text_mean
 from kgkit.training.ridge import Progress, amounts, check_something, measured, weighed
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Mention
 from kgkit.vectors.scan import unit
@@ -89,7 +89,7 @@ class TrainedHead(NamedTuple):
         arrays: means and counts of what was seen, from all documents; None for a portable head.
         heads: KnowBert's linkers, in evaluation mode.
         scale: (2, F) mean and deviation of the traits.
-        temperature: T, chosen on documents that the heads has not learnt from.
+        temperature: T, chosen on documents that the heads have not learnt from.
         results: accuracy and calibration there, and how much was learnt from.
         config: settings it was trained with.
     """
@@ -131,7 +131,10 @@ def train_head(
     """
     check_something(parts)
     together = joined([part.sums() for part in parts])
-    arrays, _ = weighed(reader, vectors, parts, together, ridge)
+    if config.portable:  # it has no use for weights
+        arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
+    else:
+        arrays, _ = weighed(reader, vectors, parts, together, ridge)
     told = [*told_sentences(reader, parts, together, arrays, vectors, progress)]
     if config.portable:
         told = [one.of_priors(config.portable) for one in told]
