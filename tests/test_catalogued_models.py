@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 from kgkit.catalog import Catalog
 from kgkit.home import Home
-from kgkit.linking.model_folder import read_model
+from kgkit.linking.manifest import read_model
 from kgkit.training.catalogued import catalogue, known_model
 from kgkit.training.linkers import train_linker
 from tests.cli_helpers import run

@@ -16,14 +16,8 @@ from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
-from kgkit.linking.model_folder import (
-    MANIFEST,
-    TaggerManifest,
-    find_model_folder,
-    find_tagger_folder,
-    model_folder,
-    read_model,
-)
+from kgkit.linking.manifest import MANIFEST, TaggerManifest, read_model
+from kgkit.linking.model_folder import find_model_folder, find_tagger_folder, model_folder
 from kgkit.training.full import FullConfig
 from kgkit.training.linkers import train_linker
 from kgkit.vectors import remove_vectors

@@ -14,7 +14,7 @@ from kgkit.errors import DamagedModel
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig, GlossScorer
-from kgkit.linking.model_folder import MANIFEST
+from kgkit.linking.manifest import MANIFEST
 from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, apart, queries, read_of
 from kgkit.training.linkers import train_linker
 from kgkit.training.plan import LinkerTraining

@@ -6,7 +6,8 @@ import kgkit
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder.finding import find_in_package
 from kgkit.home import Home
-from kgkit.linking.model_folder import SHIPPED, find_model_folder, model_names, read_model
+from kgkit.linking.manifest import read_model
+from kgkit.linking.model_folder import SHIPPED, find_model_folder, model_names
 from tests.cli_helpers import build_mini
 from tests.tiny_encoder import MINILM
 

@@ -15,7 +15,7 @@ from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.inputs.tagging import TaggingConfig
 from kgkit.linking import Linker
-from kgkit.linking.model_folder import MANIFEST, read_model, read_tagger
+from kgkit.linking.manifest import MANIFEST, read_model, read_tagger
 from kgkit.linking.tagger import TaggedMention, Tagger
 from kgkit.training.tagging import TaggerTraining, score_tagger, train_tagger
 from kgkit.types import Alias, Document, Entity, Mention

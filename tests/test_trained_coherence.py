@@ -12,7 +12,7 @@ from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.linking import Linker, PriorScorer
 from kgkit.linking.entity_traits import EntityTraits, EntityTraitsConfig, relative
 from kgkit.linking.link_traits import LinkTraits, LinkTraitsConfig
-from kgkit.linking.model_folder import MANIFEST, read_model
+from kgkit.linking.manifest import MANIFEST, read_model
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
 from kgkit.text import fold, tokens
 from kgkit.training.coherence import CoherenceTraining, _Network, _Set, train_coherence

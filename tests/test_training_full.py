@@ -21,7 +21,7 @@ from kgkit.inputs import SpanReader
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking.head import hidden_of
-from kgkit.linking.model_folder import read_model
+from kgkit.linking.manifest import read_model
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.linking.traits import prior_traits
 from kgkit.training.full import FullConfig

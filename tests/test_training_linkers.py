@@ -24,7 +24,7 @@ from kgkit.errors import (
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.head import HeadScorer
-from kgkit.linking.model_folder import MANIFEST, read_model
+from kgkit.linking.manifest import MANIFEST, read_model
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
 from kgkit.linking.traits import traits
 from kgkit.training.coherence import CoherenceTraining

@@ -15,7 +15,7 @@ from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig
-from kgkit.linking.model_folder import read_model
+from kgkit.linking.manifest import read_model
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.coherence import CoherenceTraining
 from kgkit.training.head import HeadConfig

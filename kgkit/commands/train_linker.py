@@ -130,7 +130,8 @@ def linker(
     """
     from kgkit.home import Home
     from kgkit.kb import open_kb
-    from kgkit.linking.model_folder import model_folder, read_model
+    from kgkit.linking.manifest import read_model
+    from kgkit.linking.model_folder import model_folder
     from kgkit.training import recorded
     from kgkit.training.catalogued import catalogue
     from kgkit.training.coherence import CoherenceTraining

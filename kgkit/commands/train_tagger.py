@@ -66,7 +66,7 @@ def tagger(
     """
     from kgkit.home import Home
     from kgkit.inputs.tagging import TaggingConfig
-    from kgkit.linking.model_folder import read_tagger
+    from kgkit.linking.manifest import read_tagger
     from kgkit.training import recorded
     from kgkit.training.catalogued import catalogue
     from kgkit.training.tagging import TaggerTraining, train_tagger

@@ -23,7 +23,8 @@ from msgspec import structs
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import Sentence, on_device, padded, sentences_of
 from kgkit.linking.gloss import warn_of_missing
-from kgkit.linking.model_folder import damaged, model_vectors, read_model
+from kgkit.linking.manifest import damaged, read_model
+from kgkit.linking.model_folder import model_vectors
 from kgkit.linking.ridge import (
     Matrix,
     RidgeArrays,

@@ -10,26 +10,17 @@ tagger finds mentions for any knowledge base, and has its encoder with it.
 
 import re
 import shlex
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from kgkit.errors import DamagedModel, NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home, is_name
+from kgkit.linking.manifest import FULL, MANIFEST, TAGGER, ModelManifest, is_kind
 from kgkit.vectors import vectors_names
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.vectors import Vectors
-
-MANIFEST: Final = "model.json"
-FORMAT: Final = 1
-TAGGER: Final = "tagger"
-"""The kind of a model that is no linker."""
-FULL: Final = "full"
-"""The rung that has encoders of its own, and vectors of the entities that are called as the model is."""
 
 BUILT_IN: Final = ("prior", "gloss")
 """The models that need no training; no other may have their names."""
@@ -42,89 +33,6 @@ SHIPPED: Final = Path(__file__).parent / "shipped"
 
 _NAME: Final = re.compile(r"[\w.-]+")
 _LONGEST: Final = 400  # characters of a command that an error shows
-
-
-class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trained linker says of itself.
-
-    Attributes:
-        kind: the rung it was trained as.
-        task: what it was trained on: `wsd` or `el`.
-        kb, build: what its ids belong to; "" for a model that has none, and serves any.
-        vectors, version: the vectors of the entities that it takes, and which version of them; empty if none.
-        encoder, fingerprint: what made these vectors, of the entities' texts; empty if nothing did.
-        texts: the template and the kinds of entities that they were made with; empty if that is not known.
-        reader: the fields of `SpanConfig`.
-        config: everything else that decides its numbers.
-        temperature: that scores are divided by, so that they are probabilities.
-        coherence: settings of the second stage, if it was trained with one.
-        results: what was measured while it was trained.
-        data: the SHA-256 of each file it was trained on.
-        command: that trains the like; empty if it is not known.
-        sizes: of its files in bytes.
-    """
-
-    format: int
-    kind: str
-    name: str
-    task: str
-    kb: str
-    build: str
-    vectors: str
-    version: str
-    encoder: str
-    fingerprint: str
-    reader: dict[str, Any]
-    config: dict[str, Any]
-    temperature: float
-    texts: dict[str, Any] = {}
-    coherence: dict[str, Any] | None = None
-    results: dict[str, Any] = {}
-    data: dict[str, str] = {}
-    command: str = ""
-    sizes: dict[str, int] = {}
-    kgkit_version: str = ""
-    created: str = ""
-
-
-class TaggerManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trained tagger says of itself.
-
-    Attributes:
-        kind: `tagger`.
-        types: of names, as its data have them.
-        encoder, fingerprint: what was fine-tuned; it lies in the folder as it is now.
-        reader: the fields of `TaggingConfig`.
-        config: everything else that decides its numbers.
-        results: what was measured while it was trained.
-        data: the SHA-256 of each file it was trained on, and of those that chose the epoch.
-        sizes: of its files in bytes.
-    """
-
-    format: int
-    kind: str
-    name: str
-    types: tuple[str, ...]
-    encoder: str
-    fingerprint: str
-    reader: dict[str, Any]
-    config: dict[str, Any]
-    results: dict[str, Any] = {}
-    data: dict[str, str] = {}
-    sizes: dict[str, int] = {}
-    kgkit_version: str = ""
-    created: str = ""
-
-
-class _Kind(msgspec.Struct, frozen=True):
-    """What every manifest says first."""
-
-    format: int
-    kind: str
-    name: str
-
-
-Manifest = TypeVar("Manifest", ModelManifest, TaggerManifest)
 
 
 def model_folder(home: Home, name: str) -> Path:
@@ -182,74 +90,13 @@ def find_tagger_folder(model: str, home: Home) -> Path:
 
 def tagger_names(home: Home) -> list[str]:
     """Return the names of the taggers in *home*."""
-    return [name for name in _names(home.models) if _is(TAGGER, home.models / name)]
-
-
-def read_model(folder: Path) -> ModelManifest:
-    """Return what the linker in *folder* says of itself.
-
-    Raises:
-        UsageError: if it is a tagger.
-        DamagedModel: if it cannot be read, or a file has another size than it had.
-    """
-    found = _kind(folder)
-    if found.kind == TAGGER:
-        raise UsageError(
-            f"the model {found.name} is a tagger, and links nothing: it finds mentions, with "
-            f"`--mentions {found.name}` or `kgkit tag --model {found.name}`"
-        )
-    return _read(folder, ModelManifest)
-
-
-def read_tagger(folder: Path) -> TaggerManifest:
-    """Return what the tagger in *folder* says of itself.
-
-    Raises:
-        UsageError: if it is a linker.
-        DamagedModel: if it cannot be read, or a file has another size than it had.
-    """
-    found = _kind(folder)
-    if found.kind != TAGGER:
-        raise UsageError(
-            f"the model {found.name} is a linker (rung {found.kind}), and finds no mentions: link with "
-            f"`--model {found.name}`, train a tagger with `kgkit train tagger`"
-        )
-    return _read(folder, TaggerManifest)
-
-
-def _kind(folder: Path) -> _Kind:
-    try:
-        found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Kind)
-    except (OSError, msgspec.DecodeError) as error:
-        raise damaged(folder, f"{MANIFEST} cannot be read: {error}") from error
-    if found.format != FORMAT:
-        raise damaged(folder, f"it has format {found.format}, this kgkit reads format {FORMAT}")
-    return found
-
-
-def _is(kind: str, folder: Path) -> bool:
-    """Say whether there is a model of this kind in *folder*, one that can be read."""
-    with suppress(DamagedModel):
-        return _kind(folder).kind == kind
-    return False
+    return [name for name in _names(home.models) if is_kind(TAGGER, home.models / name)]
 
 
 def _names(folder: Path) -> list[str]:
     """Return the names of the models in *folder*."""
     names = (path.parent.name for path in folder.glob(f"*/{MANIFEST}"))
     return sorted(name for name in names if not name.startswith("."))  # those are being written
-
-
-def _read(folder: Path, kind: type[Manifest]) -> Manifest:
-    try:
-        found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError) as error:
-        raise damaged(folder, f"{MANIFEST} cannot be read: {error}") from error
-    for name, size in found.sizes.items():
-        path = folder / name
-        if not path.is_file() or path.stat().st_size != size:
-            raise damaged(folder, f"{name} is not the file of {size:,} bytes that it had")
-    return found
 
 
 def model_vectors(manifest: ModelManifest, kb: "KnowledgeBase", name: str | None) -> "Vectors":
@@ -297,7 +144,7 @@ def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
         return name
     names = vectors_names(kb.home)
     models = Home(kb.home.path.parents[1]).models
-    free = [one for one in names if not _is(FULL, models / one)]
+    free = [one for one in names if not is_kind(FULL, models / one)]
     if len(free) == 1:
         return free[0]
     if names and VECTORS not in names:
@@ -353,8 +200,3 @@ def _again(manifest: ModelManifest) -> str:
     told = {"task": manifest.task, "rung": manifest.kind, "name": manifest.name, "kb": manifest.kb}
     options = " ".join(f"--{option} {value}" for option, value in told.items())
     return f"train it again with the command that trained it: `kgkit train linker {options} …`"
-
-
-def damaged(folder: Path, what: str) -> DamagedModel:
-    """Return the error that says what is wrong with a model."""
-    return DamagedModel(f"the model in {folder} cannot be used: {what}; train it again")

@@ -13,15 +13,8 @@ from typing import Any
 
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.model_folder import (
-    BUILT_IN,
-    ModelManifest,
-    check_build,
-    damaged,
-    find_model_folder,
-    model_vectors,
-    read_model,
-)
+from kgkit.linking.manifest import ModelManifest, damaged, read_model
+from kgkit.linking.model_folder import BUILT_IN, check_build, find_model_folder, model_vectors
 from kgkit.linking.scoring import PriorScorer, Scorer
 
 MODELS = BUILT_IN

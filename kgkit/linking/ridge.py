@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.gloss import GlossConfig, warn_of_missing
-from kgkit.linking.model_folder import ModelManifest, damaged, model_vectors, read_model
+from kgkit.linking.manifest import ModelManifest, damaged, read_model
+from kgkit.linking.model_folder import model_vectors
 from kgkit.linking.scoring import Scores, shares
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit

@@ -22,7 +22,8 @@ from kgkit.encoder.loading import check_installed
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
-from kgkit.linking.model_folder import TaggerManifest, find_tagger_folder, read_tagger
+from kgkit.linking.manifest import TaggerManifest, read_tagger
+from kgkit.linking.model_folder import find_tagger_folder
 from kgkit.types import Document, Mention
 
 if TYPE_CHECKING:

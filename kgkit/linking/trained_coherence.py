@@ -27,7 +27,7 @@ import numpy as np
 
 from kgkit.linking.entity_traits import EntityTraits, EntityTraitsConfig, Matrix, Numbers, relative
 from kgkit.linking.link_traits import LinkTraits, LinkTraitsConfig
-from kgkit.linking.model_folder import damaged
+from kgkit.linking.manifest import damaged
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.types import NO_CANDIDATES, Document
 

@@ -8,12 +8,12 @@ import msgspec
 
 from kgkit.errors import KgkitError
 from kgkit.home import Home, is_name
-from kgkit.linking.model_folder import MANIFEST
+from kgkit.linking.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from kgkit.linking.model_folder import ModelManifest, TaggerManifest
+    from kgkit.linking.manifest import ModelManifest, TaggerManifest
 
 log = logging.getLogger(__name__)
 

@@ -20,14 +20,8 @@ from kgkit.inputs import SpanReader
 from kgkit.linking.entity_traits import check_numbers
 from kgkit.linking.gloss import GlossScorer
 from kgkit.linking.head import ENCODER, SCALE, TEXTS, head_folders
-from kgkit.linking.model_folder import (
-    FORMAT,
-    FULL,
-    MANIFEST,
-    ModelManifest,
-    model_folder,
-    text_vectors,
-)
+from kgkit.linking.manifest import FORMAT, FULL, MANIFEST, ModelManifest
+from kgkit.linking.model_folder import model_folder, text_vectors
 from kgkit.linking.models import find_scorer
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig

@@ -12,7 +12,8 @@ from kgkit.candidates import Generator
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig
 from kgkit.linking.head import KIND as HEAD_RUNG
-from kgkit.linking.model_folder import BUILT_IN, FULL
+from kgkit.linking.manifest import FULL
+from kgkit.linking.model_folder import BUILT_IN
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.coherence import CoherenceTraining

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from kgkit.errors import WriteFailed
-from kgkit.linking.model_folder import MANIFEST
+from kgkit.linking.manifest import MANIFEST
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,8 @@ from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, sc
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, Reading, TaggingConfig, WordReader, padded
-from kgkit.linking.model_folder import FORMAT, MANIFEST, TAGGER, TaggerManifest, model_folder
+from kgkit.linking.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
+from kgkit.linking.model_folder import model_folder
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.training.curves import Trained, TrainingConfig
 from kgkit.training.publishing import kgkit_version, published, sizes_of

@@ -1,0 +1,170 @@
+"""What a trained model says of itself: the `model.json` of its folder."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from kgkit.errors import DamagedModel, UsageError
+
+MANIFEST: Final = "model.json"
+FORMAT: Final = 1
+TAGGER: Final = "tagger"
+"""The kind of a model that is no linker."""
+FULL: Final = "full"
+"""The rung that has encoders of its own, and vectors of the entities that are called as the model is."""
+
+
+class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trained linker says of itself.
+
+    Attributes:
+        kind: the rung it was trained as.
+        task: what it was trained on: `wsd` or `el`.
+        kb, build: what its ids belong to; "" for a model that has none, and serves any.
+        vectors, version: the vectors of the entities that it takes, and which version of them; empty if none.
+        encoder, fingerprint: what made these vectors, of the entities' texts; empty if nothing did.
+        texts: the template and the kinds of entities that they were made with; empty if that is not known.
+        reader: the fields of `SpanConfig`.
+        config: everything else that decides its numbers.
+        temperature: that scores are divided by, so that they are probabilities.
+        coherence: settings of the second stage, if it was trained with one.
+        results: what was measured while it was trained.
+        data: the SHA-256 of each file it was trained on.
+        command: that trains the like; empty if it is not known.
+        sizes: of its files in bytes.
+    """
+
+    format: int
+    kind: str
+    name: str
+    task: str
+    kb: str
+    build: str
+    vectors: str
+    version: str
+    encoder: str
+    fingerprint: str
+    reader: dict[str, Any]
+    config: dict[str, Any]
+    temperature: float
+    texts: dict[str, Any] = {}
+    coherence: dict[str, Any] | None = None
+    results: dict[str, Any] = {}
+    data: dict[str, str] = {}
+    command: str = ""
+    sizes: dict[str, int] = {}
+    kgkit_version: str = ""
+    created: str = ""
+
+
+class TaggerManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trained tagger says of itself.
+
+    Attributes:
+        kind: `tagger`.
+        types: of names, as its data have them.
+        encoder, fingerprint: what was fine-tuned; it lies in the folder as it is now.
+        reader: the fields of `TaggingConfig`.
+        config: everything else that decides its numbers.
+        results: what was measured while it was trained.
+        data: the SHA-256 of each file it was trained on, and of those that chose the epoch.
+        sizes: of its files in bytes.
+    """
+
+    format: int
+    kind: str
+    name: str
+    types: tuple[str, ...]
+    encoder: str
+    fingerprint: str
+    reader: dict[str, Any]
+    config: dict[str, Any]
+    results: dict[str, Any] = {}
+    data: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+    kgkit_version: str = ""
+    created: str = ""
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """What every manifest says first."""
+
+    format: int
+    kind: str
+    name: str
+
+
+Manifest = TypeVar("Manifest", ModelManifest, TaggerManifest)
+
+
+def read_model(folder: Path) -> ModelManifest:
+    """Return what the linker in *folder* says of itself.
+
+    Raises:
+        UsageError: if it is a tagger.
+        DamagedModel: if it cannot be read, or a file has another size than it had.
+    """
+    found = kind_of(folder)
+    if found.kind == TAGGER:
+        raise UsageError(
+            f"the model {found.name} is a tagger, and links nothing: it finds mentions, with "
+            f"`--mentions {found.name}` or `kgkit tag --model {found.name}`"
+        )
+    return _read(folder, ModelManifest)
+
+
+def read_tagger(folder: Path) -> TaggerManifest:
+    """Return what the tagger in *folder* says of itself.
+
+    Raises:
+        UsageError: if it is a linker.
+        DamagedModel: if it cannot be read, or a file has another size than it had.
+    """
+    found = kind_of(folder)
+    if found.kind != TAGGER:
+        raise UsageError(
+            f"the model {found.name} is a linker (rung {found.kind}), and finds no mentions: link with "
+            f"`--model {found.name}`, train a tagger with `kgkit train tagger`"
+        )
+    return _read(folder, TaggerManifest)
+
+
+def kind_of(folder: Path) -> _Kind:
+    """Return the format, the kind and the name of the model in *folder*.
+
+    Raises:
+        DamagedModel: if they cannot be read, or the format is another.
+    """
+    try:
+        found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Kind)
+    except (OSError, msgspec.DecodeError) as error:
+        raise damaged(folder, f"{MANIFEST} cannot be read: {error}") from error
+    if found.format != FORMAT:
+        raise damaged(folder, f"it has format {found.format}, this kgkit reads format {FORMAT}")
+    return found
+
+
+def is_kind(kind: str, folder: Path) -> bool:
+    """Say whether there is a model of this kind in *folder*, one that can be read."""
+    with suppress(DamagedModel):
+        return kind_of(folder).kind == kind
+    return False
+
+
+def _read(folder: Path, kind: type[Manifest]) -> Manifest:
+    try:
+        found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError) as error:
+        raise damaged(folder, f"{MANIFEST} cannot be read: {error}") from error
+    for name, size in found.sizes.items():
+        path = folder / name
+        if not path.is_file() or path.stat().st_size != size:
+            raise damaged(folder, f"{name} is not the file of {size:,} bytes that it had")
+    return found
+
+
+def damaged(folder: Path, what: str) -> DamagedModel:
+    """Return the error that says what is wrong with a model."""
+    return DamagedModel(f"the model in {folder} cannot be used: {what}; train it again")
