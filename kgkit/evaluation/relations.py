@@ -33,6 +33,7 @@ class Relation(NamedTuple):
         text: the sentence, without quotes and tags.
         first, second: code points where each name stands, end exclusive.
         label: `Message-Topic(e1,e2)`, …, or `Other`; None in a file without gold.
+        first_type, second_type: of the names, such as `PERSON`; "" where the data have none.
     """
 
     id: str
@@ -40,6 +41,8 @@ class Relation(NamedTuple):
     first: tuple[int, int]
     second: tuple[int, int]
     label: str | None
+    first_type: str = ""
+    second_type: str = ""
 
 
 class RelationScore(NamedTuple):
