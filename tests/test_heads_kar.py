@@ -263,6 +263,94 @@ def test_knowledge_bases_stand_where_they_were_published():
     assert usual_layers(1, 3) == [0, 1, 1]
 
 
+# -- a part of it -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["BertModel", "BertForMaskedLM", "BertForPreTraining"])
+def test_places_that_are_asked_for_are_those_of_the_whole(kind):
+    knowbert = far(KnowBert(bert(kind), {"a": CONFIG}))
+    ids, asked = words(), torch.zeros(3, PIECES, dtype=torch.bool)
+    asked[0, [1, 4]] = asked[2, 8] = True
+    whole = knowbert({"a": known()}, input_ids=ids)
+    some = knowbert({"a": known()}, places=asked, input_ids=ids)
+    assert some.model[0].shape[:-1] == (3,)
+    torch.testing.assert_close(some.model[0], whole.model[0][asked])
+    torch.testing.assert_close(some.linked["a"].scores, whole.linked["a"].scores)
+    if kind == "BertForPreTraining":  # what reads whole texts still does
+        torch.testing.assert_close(some.model.seq_relationship_logits, whole.model.seq_relationship_logits)
+    part = knowbert({"a": known()}, places=asked, input_ids=ids, return_dict=False)
+    torch.testing.assert_close(part.model[0], some.model[0])
+    again = knowbert({"a": known()}, input_ids=ids)
+    assert torch.equal(again.model[0], whole.model[0])
+
+
+def test_the_linker_that_is_asked_for_says_the_same_and_nothing_behind_it_runs():
+    layers = {"below": 1, "same": 2, "asked": 2, "beside": 2, "above": 3}
+    knowbert = far(
+        KnowBert(bert(), {name: dataclasses.replace(CONFIG, layer=layer) for name, layer in layers.items()})
+    )
+    ids, ran = words(), []
+    for number, layer in enumerate(knowbert.model.encoder.layer, 1):
+        layer.register_forward_pre_hook(lambda *_, number=number: ran.append(number))
+    for name, kar in knowbert.kars.items():
+        kar.register_forward_pre_hook(lambda *_, name=name: ran.append(name))
+    knowledge = {name: known(seed=seed) for seed, name in enumerate(layers)}
+    whole = knowbert(knowledge, input_ids=ids)
+    plain = knowbert.model(input_ids=ids).last_hidden_state
+    ran.clear()
+    some = knowbert(knowledge, until="asked", input_ids=ids)
+    assert ran == [1, "below", 2, "same"]
+    assert some.model is None and [*some.linked] == ["below", "same", "asked"]
+    for name, linked in some.linked.items():
+        for one, other in zip(linked, whole.linked[name], strict=True):
+            assert torch.equal(one, other)
+    # A call that ends early leaves nothing behind.
+    states = knowbert(knowledge, until="below", input_ids=ids, output_hidden_states=True)
+    assert [*states.linked] == ["below"]
+    assert torch.equal(knowbert.model(input_ids=ids).last_hidden_state, plain)
+    assert torch.equal(knowbert(knowledge, input_ids=ids).model[0], whole.model[0])
+
+
+def test_a_linker_that_cannot_be_asked_for_is_refused():
+    knowbert = KnowBert(bert(), {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2)})
+    with pytest.raises(UsageError, match=r"no knowledge base c in this model; it has: a, b"):
+        knowbert({"a": known()}, until="c", input_ids=words())
+    with pytest.raises(UsageError, match="nothing is known of the mentions of b, whose linker is asked for"):
+        knowbert({"a": known()}, until="b", input_ids=words())
+
+
+# -- one after the other ----------------------------------------------------
+
+
+def test_a_knowledge_base_that_is_added_afterwards_stands_as_if_it_had_been_there():
+    kbs = {"a": CONFIG, "b": dataclasses.replace(CONFIG, linker=LINKERS["aida"])}
+    ids = words()
+    knowledge = {name: single(inputs_of(config.linker)) for name, config in kbs.items()}
+    at_once = KnowBert(bert().float(), kbs, torch.Generator().manual_seed(1)).eval()
+    later = KnowBert(bert().float(), {}).eval()
+    drawn = torch.Generator().manual_seed(1)
+    for name, config in kbs.items():
+        later.add(name, config, drawn)
+    assert [*later.kars] == ["a", "b"]
+    assert not any(part.training for part in later.modules())  # as the model was
+    one, other = at_once(knowledge, input_ids=ids), later(knowledge, input_ids=ids)
+    assert torch.equal(one.model[0], other.model[0])
+    assert torch.equal(one.linked["b"].scores, other.linked["b"].scores)
+    assert one.linked.keys() == other.linked.keys()
+    assert {name: one.shape for name, one in at_once.state_dict().items()} == {
+        name: one.shape for name, one in later.state_dict().items()
+    }
+
+
+def test_what_cannot_be_added_is_refused_and_changes_nothing():
+    knowbert = KnowBert(bert(), {"a": CONFIG})
+    with pytest.raises(UsageError, match="the knowledge base a is in this model already"):
+        knowbert.add("a", CONFIG)
+    with pytest.raises(UsageError, match="behind layer 4; the encoder has 3"):
+        knowbert.add("b", dataclasses.replace(CONFIG, layer=4))
+    assert [*knowbert.kars] == ["a"]
+
+
 # -- Algorithm 1 ------------------------------------------------------------
 
 
@@ -299,6 +387,55 @@ def test_what_a_step_of_the_algorithm_trains_has_a_gradient_and_nothing_else():
         knowbert.unfreeze("c")
 
 
+def test_a_linker_that_is_trained_alone_is_alone_in_training_mode():
+    kbs = {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2)}
+    knowbert = KnowBert(bert("BertForMaskedLM"), kbs)
+    knowbert.unfreeze("a")
+    knowbert.train()
+    chosen = set(knowbert.kars["a"].linker.modules())
+    assert {one for one in knowbert.modules() if one.training} == chosen
+    knowbert.eval()
+    assert not any(one.training for one in knowbert.modules())
+    knowbert.unfreeze()
+    knowbert.train()
+    assert all(one.training for one in knowbert.modules())
+
+
+def test_both_steps_of_the_algorithm_reach_the_same_when_only_a_part_is_computed():
+    kbs = {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2, linker=LINKERS["aida"])}
+    knowbert = far(KnowBert(bert("BertForPreTraining"), kbs))
+    knowledge = {name: inputs_of(config.linker, seed=1) for name, config in kbs.items()}
+    ids = words()
+    asked = torch.zeros_like(ids, dtype=torch.bool)
+    asked[:, 2] = True
+
+    def reached(loss):
+        knowbert.zero_grad(set_to_none=True)
+        loss.backward()
+        return {name for name, one in knowbert.named_parameters() if one.grad is not None and one.grad.any()}
+
+    def linking(name):
+        linked = knowbert(knowledge, until=name, input_ids=ids).linked[name]
+        gold = torch.zeros_like(linked.scores, dtype=torch.bool)
+        gold[..., 0] = True
+        return knowbert.kars[name].linker.loss(linked, gold)
+
+    for number, name in enumerate(kbs):
+        knowbert.unfreeze(name)
+        own = reached(linking(name))
+        assert own and all(one.startswith(f"_kars.{number}.linker.") for one in own)
+    knowbert.unfreeze()
+    below = reached(linking("a"))
+    assert not any(one.startswith(("_kars.1", "model.bert.encoder.layer.2", "model.cls")) for one in below)
+    assert any(one.startswith("model.bert.encoder.layer.0") for one in below)
+    told = knowbert(knowledge, places=asked, input_ids=ids).model
+    every = reached(told.prediction_logits.square().sum() + told.seq_relationship_logits.square().sum())
+    for part in ("_kars.0.linker", "_kars.0.block", "_kars.0.back", "_kars.1.linker", "_kars.1.norm",
+                 "model.bert.embeddings", "model.bert.encoder.layer.2", "model.bert.pooler",
+                 "model.cls.predictions", "model.cls.seq_relationship"):  # fmt: skip
+        assert any(one.startswith(part) for one in every), part
+
+
 # -- on disk ----------------------------------------------------------------
 
 
@@ -316,6 +453,21 @@ def test_a_saved_model_is_the_same_again(kind, tmp_path):
     assert again.trained_with == told and [*again.kars] == ["b.2", "a"]
     card = (tmp_path / "model" / "README.md").read_text()
     assert "Made by hand." in card and "| b.2 | 1 | 8 |" in card and kind in card
+
+
+def test_a_saved_model_is_read_without_what_stood_on_top(tmp_path):
+    knowbert = KnowBert(bert("BertForPreTraining"), {"a": CONFIG}).float().eval()
+    knowbert.save_pretrained(tmp_path)
+    ids, knowledge = words(), {"a": single(known())}
+    whole = KnowBert.from_pretrained(tmp_path, device="cpu")
+    bare = KnowBert.from_pretrained(tmp_path, model="AutoModel", device="cpu")
+    assert type(whole.model).__name__ == "BertForPreTraining" and type(bare.model).__name__ == "BertModel"
+    assert not any(part.training for part in bare.modules())
+    states = knowbert(knowledge, input_ids=ids, output_hidden_states=True).model
+    assert torch.equal(bare(knowledge, input_ids=ids).model.last_hidden_state, states.hidden_states[-1])
+    assert torch.equal(whole(knowledge, input_ids=ids).model[0], states.prediction_logits)
+    with pytest.raises(UsageError, match="transformers has no class BirdModel"):
+        KnowBert.from_pretrained(tmp_path, model="BirdModel", device="cpu")
 
 
 def test_what_is_no_saved_model_is_refused(tmp_path):

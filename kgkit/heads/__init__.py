@@ -2,6 +2,7 @@
 
     knowbert    KnowBert: its entity linker, and knowledge bases between the layers of an encoder
     tagger      names in a text, by a label for each word
+    classifier  the label of a text, or of names in it
     folder      what they are written to disk with
 
 Importing this package loads no torch; what needs it is loaded when it is first used.
@@ -11,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kgkit.heads.classifier import Classifier, ClassifierConfig
     from kgkit.heads.knowbert import (
         KAR,
         EntityLinker,
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "KAR": "knowbert",
+    "Classifier": "classifier",
+    "ClassifierConfig": "classifier",
     "EntityLinker": "knowbert",
     "EntityLinkerConfig": "knowbert",
     "KARConfig": "knowbert",
@@ -41,6 +45,8 @@ _WHERE = {
 
 __all__ = [
     "KAR",
+    "Classifier",
+    "ClassifierConfig",
     "EntityLinker",
     "EntityLinkerConfig",
     "KARConfig",

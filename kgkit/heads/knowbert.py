@@ -153,7 +153,7 @@ class LinkerInputs(NamedTuple):
         rows: (B, M, C) int64, which of the batch's entities each candidate is; any number where padded. None:
             `vectors` has those of each candidate.
         masked: (B, M) bool, of which mentions [MASK] is the candidate: the first one, which says nothing of
-            the entity. None: of none.
+            the entity, nor do its features. None: of none.
     """
 
     hidden: Tensor
@@ -448,7 +448,7 @@ class EntityLinker(nn.Module):
         real = inputs.candidates & mentions[..., None]  # (B, M, C)
         inputs = inputs._replace(vectors=inputs.vectors.to(dtype))
         if inputs.masked is not None:
-            real, entities = self._with_mask(inputs, inputs.masked, real)
+            inputs, real, entities = self._with_mask(inputs, inputs.masked, real)
         else:
             entities = self.entities(inputs, real)  # (B, M, C, E)
         features = inputs.features.to(dtype).masked_fill(~real[..., None], 0.0)  # (B, M, C, F)
@@ -465,14 +465,27 @@ class EntityLinker(nn.Module):
             words=words,
         )
 
-    def _with_mask(self, inputs: LinkerInputs, masked: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-        """Return candidates (B, M, C) and vectors (B, M, C, E), [MASK] alone where a mention is masked."""
+    def _with_mask(
+        self, inputs: LinkerInputs, masked: Tensor, real: Tensor
+    ) -> tuple[LinkerInputs, Tensor, Tensor]:
+        """Return candidates (B, M, C) and vectors (B, M, C, E), [MASK] alone where a mention is masked.
+
+        The first feature, the prior, of [MASK] is 1, and all others are 0, those of NULL too: they would tell
+        of what is hidden.
+        """
         assert self.mask is not None  # for the type checker: `_check` made sure
         entities = self.entities(inputs, real & ~masked[..., None])  # (B, M, C, E)
         first = torch.zeros_like(real)
         first[..., 0] = masked & real[..., 0]  # (B, M, C)
         entities = torch.where(first[..., None], self.mask.to(entities.dtype), entities)
-        return torch.where(masked[..., None], first, real), entities
+        only = inputs.features.new_zeros(inputs.features.shape[-1])  # (F,)
+        only[0] = 1.0
+        features = torch.where(masked[..., None, None], only, inputs.features)
+        null = inputs.null_features
+        if null is not None:
+            null = null.masked_fill(masked[..., None], 0.0)
+        inputs = inputs._replace(features=features, null_features=null)
+        return inputs, torch.where(masked[..., None], first, real), entities
 
     def _with_null(
         self, inputs: LinkerInputs, real: Tensor, entities: Tensor, features: Tensor
@@ -623,7 +636,8 @@ class KnowBertOutput(NamedTuple):
     """What KnowBert says.
 
     Attributes:
-        model: what the encoder returned, or the model around it: its hidden states have the knowledge.
+        model: what the encoder returned, or the model around it: its hidden states have the knowledge. None
+            where a linker alone was asked for.
         linked: by the name of a knowledge base, what its linker said.
     """
 
@@ -670,56 +684,101 @@ class KnowBert(nn.Module):
         super().__init__()
         self.model = model
         self.trained_with = dict(trained_with or {})
-        self._names = tuple(kbs)
-        self._kars = nn.ModuleList(KAR(config, generator) for config in kbs.values())
+        self.drawn: frozenset[str] = frozenset()  # parameters of the model that its files lack
+        self._names: list[str] = []
+        self._kars = nn.ModuleList()
+        self._alone: str | None = None  # whose linker alone is trained
         self._call: _Call | None = None
-        places = layers_of(model)
+        model.base_model.register_forward_hook(self._only_places)
         for name, config in kbs.items():
-            if config.layer >= len(places):
-                raise UsageError(
-                    f"{name} is to stand behind layer {config.layer}; the encoder has {len(places) - 1}"
-                )
-            if config.linker.hidden != model.config.hidden_size:
-                raise UsageError(
-                    f"the linker of {name} reads vectors of width {config.linker.hidden}, the encoder has "
-                    f"{model.config.hidden_size}"
-                )
-            places[config.layer].register_forward_hook(partial(self._recontextualize, name))
+            self.add(name, config, generator)
+
+    def add(self, name: str, config: KARConfig, generator: torch.Generator | None = None) -> None:
+        """Put a knowledge base into the model, above those that stand behind the same layer.
+
+        Args:
+            name: of the knowledge base.
+            config: settings.
+            generator: that its first parameters are drawn with.
+
+        Raises:
+            UsageError: if it is there already, if the encoder has no such layer, or another width.
+        """
+        places = layers_of(self.model)
+        if name in self._names:
+            raise UsageError(f"the knowledge base {name} is in this model already")
+        if config.layer >= len(places):
+            raise UsageError(
+                f"{name} is to stand behind layer {config.layer}; the encoder has {len(places) - 1}"
+            )
+        if config.linker.hidden != self.model.config.hidden_size:
+            raise UsageError(
+                f"the linker of {name} reads vectors of width {config.linker.hidden}, the encoder has "
+                f"{self.model.config.hidden_size}"
+            )
+        self._names.append(name)
+        self._kars.append(KAR(config, generator).to(self.model.device).train(self.training))
+        places[config.layer].register_forward_hook(partial(self._recontextualize, name))
 
     @property
     def kars(self) -> dict[str, KAR]:
         """What stands between the layers, by the name of the knowledge base."""
         return dict(zip(self._names, self._kars, strict=True))  # type: ignore[arg-type]
 
-    def forward(self, knowledge: Mapping[str, LinkerInputs], **inputs: Any) -> KnowBertOutput:
+    def forward(
+        self,
+        knowledge: Mapping[str, LinkerInputs],
+        *,
+        places: Tensor | None = None,
+        until: str | None = None,
+        **inputs: Any,
+    ) -> KnowBertOutput:
         """Run the model, with what is known of the mentions.
 
         Args:
             knowledge: by the name of a knowledge base, the mentions and their candidates; `hidden` is not
                 read. One that is left out is as if it were not there.
+            places: (B, T) bool: the vectors of these N word pieces alone, (N, H), reach what stands on the
+                encoder, as the projection to the vocabulary; None: all, (B, T, H).
+            until: the knowledge base whose linker is all that is asked for: what is behind it is not
+                computed, and there is no output of the model.
             inputs: of the model: `input_ids` (B, T), `attention_mask` (B, T), …
 
         Raises:
             UsageError: for a knowledge base that the model does not have; with gradient checkpointing.
         """
-        if strange := sorted(set(knowledge) - set(self._names)):
+        asked = {*knowledge} if until is None else {*knowledge, until}
+        if strange := sorted(asked - set(self._names)):
             raise UsageError(
                 f"no knowledge base {', '.join(strange)} in this model; it has: {', '.join(self._names)}"
             )
+        if until is not None and until not in knowledge:
+            raise UsageError(f"nothing is known of the mentions of {until}, whose linker is asked for")
         twice = any(getattr(part, "gradient_checkpointing", False) for part in self.model.modules())
         if self.training and twice:
             raise UsageError("gradient checkpointing runs layers twice: switch it off for KnowBert")
-        self._call = _Call(knowledge, {})
+        self._call = _Call(knowledge, {}, places, until)
         try:
             return KnowBertOutput(self.model(**inputs), self._call.linked)
+        except _Linked:
+            return KnowBertOutput(None, self._call.linked)
         finally:
             self._call = None
+
+    def train(self, mode: bool = True) -> "Self":
+        """Set training mode, or evaluation mode; what is frozen as a whole stays in evaluation mode."""
+        super().train(mode)
+        if mode and self._alone is not None:
+            super().train(False)
+            self.kars[self._alone].linker.train()
+        return self
 
     def unfreeze(self, linker: str | None = None) -> None:
         """Say what is trained, as Algorithm 1 has it: for each knowledge base its linker, and then all.
 
-        Before all is trained, the way back to the encoder is made anew, so that it undoes what the linker has
-        learnt: see `KAR.invert`. Stored vectors of entities are no parameters, and are never trained.
+        When a linker has been trained by itself, the way back to the encoder is to be made anew, so that it
+        undoes what has been learnt: see `KAR.invert`. Stored vectors of entities are no parameters, and are
+        never trained.
 
         Args:
             linker: the knowledge base whose linker is trained alone; None: everything is.
@@ -727,11 +786,12 @@ class KnowBert(nn.Module):
         Raises:
             UsageError: if there is no such knowledge base.
         """
+        if linker is not None and linker not in self._names:
+            raise UsageError(f"no knowledge base {linker} in this model; it has: {', '.join(self._names)}")
+        self._alone = linker
         if linker is None:
             self.requires_grad_(True)
             return
-        if linker not in self._names:
-            raise UsageError(f"no knowledge base {linker} in this model; it has: {', '.join(self._names)}")
         self.requires_grad_(False)
         chosen = self.kars[linker].linker
         chosen.requires_grad_(True)
@@ -761,13 +821,19 @@ class KnowBert(nn.Module):
             self.model.save_pretrained(folder / ENCODER)
 
     @classmethod
-    def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
+    def from_pretrained(cls, folder: Path | str, *, model: str | None = None, device: str = "auto") -> "Self":
         """Return the model that was saved in *folder*, ready to be asked.
+
+        Args:
+            folder: where.
+            model: the class of transformers that the encoder is to be, or that is to stand around it, where
+                that is not the one it was saved as: `AutoModel` leaves out what stood on top.
+            device: where it is to be.
 
         Raises:
             NotThere: if there is none.
             DamagedModel: if its files cannot be read, or do not fit each other.
-            UsageError: if it is another kind of head, or there is no such device.
+            UsageError: if it is another kind of head, or there is no such class, or device.
             MissingExtra: if safetensors is not installed.
         """
         import transformers
@@ -775,15 +841,21 @@ class KnowBert(nn.Module):
 
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KNOWBERT, KnowBertConfig)
-        kind = getattr(transformers, config.model, None)
+        kind = getattr(transformers, model or config.model, None)
+        if kind is None and model is not None:
+            raise UsageError(f"transformers has no class {model}")
         if kind is None:
             raise DamagedModel(f"the head in {folder} stands in a {config.model}, which transformers lacks")
         try:
             with quiet():
-                model = kind.from_pretrained(folder.absolute() / ENCODER, local_files_only=True)
+                where_from = folder.absolute() / ENCODER
+                encoder, report = kind.from_pretrained(
+                    where_from, local_files_only=True, output_loading_info=True
+                )
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
-        knowbert = cls(model, config.kbs, trained_with=config.trained_with)
+        knowbert = cls(encoder, config.kbs, trained_with=config.trained_with)
+        knowbert.drawn = frozenset(report["missing_keys"])
         with reading_weights(folder) as weights:
             knowbert._kars.load_state_dict(weights)
         return knowbert.to(where).eval()
@@ -794,15 +866,34 @@ class KnowBert(nn.Module):
         if call is None or name not in call.knowledge:
             return output
         hidden, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
-        hidden, call.linked[name] = self.kars[name](call.knowledge[name]._replace(hidden=hidden))
+        inputs = call.knowledge[name]._replace(hidden=hidden)
+        if call.until == name:
+            call.linked[name] = self.kars[name].linker(inputs)
+            raise _Linked
+        hidden, call.linked[name] = self.kars[name](inputs)
         return hidden if rest is None else (hidden, *rest)
+
+    def _only_places(self, encoder: nn.Module, args: Any, output: Any) -> Any:
+        """Leave the vectors of those word pieces that were asked for: a hook of torch."""
+        if self._call is None or self._call.places is None:
+            return output
+        if isinstance(output, tuple):
+            return (output[0][self._call.places], *output[1:])
+        output.last_hidden_state = output.last_hidden_state[self._call.places]  # (N, H)
+        return output
 
 
 class _Call(NamedTuple):
-    """A call under way: what is known, and what has been linked so far."""
+    """A call under way: what is known and asked for, and what has been linked so far."""
 
     knowledge: Mapping[str, LinkerInputs]
     linked: dict[str, LinkerOutput]
+    places: Tensor | None
+    until: str | None
+
+
+class _Linked(Exception):
+    """Ends a call, once the linker that was asked for has linked."""
 
 
 def layers_of(model: "PreTrainedModel") -> list[nn.Module]:

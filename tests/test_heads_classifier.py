@@ -1,0 +1,144 @@
+"""The head of a classifier: what it reads, its losses by hand, its answers, and its files."""
+
+import json
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
+from kgkit.heads import Classifier, ClassifierConfig  # noqa: E402
+from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
+
+ONE = ClassifierConfig(hidden=3, labels=("a", "b"))
+TWO = ClassifierConfig(hidden=3, labels=("a", "b", "c"), places=2)
+MANY = ClassifierConfig(hidden=3, labels=("a", "b"), several=True)
+
+
+def drawn(config, seed=0):
+    return Classifier(config, torch.Generator().manual_seed(seed)).eval()
+
+
+def test_logits_are_of_the_vectors_at_the_places_joined_and_of_nothing_else():
+    classifier = drawn(TWO)
+    hidden = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    logits = classifier(hidden, torch.tensor([[1, 3], [4, 0]]))
+    joined = torch.stack([torch.cat([hidden[0, 1], hidden[0, 3]]), torch.cat([hidden[1, 4], hidden[1, 0]])])
+    torch.testing.assert_close(logits, joined @ classifier.label.weight.T + classifier.label.bias)
+    logits.sum().backward()
+    assert hidden.grad.abs().sum(-1).nonzero().tolist() == [[0, 1], [0, 3], [1, 0], [1, 4]]
+
+
+def test_first_weights_follow_from_the_generator_and_are_small():
+    wide = ClassifierConfig(hidden=500, labels=tuple("abcdefgh"))
+    first, same, other = drawn(wide), drawn(wide), drawn(wide, seed=1)
+    assert torch.equal(first.label.weight, same.label.weight)
+    assert not torch.equal(first.label.weight, other.label.weight)
+    assert first.label.weight.std().item() == pytest.approx(0.02, rel=0.05)
+    assert not first.label.bias.any()
+
+
+def test_what_is_read_is_dropped_in_training_alone():
+    classifier = drawn(ClassifierConfig(hidden=64, labels=("a", "b"), dropout=0.9))
+    hidden, places = torch.ones(1, 1, 64), torch.zeros(1, 1, dtype=torch.int64)
+    assert torch.equal(classifier(hidden, places), classifier(hidden, places))
+    classifier.train()
+    torch.manual_seed(0)
+    assert not torch.equal(classifier(hidden, places), classifier(hidden, places))
+
+
+def test_the_loss_of_one_label_is_its_surprise():
+    logits = torch.tensor([[0.0, math.log(3)], [0.0, 0.0]])
+    found = drawn(ONE).loss(logits, torch.tensor([0, 1]))
+    assert float(found) == pytest.approx((math.log(4) + math.log(2)) / 2)
+
+
+def test_the_loss_of_several_labels_is_the_mean_over_all_of_them():
+    logits = torch.tensor([[0.0, math.log(3)], [0.0, math.log(3)]])
+    found = drawn(MANY).loss(logits, torch.tensor([[True, True], [False, False]]))
+    wanted = (math.log(2) + math.log(4 / 3) + math.log(2) + math.log(4)) / 4
+    assert float(found) == pytest.approx(wanted)
+
+
+def test_answers_are_the_likeliest_label_or_all_that_are_likelier_than_not():
+    logits = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [0.1, 0.0]])
+    assert drawn(ONE).answers(logits) == ["b", "a", "a"]
+    assert drawn(MANY).answers(logits) == [frozenset("ab"), frozenset(), frozenset("a")]
+
+
+def test_logits_are_float32_whatever_the_encoder_computes_in():
+    hidden, places = torch.zeros(1, 2, 3, dtype=torch.bfloat16), torch.zeros(1, 1, dtype=torch.int64)
+    assert drawn(ONE)(hidden, places).dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):
+        assert drawn(ONE)(hidden.float(), places).dtype == torch.float32
+
+
+@pytest.mark.parametrize("config", [ONE, TWO, MANY])
+def test_a_head_that_is_saved_and_read_says_the_same(tmp_path, config):
+    classifier = drawn(config)
+    classifier.save_pretrained(tmp_path / "head", about="Made by {hand}.")
+    found = Classifier.from_pretrained(tmp_path / "head", device="cpu")
+    assert found.config == config and not found.training
+    hidden = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(1))
+    places = torch.tensor([[1, 2], [3, 0]])[:, : config.places]
+    assert torch.equal(found(hidden, places), classifier(hidden, places))
+    card = (tmp_path / "head" / CARD).read_text()
+    numbers = sum(one.numel() for one in classifier.parameters())
+    assert "Made by {hand}." in card and "`a`, `b`" in card and f" {numbers} parameters" in card
+    assert ("any number of them" in card) == config.several
+    assert "2 places" in card if config.places == 2 else "one place" in card
+
+
+def test_files_that_are_no_classifier_are_refused(tmp_path):
+    with pytest.raises(NotThere, match="no head in"):
+        Classifier.from_pretrained(tmp_path)
+    drawn(ONE).save_pretrained(tmp_path)
+    told = json.loads((tmp_path / CONFIG).read_text())
+    (tmp_path / CONFIG).write_text(json.dumps({**told, "labels": ["a", "a"]}))
+    with pytest.raises(DamagedModel, match="none of them may be empty, or come twice"):
+        Classifier.from_pretrained(tmp_path)
+    (tmp_path / CONFIG).write_text(json.dumps({**told, "labels": ["a", "b", "c"]}))
+    with pytest.raises(DamagedModel, match="cannot be loaded"):
+        Classifier.from_pretrained(tmp_path)
+    (tmp_path / CONFIG).write_text(json.dumps({**told, "head": "tagger"}))
+    with pytest.raises(UsageError, match="of a head of kind 'tagger', expected 'classifier'"):
+        Classifier.from_pretrained(tmp_path)
+    (tmp_path / CONFIG).write_text(json.dumps(told))
+    (tmp_path / WEIGHTS).write_bytes(b"{")
+    with pytest.raises(DamagedModel, match="cannot be loaded"):
+        Classifier.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"hidden": 0}, "hidden is 0"),
+        ({"places": 0}, "places 0"),
+        ({"dropout": 1.0}, "dropout 1.0"),
+        ({"labels": ("a", "a")}, "come twice"),
+        ({"labels": ("a", "")}, "may be empty"),
+        ({"labels": ("a",)}, "nothing to tell with fewer than 2"),
+        ({"labels": (), "several": True}, "nothing to tell with fewer than 1"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, told):
+    with pytest.raises(UsageError, match=told):
+        ClassifierConfig(**{"hidden": 3, "labels": ("a", "b"), **settings})
+
+
+@pytest.mark.parametrize(
+    ("hidden", "places"), [((2, 5, 4), (2, 1)), ((2, 5, 3), (2, 2)), ((2, 5, 3), (3, 1)), ((5, 3), (5, 1))]
+)
+def test_shapes_that_do_not_fit_are_told(hidden, places):
+    with pytest.raises(UsageError, match=r"expected hidden \(B, T, 3\) and places \(B, 1\), found"):
+        drawn(ONE)(torch.zeros(hidden), torch.zeros(places, dtype=torch.int64))
+
+
+def test_gold_of_another_kind_is_told():
+    logits = torch.zeros(2, 2)
+    with pytest.raises(UsageError, match=r"gold is torch.bool of the shape \(2, 2\), expected torch.int64"):
+        drawn(ONE).loss(logits, torch.zeros(2, 2, dtype=torch.bool))
+    with pytest.raises(UsageError, match=r"expected torch.bool of \(2, 2\)"):
+        drawn(MANY).loss(logits, torch.zeros(2, dtype=torch.int64))
