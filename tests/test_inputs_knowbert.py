@@ -1,6 +1,7 @@
 """What KnowBert reads: spans that say what the text says, pairs, what is cut, and vectors once a batch."""
 
 import logging
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import StaleModel, UsageError
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader, Knowledge
-from kgkit.types import Alias, Entity
+from kgkit.types import NO_CANDIDATES, Alias, Document, Entity, Mention
 from tests.small_kb import build
 from tests.tiny_encoder import WIDTH, tiny_encoder
 
@@ -164,3 +165,129 @@ def test_a_model_of_another_build_or_of_other_vectors_is_refused(reader, knowled
     ):
         with pytest.raises(StaleModel, match="or train it again"):
             reader.check({"words": other})
+
+
+def test_parts_of_speech_stand_behind_the_vectors(tmp_path, encoder):
+    records = (Entity("dog.n", "dog", "it barks", pos="n"), Entity("eat.v", "eats", "not it", pos="v"),
+               Entity("no", "fruit", "round"), Alias("dog", "dog.n", 1))  # fmt: skip
+    with build(tmp_path, records, name="parts") as kb:
+        config = TextConfig(encoder=str(encoder.folder), device="cpu", dtype="float32", name="text")
+        embed_text(kb, config, encoder=encoder)
+        parts = Knowledge(AliasGenerator(kb), (kb.vectors("text"),))
+        found = parts.gather(np.array([kb.id(key) for key in ("eat.v", "no", "dog.n")], np.uint32))
+        assert found.shape == (3, parts.width) == (3, WIDTH + 2)
+        behind = found[:, WIDTH:]
+        np.testing.assert_allclose(np.square(behind).mean(1), [1, 0, 1], rtol=1e-6)
+        assert behind[0].argmax() != behind[2].argmax()
+        np.testing.assert_allclose(np.square(found[:, :WIDTH]).mean(1), [1, 1, 1], rtol=1e-5)
+
+
+# -- documents of any length ------------------------------------------------
+
+SENTENCES = (
+    "the dog barks", "a dog in the big city", "it is not a tree", "dogs of many dogs", "the fruit",
+    "a tree and a tree and the big red dog of the big city in the small city"
+    + 2 * " and a dog of the big city",
+    "the dog is in the city",
+)  # fmt: skip
+LONG = "\n".join(SENTENCES)
+
+
+def long_document(mentions=None):
+    begins = np.cumsum([0, *(len(sentence) + 1 for sentence in SENTENCES)])
+    spans = [
+        (int(begin), int(begin) + len(sentence)) for begin, sentence in zip(begins, SENTENCES, strict=False)
+    ]
+    return Document("long", LONG, spans, None, mentions)
+
+
+def found_in(knowledge, document):
+    [found] = knowledge.generator(iter([Document(document.id, document.text, document.sentences)]))
+    return found.mentions
+
+
+@pytest.mark.parametrize("size", [6, 9, 12, 24])
+def test_nothing_is_left_out_of_a_long_document(encoder, knowledge, size):
+    reader = KnowBertReader(encoder, {"words": knowledge}, size=size)
+    document = long_document()
+    stretches = reader.stretches(document, {})
+    inner = [one.ids[~one.special] for one in stretches]
+    pieces = reader.tokens(LONG)
+    np.testing.assert_array_equal(np.concatenate(inner), pieces.ids)
+    assert all(len(one.ids) <= size and not one.types.any() for one in stretches)
+    for one in stretches:
+        assert one.special.tolist() == [True] + [False] * (len(one.ids) - 2) + [True]
+        assert one.ids[[0, -1]].tolist() == [reader.tokens.before[0], reader.tokens.after[0]]
+    cuts = np.cumsum([len(one) for one in inner])[:-1].tolist()
+    begins = {pieces.within(*span)[0] for span in document.sentences}
+    for sentence in document.sentences:  # one with room is kept whole
+        first, end = pieces.within(*sentence)
+        assert end - first > size - 2 or not any(first < cut < end for cut in cuts)
+    for (first, second), cut in zip(pairwise(inner), cuts, strict=True):
+        if cut in begins:  # and put to the one before it, if there is room
+            following = min([one for one in begins if one > cut], default=len(pieces))
+            assert len(first) + min(following - cut, len(second)) > size - 2 or len(second) == size - 2
+
+
+@pytest.mark.parametrize("size", [6, 9, 12, 24])
+def test_mentions_are_exactly_where_the_text_has_them(encoder, knowledge, size):
+    reader = KnowBertReader(encoder, {"words": knowledge}, size=size)
+    document, pieces = long_document(), reader.tokens(LONG)
+    mentions = found_in(knowledge, document)
+    stretches = reader.stretches(document, {})
+    read, begin, across = [], 0, []
+    for one in stretches:
+        known, end = one.known["words"], begin + len(one.ids) - 2
+        for (first, last), candidates, place in zip(
+            known.spans.tolist(), known.candidates, known.places.tolist(), strict=True
+        ):
+            mention = mentions[place]
+            assert pieces.within(mention.start, mention.end) == (first - 1 + begin, last - 1 + begin)
+            assert candidates.ids.tolist() == mention.candidates.ids.tolist()
+            read.append(place)
+        for place, mention in enumerate(mentions):
+            first, last = pieces.within(mention.start, mention.end)
+            across += [place] if first < end < last else []
+        assert not known.masked.any()
+        begin = end
+    assert sorted(read + across) == list(range(len(mentions)))  # what a cut goes through is in none
+    assert across or size != 6
+
+
+def test_given_mentions_are_kept_and_those_of_other_knowledge_bases_sought(encoder, knowledge):
+    reader = KnowBertReader(encoder, {"words": knowledge, "other": knowledge}, size=12)
+    [dog] = knowledge.generator(iter([Document("", "dog")]))
+    given = [
+        Mention(4, 7, "dog", candidates=dog.mentions[0].candidates),
+        Mention(LONG.index("fruit"), LONG.index("fruit") + 5, "fruit", candidates=NO_CANDIDATES),
+    ]
+    document = long_document(given)
+    stretches = reader.stretches(document, {"words": document})
+    for name, mentions in (("words", given), ("other", found_in(knowledge, document))):
+        known = [one.known[name] for one in stretches]
+        assert sorted(np.concatenate([one.places for one in known]).tolist()) == list(range(len(mentions)))
+        for one in known:
+            assert [candidates.ids.tolist() for candidates in one.candidates] == [
+                mentions[place].candidates.ids.tolist() for place in one.places.tolist()
+            ]
+    # A document's own mentions are not read unless they are given.
+    again = reader.stretches(document, {})
+    assert [one.known["words"].places.tolist() for one in again] == [
+        one.known["other"].places.tolist() for one in stretches
+    ]
+
+
+def test_an_empty_document_has_no_stretch(reader):
+    assert reader.stretches(Document("", ""), {}) == []
+    assert len(reader.stretches(Document("", "the dog"), {})) == 1
+
+
+def test_places_say_which_mention_each_is(encoder, knowledge, reader):
+    mentions = found_in(knowledge, Document("", TEXT))
+    [text] = reader([(TEXT,)])
+    assert [mentions[place].text for place in text.known["words"].places] == ["dog", "big city"]
+    # Of a pair, the first text that is cut lacks its last mention; those of the second count anew.
+    [pair] = KnowBertReader(encoder, {"words": knowledge}, size=14)([(TEXT, TEXT)])
+    assert pair.known["words"].places.tolist() == [0, 0]
+    [pair] = reader([(TEXT, TEXT)])
+    assert pair.known["words"].places.tolist() == [0, 1, 0, 1]

@@ -38,7 +38,10 @@ def text():
     spans = np.stack([starts, starts + 1 + np.arange(len(starts)) % 3], axis=1)
     some = [candidates(2 * n, 2 * n + 1) for n in range(len(spans))]
     return Text(
-        ids, np.zeros(LENGTH, np.int64), special, {"a": Known(spans, some, np.zeros(len(spans), bool))}
+        ids,
+        np.zeros(LENGTH, np.int64),
+        special,
+        {"a": Known(spans, some, np.zeros(len(spans), bool), np.arange(len(spans)))},
     )
 
 
@@ -86,7 +89,7 @@ def test_the_same_numbers_hide_the_same(text):
 
 
 def test_a_text_of_special_pieces_alone_is_left_as_it_is():
-    nothing = Known(np.empty((0, 2), np.int64), [], np.empty(0, np.bool_))
+    nothing = Known(np.empty((0, 2), np.int64), [], np.empty(0, np.bool_), np.empty(0, np.int64))
     empty = Text(np.array([2, 3]), np.zeros(2, np.int64), np.ones(2, np.bool_), {"a": nothing})
     found, labels = Masking(MASK, ORDINARY)(empty, np.random.default_rng(0))
     assert found.ids.tolist() == [2, 3] and (labels == NOTHING).all()

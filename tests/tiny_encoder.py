@@ -1,6 +1,6 @@
 """An encoder small enough to be made anew in every test: a BERT of two layers and thirty words.
 
-[PAD] 0    [UNK] 1    [CLS] 2    [SEP] 3    WORDS 4 …    ##s
+[PAD] 0    [UNK] 1    [CLS] 2    [SEP] 3    WORDS 4 …    ##s    [MASK], where it is asked for
 """
 
 import json
@@ -18,7 +18,13 @@ POSITIONS = 24
 
 
 def tiny_encoder(
-    folder: Path, *, seed: int = 0, pooling: Any = None, max_length: int | None = None, **sentence: Any
+    folder: Path,
+    *,
+    seed: int = 0,
+    pooling: Any = None,
+    max_length: int | None = None,
+    mask: bool = False,
+    **sentence: Any,
 ) -> Path:
     """Write the files of an encoder with random weights into *folder*, and return it.
 
@@ -27,6 +33,7 @@ def tiny_encoder(
         seed: of the weights.
         pooling: what stands in 1_Pooling/config.json; None: there are no files of sentence-transformers.
         max_length, sentence: what stands in sentence_bert_config.json.
+        mask: give it a piece [MASK], the last one.
     """
     import torch
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -34,19 +41,22 @@ def tiny_encoder(
 
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(seed)
+    pieces = [*PIECES, "[MASK]"] if mask else PIECES
     config = BertConfig(
-        vocab_size=len(PIECES), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2,
+        vocab_size=len(pieces), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=32, max_position_embeddings=POSITIONS, initializer_range=0.5,
     )  # fmt: skip
     BertModel(config).save_pretrained(folder)
-    tokenizer = Tokenizer(models.WordPiece({piece: n for n, piece in enumerate(PIECES)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(models.WordPiece({piece: n for n, piece in enumerate(pieces)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    tokenizer.add_special_tokens(PIECES[:4])
+    tokenizer.add_special_tokens([piece for piece in pieces if piece.startswith("[")])
     tokenizer.save(str(folder / "tokenizer.json"))
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    if mask:
+        special["mask_token"] = "[MASK]"
     write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", **special})
     if pooling is not None:
         kind = "sentence_transformers.models."

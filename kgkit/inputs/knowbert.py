@@ -7,12 +7,14 @@ A batch holds the vectors of its own entities alone, taken from where they are m
 millions of entities needs no more of the device than a small one.
 """
 
+import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +22,10 @@ from kgkit.candidates import Generator
 from kgkit.encoder import Encoder
 from kgkit.errors import StaleModel, UsageError
 from kgkit.inputs.linking import Matrix, Sentence, on_device, padded_once
-from kgkit.inputs.pieces import Numbers, Pieces, Tokens
+from kgkit.inputs.pieces import Numbers, Tokens
+from kgkit.inputs.windows import windows
+from kgkit.kb import KnowledgeBase
+from kgkit.kb.near import ancestry
 from kgkit.types import NO_CANDIDATES, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
     from kgkit.heads.knowbert import LinkerInputs
     from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import VectorsManifest
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +49,9 @@ _AT_ONCE: Final = 256  # texts that a generator of candidates sees together
 class Knowledge:
     """A knowledge base as KnowBert reads it.
 
+    Where its entities have parts of speech, these stand behind their vectors, a one among zeros: the map that
+    KnowBert learns of stored vectors so has a row for each of them.
+
     Attributes:
         generator: finds mentions, and gives each at most as many candidates as are wanted (30 as published).
         vectors: of entities; those of several kinds are joined, as TuckER's and those of glosses are.
@@ -53,18 +62,38 @@ class Knowledge:
 
     @property
     def width(self) -> int:
-        """D: numbers in a vector."""
-        return sum(one.width for one in self.vectors)
+        """D: numbers in a vector, and parts of speech."""
+        return sum(one.width for one in self.vectors) + len(self._kb.store.classes)
+
+    @property
+    def _kb(self) -> KnowledgeBase:
+        return self.generator.kb
 
     @property
     def about(self) -> dict[str, str]:
-        """Say which vectors of which build these are: `KB@BUILD/NAME`, and their version."""
+        """Say which vectors of which build these are: `KB@BUILD/NAME`, and a digest of how they are made."""
         told = [one.manifest for one in self.vectors]
-        return {f"{one.kb}@{one.build}/{one.name}": one.version for one in told}
+        return {f"{one.kb}@{one.build}/{one.name}": _way(one) for one in told}
+
+    def continues(self, about: Mapping[str, str]) -> bool:
+        """Say whether these are the vectors told of, or those of a build that only adds to theirs.
+
+        A model has no parameters for single entities: it knows how their vectors are made. So entities that
+        come with `kgkit kb add`, and vectors for them (`kgkit embed --update`), need no training.
+        """
+        builds = ancestry(self._kb)
+        own = [(_name(one), way) for one, way in self.about.items()]
+        return own == [(_name(one), way) for one, way in about.items()] and all(
+            _build(one) in builds for one in about
+        )
 
     def gather(self, ids: Ids) -> Matrix:
         """Return (R, D), each kind with a mean square of 1; zeros where an entity has none."""
         parts = [unit(one.gather(ids)) * np.float32(np.sqrt(one.width)) for one in self.vectors]
+        if count := len(self._kb.store.classes):
+            which = self._kb.store.class_of_entity()[ids]  # (R,), 0 for none
+            table = np.eye(count + 1, dtype=np.float32)[:, 1:] * np.float32(np.sqrt(count))
+            parts.append(table[which])
         return np.concatenate(parts, axis=1)
 
 
@@ -75,11 +104,13 @@ class Known(NamedTuple):
         spans: (M, 2) their word pieces, end exclusive.
         candidates: of each.
         masked: (M,) bool, which have the entity [MASK] in the place of their candidates.
+        places: (M,) which of the document's mentions they are.
     """
 
     spans: Numbers
     candidates: list[Candidates]
     masked: NDArray[np.bool_]
+    places: Numbers
 
 
 class Text(NamedTuple):
@@ -147,21 +178,27 @@ class KnowBertReader:
         if not least <= size <= encoder.window:
             raise UsageError(f"texts of {size} pieces; {encoder.name} reads {least} to {encoder.window}")
 
+    def room(self, texts: int) -> int:
+        """Return how many word pieces there is room for, in a text or in both of a pair."""
+        tokens = self.tokens
+        return self.size - len(tokens.before) - len(tokens.after) - (texts - 1) * len(tokens.between)
+
     def check(self, trained_with: Mapping[str, Mapping[str, str]]) -> None:
         """Make sure that a model knows these knowledge bases, by what it was trained with.
 
         Raises:
             UsageError: if one of them is not among these.
-            StaleModel: if one is another build, or has other vectors.
+            StaleModel: if one is another build that does not only add to that, or has other vectors.
         """
         for name, told in trained_with.items():
             if name not in self.knowledge:
                 raise UsageError(f"the model was trained with the knowledge base {name}: name it too")
-            about = self.knowledge[name].about
-            if about != told:
+            here = self.knowledge[name]
+            if not here.continues(told):
                 raise StaleModel(
-                    f"the model was trained with {_said(told)}; here is {_said(about)}: open the build that "
-                    "it was trained with (KB@BUILD), or train it again"
+                    f"the model was trained with {_said(told)}; here is {_said(here.about)}: open the build "
+                    "that it was trained with (KB@BUILD), or one made of it by `kgkit kb add`, with vectors "
+                    "that were made alike; or train it again"
                 )
 
     def __call__(self, texts: Iterable[tuple[str, ...]]) -> Iterator[Text]:
@@ -175,12 +212,43 @@ class KnowBertReader:
         """
         source = iter(texts)
         while chunk := list(islice(source, _AT_ONCE)):
-            if wrong := next((one for one in chunk if not 1 <= len(one) <= 2), None):
-                raise UsageError(f"a text or a pair of texts is read, not {len(wrong)} texts")
+            if wrong := [len(one) for one in chunk if not 1 <= len(one) <= 2]:
+                raise UsageError(f"a text or a pair of texts is read, not {wrong[0]} texts")
             flat = [Document("", text) for one in chunk for text in one]
             found = {name: iter(list(one.generator(iter(flat)))) for name, one in self.knowledge.items()}
             for one in chunk:
                 yield self._read(one, {name: list(islice(some, len(one))) for name, some in found.items()})
+
+    def stretches(self, document: Document, given: Mapping[str, Document]) -> list[Text]:
+        """Return a document of any length as it is read: nothing is left out of it.
+
+        Sentences are kept whole and put together as long as there is room; mentions that a cut goes through
+        are in none.
+
+        Args:
+            document: its own mentions are not read.
+            given: by the name of a knowledge base, the document with its mentions; they are sought where
+                nothing is given.
+        """
+        plain = Document(document.id, document.text, document.sentences)
+        found = {
+            name: given[name] if name in given else next(iter(one.generator(iter([plain]))))
+            for name, one in self.knowledge.items()
+        }
+        pieces = self.tokens(document.text)
+        room = self.room(1)
+        begins = [pieces.within(*sentence)[0] for sentence in document.sentences or ()]
+        ranges = {name: pieces.of(one.mentions or []) for name, one in found.items()}  # (M, 2)
+        stretches = []
+        for window in windows(len(pieces), begins, size=room, context=0):
+            own = slice(window.begin, window.end)
+            ids, special = self._framed([pieces.ids[own]])
+            known = {
+                name: _within(ranges[name], one, window.begin, window.end, len(self.tokens.before))
+                for name, one in found.items()
+            }
+            stretches.append(Text(ids, np.zeros(len(ids), np.int64), special, known))
+        return stretches
 
     def batch(self, texts: Sequence[Text]) -> Batch:
         """Return texts padded to the longest."""
@@ -204,32 +272,55 @@ class KnowBertReader:
     def _read(self, texts: Sequence[str], found: Mapping[str, Sequence[Document]]) -> Text:
         pieces = [self.tokens(text) for text in texts]
         between = self.tokens.between if len(texts) > 1 else ()
-        room = self.size - len(self.tokens.before) - len(between) - len(self.tokens.after)
-        kept = _fitting([len(one) for one in pieces], room)
+        kept = _fitting([len(one) for one in pieces], self.room(len(texts)))
         if sum(kept) < sum(map(len, pieces)) and not self._cut:
             self._cut = True
             _log.warning("texts of more than %d word pieces are cut; this one has more", self.size)
-        parts = [self.tokens.before, pieces[0].ids[: kept[0]]]
-        if len(texts) > 1:
-            parts += [between, pieces[1].ids[: kept[1]]]
-        parts.append(self.tokens.after)
         begins = [len(self.tokens.before), len(self.tokens.before) + kept[0] + len(between)]
-        ids = np.concatenate([np.array(part, np.int64) for part in parts])
-        special = np.ones(len(ids), np.bool_)
-        for begin, count in zip(begins, kept, strict=False):
-            special[begin : begin + count] = False
+        ids, special = self._framed([one.ids[:count] for one, count in zip(pieces, kept, strict=True)])
         types = np.zeros(len(ids), np.int64)
         if len(texts) > 1:
             types[begins[1] :] = self.tokens.second
         known = {
-            name: _joined(list(map(_of, documents, pieces, kept, begins)))
+            name: _joined(
+                [
+                    _within(one.of(document.mentions or []), document, 0, count, begin)
+                    for document, one, count, begin in zip(documents, pieces, kept, begins, strict=False)
+                ]
+            )
             for name, documents in found.items()
         }
         return Text(ids, types, special, known)
 
+    def _framed(self, parts: Sequence[Numbers]) -> tuple[Numbers, NDArray[np.bool_]]:
+        """Return one text, or two, with special pieces around them; and which are special."""
+        tokens = self.tokens
+        inside = [tokens.before, parts[0], *(part for one in parts[1:] for part in (tokens.between, one))]
+        ids = [np.array(part, np.int64) for part in (*inside, tokens.after)]
+        special = [np.full(len(part), place % 2 == 0) for place, part in enumerate(ids)]
+        return np.concatenate(ids), np.concatenate(special)
+
+
+def _way(manifest: "VectorsManifest") -> str:
+    """Return a digest of how vectors are made, whatever build they are of."""
+    config = {name: value for name, value in manifest.config.items() if name != "taken_over"}
+    told = msgspec.json.encode([manifest.method, manifest.width, config], order="deterministic")
+    return hashlib.blake2b(told, digest_size=6).hexdigest()
+
+
+def _name(told: str) -> str:
+    """Return `KB/NAME` of `KB@BUILD/NAME`."""
+    kb, _, rest = told.partition("@")
+    return f"{kb}/{rest.rpartition('/')[2]}"
+
+
+def _build(told: str) -> str:
+    """Return `BUILD` of `KB@BUILD/NAME`."""
+    return told.partition("@")[2].rpartition("/")[0]
+
 
 def _said(about: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} (version {version})" for name, version in about.items())
+    return ", ".join(f"{name} ({way})" for name, way in about.items())
 
 
 def _fitting(lengths: Sequence[int], room: int) -> list[int]:
@@ -245,13 +336,13 @@ def _fitting(lengths: Sequence[int], room: int) -> list[int]:
     return [room - second, second] if second <= room - half else [half, room - half]
 
 
-def _of(document: Document, pieces: Pieces, kept: int, begin: int) -> Known:
-    """Return the mentions of one text that are kept whole; its first piece stands at *begin*."""
+def _within(ranges: Numbers, document: Document, begin: int, end: int, shift: int) -> Known:
+    """Return the mentions whose pieces (M, 2) lie from *begin* to *end*; *begin* stands at *shift*."""
     mentions = document.mentions or []
-    ranges = pieces.of(mentions)  # (M, 2)
-    there = np.flatnonzero((ranges[:, 0] < ranges[:, 1]) & (ranges[:, 1] <= kept))
-    candidates = [mentions[place].candidates or NO_CANDIDATES for place in there.tolist()]
-    return Known(ranges[there] + begin, candidates, np.zeros(len(there), np.bool_))
+    there = (ranges[:, 0] < ranges[:, 1]) & (ranges[:, 0] >= begin) & (ranges[:, 1] <= end)
+    places = np.flatnonzero(there)
+    candidates = [mentions[place].candidates or NO_CANDIDATES for place in places.tolist()]
+    return Known(ranges[places] - begin + shift, candidates, np.zeros(len(places), np.bool_), places)
 
 
 def _joined(parts: Sequence[Known]) -> Known:
@@ -260,6 +351,7 @@ def _joined(parts: Sequence[Known]) -> Known:
         np.concatenate([one.spans for one in parts]),
         [candidates for one in parts for candidates in one.candidates],
         np.concatenate([one.masked for one in parts]),
+        np.concatenate([one.places for one in parts]),
     )
 
 

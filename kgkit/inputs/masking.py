@@ -33,6 +33,21 @@ class Masked(NamedTuple):
     labels: Numbers
 
 
+def hide(text: Text, places: Numbers, mask: int) -> Masked:
+    """Return *text* with the pieces at *places* hidden, and all that is known of the mentions they are of.
+
+    Args:
+        text: any.
+        places: (N,), ascending.
+        mask: the piece [MASK].
+    """
+    labels, ids = np.full(len(text.ids), NOTHING, np.int64), text.ids.copy()
+    labels[places] = text.ids[places]
+    ids[places] = mask
+    known = {name: _secret(one, places) for name, one in text.known.items()}
+    return Masked(text._replace(ids=ids, known=known), labels)
+
+
 class Masking:
     """Hides word pieces, and what knowledge bases say of them.
 
@@ -40,10 +55,12 @@ class Masking:
         mask: the piece [MASK].
         pieces: those that may stand for another, as ids: all but special ones.
         share: how many pieces are to be guessed, at least one of a text.
+        strict: no mention with a hidden piece keeps its candidates, or gets others': to measure by, since it
+            would tell what is hidden.
     """
 
-    def __init__(self, mask: int, pieces: Numbers, *, share: float = 0.15) -> None:
-        self.mask, self.pieces, self.share = mask, pieces, share
+    def __init__(self, mask: int, pieces: Numbers, *, share: float = 0.15, strict: bool = False) -> None:
+        self.mask, self.pieces, self.share, self.strict = mask, pieces, share, strict
 
     def __call__(self, text: Text, generator: np.random.Generator) -> Masked:
         """Return *text* with pieces hidden that *generator* has drawn; one without a piece as it is."""
@@ -57,22 +74,39 @@ class Masking:
         ids[hidden[fate < _MASK]] = self.mask
         other = hidden[(fate >= _MASK) & (fate < _OTHER)]
         ids[other] = generator.choice(self.pieces, len(other))
-        known = {name: _hidden(one, hidden, generator) for name, one in text.known.items()}
+        if self.strict:
+            known = {name: _secret(one, hidden) for name, one in text.known.items()}
+        else:
+            known = {name: _hidden(one, hidden, generator) for name, one in text.known.items()}
         return Masked(text._replace(ids=ids, known=known), labels)
 
 
 def _hidden(known: Known, hidden: Numbers, generator: np.random.Generator) -> Known:
     """Return the mentions of a text, of which those with a hidden piece say less."""
-    first, last = np.searchsorted(hidden, known.spans.T)
-    touched = first < last  # (M,)
+    touched = _touched(known, hidden)
     fate = generator.random(len(touched))
     masked = touched & (fate < _MASK)
     candidates = list(known.candidates)
-    every = [one.rows for one in candidates if len(one)]
     strange = touched & (fate >= _MASK) & (fate < _OTHER)
-    for place in np.flatnonzero(strange).tolist() if every else ():
-        candidates[place] = _strangers(np.concatenate(every), generator)
+    for place in np.flatnonzero(strange).tolist():
+        others = [one.rows for at, one in enumerate(known.candidates) if at != place and len(one)]
+        if others:
+            candidates[place] = _strangers(np.concatenate(others), generator)
+        else:  # a text with one mention has no others
+            masked[place] = True
     return known._replace(candidates=candidates, masked=known.masked | masked)
+
+
+def _secret(known: Known, hidden: Numbers) -> Known:
+    """Return the mentions of a text, of which those with a hidden piece say nothing."""
+    return known._replace(masked=known.masked | _touched(known, hidden))
+
+
+def _touched(known: Known, places: Numbers) -> NDArray[np.bool_]:
+    """Return (M,) which mentions have a piece at one of the *places*, which ascend."""
+    first, last = np.searchsorted(places, known.spans.T)
+    found: NDArray[np.bool_] = first < last
+    return found
 
 
 def _strangers(rows: NDArray[np.void], generator: np.random.Generator) -> Candidates:

@@ -1,0 +1,158 @@
+"""Passages for language modelling: stretches of plain text, alone or in pairs, of so many word pieces.
+
+A file is plain text: a blank line ends a document, and sentences are told by their ends. Pairs are for the
+prediction of the next sentence (Devlin et al. 2019): behind the first text stands, half of the time, what
+follows it, else something of another document.
+
+Departures:
+    From BERT's released code: no sentence is broken but one that is longer than half of a pair; a random
+    second text is cut at its end, where both are too long, not at an end that is drawn.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kgkit.errors import SourceError
+from kgkit.evaluation.files import lines
+from kgkit.inputs.pieces import Pieces, Tokens
+
+# No character goes lost where a sentence ends: quotes and brackets that close stay with it.
+_END: Final = re.compile(
+    r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)])|(?<=[.!?][\"'”’)]{2}))\s+(?=[\"'“‘(]?[A-Z0-9])"
+    r"|(?:(?<=[。！？])|(?<=[。！？][”’」』）])|(?<=[。！？][”’」』）]{2}))(?![。！？”’」』）])"
+)
+_SHORT: Final = 0.1  # of the passages are shorter than they might be, as short texts will be
+
+
+class Passage(NamedTuple):
+    """A text, or two.
+
+    Attributes:
+        texts: one or two.
+        follows: whether the second stands behind the first where they come from; None for one text.
+    """
+
+    texts: tuple[str, ...]
+    follows: bool | None = None
+
+
+class Sentence(NamedTuple):
+    """A sentence, and how many word pieces it has."""
+
+    text: str
+    pieces: int
+
+
+def read_plain(path: Path) -> Iterator[list[str]]:
+    """Yield the documents of a file, which may be compressed, as their sentences.
+
+    Raises (when the first is asked for, or later):
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, is not UTF-8, or has no text.
+    """
+    document: list[str] = []
+    last = 0
+    for number, line in lines(path):
+        if document and number > last + 1:
+            yield document
+            document = []
+        document += [one for one in map(str.strip, _END.split(line)) if one]
+        last = number
+    if not last:
+        raise SourceError("no text in it", path=path)
+    if document:
+        yield document
+
+
+def measured(documents: Iterable[Sequence[str]], tokens: Tokens, longest: int) -> Iterator[list[Sentence]]:
+    """Yield documents with the lengths of their sentences; those of more than *longest* pieces are cut.
+
+    They are cut between words: half a word would be other pieces when it is read again.
+    """
+    for document in documents:
+        found = []
+        for text in document:
+            pieces, begin = tokens(text), 0
+            while begin < len(pieces):
+                end = _cut_at(pieces, begin, longest)
+                found.append(Sentence(text[pieces.starts[begin] : pieces.ends[end - 1]], end - begin))
+                begin = end
+        if found:
+            yield found
+
+
+def singles(documents: Iterable[Sequence[Sentence]], room: int) -> Iterator[Passage]:
+    """Yield stretches of documents of at most *room* pieces, each sentence in one of them."""
+    for document in documents:
+        at = 0
+        while at < len(document):
+            end = _end(document, at, room)
+            yield Passage((_joined(document[at:end]),))
+            at = end
+
+
+def pairs(
+    documents: Sequence[Sequence[Sentence]], tokens: Tokens, room: int, generator: np.random.Generator
+) -> Iterator[Passage]:
+    """Yield pairs of at most *room* pieces together.
+
+    Each sentence is in one first text, or in one that follows it, besides those that are drawn. Of a single
+    document, where none can be drawn, a sentence that none follows is left out.
+
+    Args:
+        documents: whose sentences have half of *room* at most.
+        tokens: cuts a second text that is too long.
+        room: word pieces, special ones not counted.
+        generator: that all is drawn from.
+    """
+    for number, document in enumerate(documents):
+        at = 0
+        while at < len(document):
+            short = generator.random() < _SHORT
+            goal = int(generator.integers(2, room + 1)) if short else room
+            end = _end(document, at, goal)
+            cut = at + 1 if end == at + 1 else int(generator.integers(at + 1, end))
+            first = document[at:cut]
+            had = sum(one.pieces for one in first)
+            left = (goal if had < goal else room) - had
+            if cut < end and (len(documents) == 1 or generator.random() < 0.5):
+                yield Passage((_joined(first), _joined(document[cut:end])), True)
+                at = end
+                continue
+            at = cut
+            if len(documents) > 1:
+                other = documents[(number + int(generator.integers(1, len(documents)))) % len(documents)]
+                begin = int(generator.integers(len(other)))
+                second = _joined(other[begin : _end(other, begin, left)])
+                yield Passage((_joined(first), _cut(second, tokens, left)), False)
+
+
+def _end(document: Sequence[Sentence], begin: int, room: int) -> int:
+    """Return where the sentences end that fit into *room*: one at least."""
+    end, length = begin + 1, document[begin].pieces
+    while end < len(document) and length + document[end].pieces <= room:
+        length += document[end].pieces
+        end += 1
+    return end
+
+
+def _cut_at(pieces: Pieces, begin: int, longest: int) -> int:
+    """Return where to cut behind *longest* pieces at most: where a word ends, if one does."""
+    last = min(begin + longest, len(pieces))
+    if last == len(pieces):
+        return last
+    ends = (end for end in range(last, begin, -1) if pieces.starts[end] > pieces.ends[end - 1])
+    return next(ends, last)
+
+
+def _joined(sentences: Sequence[Sentence]) -> str:
+    return " ".join(one.text for one in sentences)
+
+
+def _cut(text: str, tokens: Tokens, room: int) -> str:
+    pieces = tokens(text)
+    return text if len(pieces) <= room else text[: pieces.ends[room - 1]]
