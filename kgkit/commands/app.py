@@ -19,7 +19,9 @@ from kgkit.commands import (
     build_kb,
     candidates,
     embed,
+    evaluate_classes,
     evaluate_el,
+    evaluate_language,
     evaluate_ner,
     evaluate_wsd,
     index,
@@ -39,6 +41,7 @@ from kgkit.commands import (
     project,
     show,
     tag,
+    train_knowbert,
     train_linker,
     train_tagger,
     vectors,
@@ -165,10 +168,17 @@ kb.command("prune")(kb_prune.prune)
 kb.command("publish")(kb_publish.publish)
 
 train.command("linker")(train_linker.linker)
+train.command("knowbert")(train_knowbert.knowbert)
 train.command("tagger")(train_tagger.tagger)
 
+evaluate.command("classification")(evaluate_classes.classification)
 evaluate.command("el")(evaluate_el.el)
 evaluate.command("ner")(evaluate_ner.ner)
+evaluate.command("ppl")(evaluate_language.ppl)
+evaluate.command("probe")(evaluate_language.probe)
+evaluate.command("relation")(evaluate_classes.relation)
+evaluate.command("typing")(evaluate_classes.typing)
+evaluate.command("wic")(evaluate_classes.wic)
 evaluate.command("wsd")(evaluate_wsd.wsd)
 
 of_vectors.command("list")(vectors.list_vectors)

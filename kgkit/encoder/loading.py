@@ -57,8 +57,36 @@ def load_parts(folder: Path, device: str) -> "tuple[PreTrainedModel, PreTrainedT
         lacking = next((path.name for path in files if not path.exists()), "model.safetensors")
         raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {lacking}")
     with lean_imports():
-        tokenizer = _tokenizer(folder)
+        tokenizer = load_tokenizer(folder)
         return _model(folder, files[0], where, config), tokenizer
+
+
+def load_as(
+    folder: Path, kind: str, device: str
+) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, frozenset[str]]":
+    """Return the encoder in *folder* with what a class of transformers has on top of it, and its tokenizer.
+
+    What is on top is drawn at random, from torch's generator, where the folder has none: the names of such
+    parameters are returned too.
+
+    Args:
+        folder: of an encoder.
+        kind: the class, as `AutoModelForPreTraining`.
+        device: where it is to be.
+
+    Raises: as `load_parts` does.
+    """
+    bare, tokenizer = load_parts(folder, "cpu")  # says what is wrong with a folder
+    if kind == "AutoModel":
+        found: Any = bare
+        return found.to(pick_device(device)), tokenizer, frozenset()
+    import transformers
+
+    with quiet():
+        model, report = getattr(transformers, kind).from_pretrained(
+            folder, local_files_only=True, dtype="float32", output_loading_info=True
+        )
+    return model.to(pick_device(device)).eval(), tokenizer, frozenset(report["missing_keys"])
 
 
 def check_installed() -> None:
@@ -123,7 +151,12 @@ def _there(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def _tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
+def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
+    """Return the fast tokenizer in *folder*.
+
+    Raises:
+        NotThere: if there is none that can be read.
+    """
     from transformers import AutoTokenizer
 
     advice = "save it with `tokenizer.save_pretrained`, which writes tokenizer.json"

@@ -161,14 +161,24 @@ class Linker:
         while chunk := list(islice(source, self.scorer.ahead)):
             for document, scores in zip(chunk, self.scorer(chunk), strict=True):
                 mentions = document.mentions or []
+                nulls = self._nulls(mentions, scores)
                 if self.coherence is not None:
                     scores = self._agreed(mentions, scores)
                 if self.tagger is not None:
                     scores = self.tagger.weighed(mentions, scores)
-                links = map(self._link, mentions, scores)
+                links = map(self._link, mentions, scores, nulls)
                 yield LinkedDocument(
                     document.id, document.text, self.model, [link for link in links if link is not None]
                 )
+
+    def _nulls(self, mentions: list[Mention], scores: list[Scores]) -> list[bool]:
+        """Say of each mention whether nothing is likelier than its best candidate."""
+        if getattr(self.scorer, "tells_null", False):
+            return [len(one) > 0 and float(one.max()) < 1 - float(one.sum()) for one in scores]
+        return [
+            len(one) > 0 and float(one.max()) < (mention.candidates or NO_CANDIDATES).null
+            for mention, one in zip(mentions, scores, strict=True)
+        ]
 
     def _agreed(self, mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
         """Return the scores after the second stage, less what NULL keeps."""
@@ -192,14 +202,14 @@ class Linker:
                 mentions = longest(mentions)
             yield msgspec.structs.replace(found, mentions=list(mentions))
 
-    def _link(self, mention: Mention, scores: Scores) -> Link | None:
+    def _link(self, mention: Mention, scores: Scores, null: bool) -> Link | None:
         config, candidates = self.config, mention.candidates or NO_CANDIDATES
         rows = candidates.rows.tolist()
         scored = scores.tolist()
         order = sorted(range(len(rows)), key=lambda place: -scored[place])
         best = next(iter(order), None)
         score = 0.0 if best is None else _round(scored[best])
-        nil = best is None or score < config.threshold or score < candidates.null
+        nil = best is None or null or score < config.threshold or score < candidates.null
         if nil and config.nil == "drop":
             return None
         shown = []

@@ -11,7 +11,9 @@ from kgkit.errors import DamagedModel, UsageError
 MANIFEST: Final = "model.json"
 FORMAT: Final = 1
 TAGGER: Final = "tagger"
-"""The kind of a model that is no linker."""
+"""The kind of a model that finds mentions."""
+KNOWBERT: Final = "knowbert"
+"""The kind of a model that has knowledge bases between the layers of its encoder, and links to each."""
 FULL: Final = "full"
 """The rung that has encoders of its own, and vectors of the entities that are called as the model is."""
 
@@ -88,6 +90,61 @@ class TaggerManifest(msgspec.Struct, frozen=True, kw_only=True):
     created: str = ""
 
 
+class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
+    """What a KnowBert knows of one of its knowledge bases.
+
+    Attributes:
+        task: what its linker was trained on: `wsd`, `el`, or "" if it was not by itself.
+        vectors: of its entities; those of several kinds are joined. Which versions, the model itself says.
+        temperature: that the linker's scores are divided by.
+        joint: whether all has been trained together since.
+    """
+
+    vectors: tuple[str, ...]
+    task: str = ""
+    temperature: float = 1.0
+    joint: bool = False
+
+
+class KnowBertManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trained KnowBert says of itself.
+
+    Attributes:
+        kind: `knowbert`.
+        task: what it was trained on last.
+        kbs: its knowledge bases by name, from the bottom up; none in a control.
+        encoder: what it began as; it lies in the folder as it is now.
+        size: word pieces of a text, special ones included.
+        specials: pieces that were added for the task.
+        guesses: whether it is a masked language model that has been trained, and not an encoder alone, or one
+            with a head that was drawn at random.
+        start: the model that it began as; "" if it began as an encoder.
+        config: everything else that decides its numbers.
+        results: what was measured while it was trained.
+        data: the SHA-256 of each file it was trained on, and of those that chose the epoch.
+        command: trains the like.
+        sizes: of its files in bytes.
+    """
+
+    format: int
+    kind: str
+    name: str
+    task: str
+    kbs: dict[str, KnownKB]
+    encoder: str
+    size: int
+    start: str
+    config: dict[str, Any]
+    specials: tuple[str, ...] = ()
+    guesses: bool = False
+    results: dict[str, Any] = {}
+    data: dict[str, str] = {}
+    command: str = ""
+    sizes: dict[str, int] = {}
+    kgkit_version: str = ""
+    created: str = ""
+
+
 class _Kind(msgspec.Struct, frozen=True):
     """What every manifest says first."""
 
@@ -96,7 +153,7 @@ class _Kind(msgspec.Struct, frozen=True):
     name: str
 
 
-Manifest = TypeVar("Manifest", ModelManifest, TaggerManifest)
+Manifest = TypeVar("Manifest", ModelManifest, TaggerManifest, KnowBertManifest)
 
 
 def read_model(folder: Path) -> ModelManifest:
@@ -112,6 +169,11 @@ def read_model(folder: Path) -> ModelManifest:
             f"the model {found.name} is a tagger, and links nothing: it finds mentions, with "
             f"`--mentions {found.name}` or `kgkit tag --model {found.name}`"
         )
+    if found.kind == KNOWBERT:
+        raise UsageError(
+            f"the model {found.name} is a KnowBert, and has no rung: link with `--model {found.name}`, or "
+            "open it with kgkit.linking.knowbert.TrainedKnowBert"
+        )
     return _read(folder, ModelManifest)
 
 
@@ -124,11 +186,28 @@ def read_tagger(folder: Path) -> TaggerManifest:
     """
     found = kind_of(folder)
     if found.kind != TAGGER:
+        what = "KnowBert" if found.kind == KNOWBERT else f"linker (rung {found.kind})"
         raise UsageError(
-            f"the model {found.name} is a linker (rung {found.kind}), and finds no mentions: link with "
+            f"the model {found.name} is a {what}, and finds no mentions: link with "
             f"`--model {found.name}`, train a tagger with `kgkit train tagger`"
         )
     return _read(folder, TaggerManifest)
+
+
+def read_knowbert(folder: Path) -> KnowBertManifest:
+    """Return what the KnowBert in *folder* says of itself.
+
+    Raises:
+        UsageError: if it is another kind of model.
+        DamagedModel: if it cannot be read, or a file has another size than it had.
+    """
+    found = kind_of(folder)
+    if found.kind != KNOWBERT:
+        raise UsageError(
+            f"the model {found.name} is no KnowBert but of the kind {found.kind}: `kgkit train knowbert` "
+            "makes one"
+        )
+    return _read(folder, KnowBertManifest)
 
 
 def kind_of(folder: Path) -> _Kind:

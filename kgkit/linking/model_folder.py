@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home, is_name
-from kgkit.linking.manifest import FULL, MANIFEST, TAGGER, ModelManifest, is_kind
+from kgkit.linking.manifest import FULL, KNOWBERT, MANIFEST, TAGGER, ModelManifest, is_kind
 from kgkit.vectors import vectors_names
 
 if TYPE_CHECKING:
@@ -86,6 +86,20 @@ def find_tagger_folder(model: str, home: Home) -> Path:
         return find_model_folder(model, home)
     except UnknownName:
         raise UnknownName("tagger", model, tagger_names(home)) from None
+
+
+def find_knowbert_folder(model: str, home: Home) -> Path:
+    """Return the folder of a KnowBert, which is a path or a name in *home*.
+
+    Raises:
+        UnknownName: if there is no model of that name; says which there are.
+        NotThere: if it is a path without a model.
+    """
+    try:
+        return find_model_folder(model, home)
+    except UnknownName:
+        known = [name for name in _names(home.models) if is_kind(KNOWBERT, home.models / name)]
+        raise UnknownName("KnowBert", model, known) from None
 
 
 def tagger_names(home: Home) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.manifest import ModelManifest, damaged, read_model
+from kgkit.linking.manifest import KNOWBERT, ModelManifest, damaged, is_kind, read_model
 from kgkit.linking.model_folder import BUILT_IN, check_build, find_model_folder, model_vectors
 from kgkit.linking.scoring import PriorScorer, Scorer
 
@@ -41,6 +41,10 @@ def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
 
         return GlossScorer.open(kb, **settings)
     folder = find_model_folder(model, Home(kb.home.path.parents[1]))
+    if is_kind(KNOWBERT, folder):
+        from kgkit.linking.knowbert import KnowBertScorer
+
+        return KnowBertScorer.open(folder, kb, **settings)
     manifest = read_model(folder)
     first = _first(folder, manifest, kb, settings)
     if manifest.coherence is None:

@@ -17,6 +17,7 @@ class Scorer(Protocol):
     Attributes:
         name: that links carry.
         ahead: documents that are best scored together.
+        tells_null: whether all that is missing to 1 is NULL's; False, where it is not there.
     """
 
     name: str

@@ -13,12 +13,14 @@ from kgkit.linking.manifest import MANIFEST
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from kgkit.linking.manifest import ModelManifest, TaggerManifest
+    from kgkit.linking.manifest import KnowBertManifest, ModelManifest, TaggerManifest
+
+    AnyManifest = ModelManifest | TaggerManifest | KnowBertManifest
 
 log = logging.getLogger(__name__)
 
 
-def catalogue(home: Home, manifest: "ModelManifest | TaggerManifest") -> bool:
+def catalogue(home: Home, manifest: "AnyManifest") -> bool:
     """Write what a model says of itself to the catalog of *home*; say whether that succeeded.
 
     The catalog is an index: that it cannot be told takes nothing from the model. It is logged as a warning.
@@ -47,7 +49,7 @@ def known_model(home: Home, model: str) -> str | None:
     return model if is_name(model) and (home.models / model / MANIFEST).is_file() else None
 
 
-def _says(session: "Session", home: str, manifest: "ModelManifest | TaggerManifest") -> dict[str, Any]:
+def _says(session: "Session", home: str, manifest: "AnyManifest") -> dict[str, Any]:
     """Return the columns of a model; it may serve any KB, and the catalog may not have heard of its own."""
     from sqlalchemy import select
 

@@ -207,7 +207,7 @@ class _Training:
         # A step without items has no gradient; several processes have divided theirs by their number.
         loss, share = (loss / weights, self.processes / weights) if weights else (0.0, 0.0)
         self._demand_finite("loss", loss)
-        norm = self._move(share)
+        norm = self._move(share) if weights else self._rest()
         state.steps += 1
         state.losses.append(loss)
         if state.steps % self.config.curve_every == 0 or state.steps == self.total:
@@ -249,6 +249,11 @@ class _Training:
             optimizer.step()
         self.model.zero_grad(set_to_none=True)
         return norm
+
+    def _rest(self) -> float:
+        """Let a step without items move nothing."""
+        self.model.zero_grad(set_to_none=True)
+        return 0.0
 
     def _demand_finite(self, what: str, value: float) -> None:
         if not math.isfinite(value):

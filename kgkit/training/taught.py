@@ -134,18 +134,53 @@ def taught_entities(
     Raises:
         NotThere, SourceError: as `read_gold_documents` does.
     """
-    ids: dict[str, int] = {}
+    entities = _Entities(kb, lacking)
     for labelled in read_gold_documents(data):
         [found] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
-        right = []
-        for mention, title in zip(found.mentions or (), labelled.entities, strict=True):
-            if title is not None and title not in ids:
-                entity = kb.get(title)
-                ids[title] = -1 if entity is None else entity.id
-            if title is not None and lacking is not None:
-                lacking.note(title, there=ids[title] >= 0)
-            right.append((mention.candidates or NO_CANDIDATES).ids == ids.get(title or "", -1))
+        right = [
+            (mention.candidates or NO_CANDIDATES).ids == entities(title)
+            for mention, title in zip(found.mentions or (), labelled.entities, strict=True)
+        ]
         yield Taught(found, right)
+
+
+def taught_spans(
+    kb: "KnowledgeBase", generator: Generator, data: Path, lacking: Lacking | None = None
+) -> Iterator[Taught]:
+    """Yield the documents of a data set of entities, with all mentions that *generator* finds in them.
+
+    Those whose span is that of a mention of the data may have right candidates, the others have none: so a
+    linker learns, too, what means nothing (Peters et al. 2019, section 4.1). Mentions of the data that are
+    not found, and have candidates, are added. Candidates that the data name are not read.
+
+    Args:
+        kb: whose entities the data mean.
+        generator: finds the mentions.
+        data: the file.
+        lacking: counts entities that *kb* does not have.
+
+    Raises:
+        NotThere, SourceError: as `read_gold_documents` does.
+    """
+    entities = _Entities(kb, lacking)
+    for labelled in read_gold_documents(data):
+        document = structs.replace(
+            labelled.document,
+            mentions=[structs.replace(one, candidates=None) for one in labelled.document.mentions or ()],
+        )
+        [found] = generator([structs.replace(document, mentions=None)])
+        [given] = generator([document])
+        spans = {(one.start, one.end) for one in found.mentions or ()}
+        missed = [one for one in given.mentions or () if (one.start, one.end) not in spans and one.candidates]
+        mentions = sorted([*(found.mentions or ()), *missed], key=lambda one: (one.start, one.end))
+        meant = {
+            (one.start, one.end): entities(title)
+            for one, title in zip(document.mentions or (), labelled.entities, strict=True)
+        }
+        right = [
+            (one.candidates or NO_CANDIDATES).ids == meant.get((one.start, one.end), -1) for one in mentions
+        ]
+        yield Taught(structs.replace(found, mentions=mentions), right)
 
 
 def taught_examples(
@@ -181,6 +216,25 @@ def taught_examples(
 def letters(text: str) -> str:
     """Return the letters a to z of *text*, lowercased: sentences that differ otherwise are one."""
     return _LETTERS.sub("", text.lower())
+
+
+class _Entities:
+    """The ids of gold entities, remembered; those that there are none of are counted."""
+
+    def __init__(self, kb: "KnowledgeBase", lacking: Lacking | None) -> None:
+        self._kb, self._lacking = kb, lacking
+        self._ids: dict[str, int] = {}
+
+    def __call__(self, title: str | None) -> int:
+        """Return the id of an entity; -1 for none, and for one that the KB does not have."""
+        if title is None:
+            return -1
+        if title not in self._ids:
+            entity = self._kb.get(title)
+            self._ids[title] = -1 if entity is None else entity.id
+        if self._lacking is not None:
+            self._lacking.note(title, there=self._ids[title] >= 0)
+        return self._ids[title]
 
 
 class _Names:

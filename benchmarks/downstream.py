@@ -1,0 +1,139 @@
+"""Does knowledge help on a task: WiC in ten folds, SemEval-2010 task 8, with KnowBert and its control.
+
+    python -m benchmarks.downstream wic --home HOME --out OUT_DIR --from plain --from knowing [--seed 0 …]
+
+The models that are named were trained as language models, equally long (`benchmarks.language`); each is
+fine-tuned with every seed, in the same way; other options go to `kgkit train knowbert`. Answers lie in
+OUT_DIR: what is there already is not done again. The difference to the first model is tested by drawing, for
+each example, which of the two gave which answers (10,000 times).
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import REPOSITORY
+from benchmarks.report import Table
+from kgkit.home import Home
+from kgkit.training.classification import Example, Label, read_examples, scores_of
+
+DATA: Final = REPOSITORY.parent / "shared" / "data"
+WIC: Final = ("train_part1.jsonl.xz", "train_part2.jsonl")
+FOLDS: Final = 10
+DRAWS: Final = 10_000
+
+NOTES: Final = """
+Mean and deviation over the seeds, of the official score: accuracy for WiC, over all ten folds together; macro
+F1 for SemEval-2010 task 8. `p`: how often chance alone makes a difference in right answers to the first model
+that is as large, in a paired test over examples, the seeds together.
+"""
+
+
+def wic_folds(out: Path) -> list[tuple[Path, Path]]:
+    """Write the folds of WiC, and return for each what is learnt from, and what is asked."""
+    folder = DATA / "wic"
+    every = [one for name in WIC for one in read_examples("wic", folder / name)]
+    order = np.random.default_rng(0).permutation(len(every))
+    folds = []
+    for number, asked in enumerate(np.array_split(order, FOLDS)):
+        chosen = set(asked.tolist())
+        paths = out / f"fold-{number}.train.jsonl", out / f"fold-{number}.test.jsonl"
+        for path, wanted in zip(paths, (False, True), strict=True):
+            some = [one for place, one in enumerate(every) if (place in chosen) == wanted]
+            path.write_text("".join(f"{_line(one)}\n" for one in some), encoding="utf-8")
+        folds.append(paths)
+    return folds
+
+
+def _line(one: Example) -> str:
+    text = "Word: x. Sentence 1: {} Sentence 2: {}".format(*one.texts)
+    return json.dumps({"text": text, "label": int(one.label == "T")})
+
+
+class Tuning:
+    """Fine-tunes models, and asks them.
+
+    Args:
+        home: where they lie.
+        out: where answers are kept.
+        task: what they are fine-tuned for.
+        words: further options of `kgkit train knowbert`.
+    """
+
+    def __init__(self, home: Path, out: Path, task: str, words: list[str]) -> None:
+        self.home, self.out, self.task, self.words = home, out, task, words
+
+    def answers(self, start: str, seed: int, fold: int, files: tuple[Path, Path]) -> dict[str, Label]:
+        """Return the answers of a model by id; it is fine-tuned first, unless that has been done."""
+        path = self.out / f"{self.task}-{start}-{seed}-{fold}.txt"
+        if not path.exists():
+            name = f"downstream-{self.task}-{start}-{seed}-{fold}"
+            self._run("train", "knowbert", "--task", self.task, "--from", start, "--seed", str(seed),
+                      "--name", name, "--data", str(files[0]), *self.words)  # fmt: skip
+            self._run("evaluate", self.task, "--model", name, "--data", str(files[1]),
+                      "--predictions", str(path))  # fmt: skip
+            shutil.rmtree(Home(self.home).models / name)
+            print(path.name, file=sys.stderr, flush=True)
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return {name: label for name, _, label in (line.partition("\t") for line in lines)}
+
+    def _run(self, *words: str) -> None:
+        kgkit = [sys.executable, "-P", "-c", "from kgkit.commands import main; main()"]
+        command = [*kgkit, *words, "--home", str(self.home), "--quiet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def chance(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
+    """Return how often a difference as large comes by chance, for right answers (seeds, N) of two models."""
+    difference = second.sum(0).astype(float) - first.sum(0)  # (N,)
+    difference = difference[difference != 0]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (DRAWS, len(difference)))
+    return float((1 + (np.abs(signs @ difference) >= abs(difference.sum())).sum()) / (1 + DRAWS))
+
+
+def main() -> None:
+    """Fine-tune, and write the table to the standard output."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.downstream")
+    parser.add_argument("task", choices=["wic", "relation"])
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, metavar="OUT_DIR")
+    parser.add_argument("--from", dest="start", action="append", required=True)
+    parser.add_argument("--seed", type=int, action="append")
+    chosen, words = parser.parse_known_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    if chosen.task == "wic":
+        sets = wic_folds(chosen.out)
+    else:
+        folder = DATA / "semeval2010_task8"
+        sets = [(folder / "TRAIN_FILE.TXT.xz", folder / "TEST_FILE_FULL.TXT.xz")]
+    golds = [read_examples(chosen.task, asked) for _, asked in sets]
+    every = [one._replace(id=f"{fold}.{one.id}") for fold, gold in enumerate(golds) for one in gold]
+    tuning, seeds = Tuning(chosen.home, chosen.out, chosen.task, words), chosen.seed or [0, 1, 2]
+    rows, right = [], dict[str, NDArray[np.bool_]]()
+    for start in chosen.start:
+        scores, marks = [], []
+        for seed in seeds:
+            answers = {
+                f"{fold}.{name}": label
+                for fold, files in enumerate(sets)
+                for name, label in tuning.answers(start, seed, fold, files).items()
+            }
+            scores.append(100 * next(iter(scores_of(chosen.task, every, answers).values())))
+            marks.append([answers[one.id] == one.label for one in every])
+        right[start] = np.array(marks)
+        p = "" if start == chosen.start[0] else f"{chance(right[chosen.start[0]], right[start]):.4f}"
+        each = ", ".join(f"{one:.2f}" for one in scores)
+        rows.append([start, f"{np.mean(scores):.2f} ± {np.std(scores):.2f}", each, p])
+    columns, title = ("begun as", "score", "seeds", "p"), f"Fine-tuned: {chosen.task}"
+    print(Table(title=title, notes=NOTES, columns=columns, rows=rows).markdown())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""A KnowBert on disk: opened with its knowledge bases, for vectors in context, and as a linker.
+
+models/NAME/
+    model.json      `KnowBertManifest`
+    knowbert/       the model, as `KnowBert.save_pretrained` writes it, with its tokenizer
+    classifier/     what stands on it, if it was trained for a task
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from kgkit.candidates import generator_for
+from kgkit.errors import KgkitError, UsageError
+from kgkit.home import Home
+from kgkit.inputs.knowbert import KnowBertReader, Knowledge, Text
+from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.manifest import KnowBertManifest, read_knowbert
+from kgkit.linking.model_folder import find_knowbert_folder
+from kgkit.linking.scoring import Scores
+from kgkit.types import NO_CANDIDATES, Document
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from transformers import PreTrainedModel
+
+    from kgkit.encoder import Encoder
+    from kgkit.heads.knowbert import KnowBert
+
+FOLDER: Final = "knowbert"
+"""The folder of the model, in that of all that belongs to it."""
+
+CLASSIFIER: Final = "classifier"
+"""The folder, beside it, of what was put on top for a task."""
+
+CANDIDATES: Final = 30
+"""Of a mention, as published."""
+
+_AT_ONCE: Final = 32  # texts
+
+
+class Contextual(NamedTuple):
+    """A text with vectors.
+
+    Attributes:
+        text: as it was given.
+        spans: (P, 2) the code points of its word pieces, end exclusive.
+        vectors: (P, H) float32.
+    """
+
+    text: str
+    spans: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+
+class TrainedKnowBert:
+    """A KnowBert, and the knowledge bases that it was trained with.
+
+    Args:
+        knowbert: the model, in evaluation mode.
+        encoder: its encoder, with its tokenizer.
+        knowledge: by name.
+        manifest: what it says of itself.
+        folder: where it lies.
+
+    Example:
+        >>> model = TrainedKnowBert.open("mine")
+        >>> for text in model(["The dog barks at the bank."]):
+        ...     print(text.spans, text.vectors.shape)
+    """
+
+    def __init__(
+        self,
+        knowbert: "KnowBert",
+        encoder: "Encoder",
+        knowledge: Mapping[str, Knowledge],
+        manifest: KnowBertManifest,
+        folder: Path,
+    ) -> None:
+        self.folder = folder
+        self.knowbert, self.encoder, self.manifest = knowbert, encoder, manifest
+        self.reader = KnowBertReader(encoder, knowledge, size=manifest.size)
+        self._open = ExitStack()
+
+    @classmethod
+    def open(
+        cls,
+        model: str,
+        *,
+        home: Home | Path | str | None = None,
+        around: str | None = "AutoModel",
+        device: str = "auto",
+        kbs: Mapping[str, KnowledgeBase] | None = None,
+    ) -> "Self":
+        """Open a model that `kgkit train knowbert` has made.
+
+        Args:
+            model: its name in *home*, or its folder.
+            home: where it lies, and its knowledge bases.
+            around: the class of transformers; None: the one that it was trained as.
+            device: where it is to be.
+            kbs: handles of knowledge bases that are open already; the others are opened, until `close`.
+
+        Raises:
+            UnknownName, NotThere: if there is no such model, or a knowledge base or its vectors are gone.
+            StaleModel: if a knowledge base is another build, or has other vectors.
+            DamagedModel: if its files cannot be read.
+        """
+        from kgkit.heads.knowbert import ENCODER, KnowBert
+
+        where = home if isinstance(home, Home) else Home.find(home)
+        folder = find_knowbert_folder(model, where)
+        manifest = read_knowbert(folder)
+        knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device)
+        with ExitStack() as stack:
+            knowledge = {
+                name: knowledge_of((kbs or {})[name], about.vectors)
+                if name in (kbs or {})
+                else _known(name, about.vectors, knowbert.trained_with[name], where, stack)
+                for name, about in manifest.kbs.items()
+            }
+            encoder = encoder_of(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
+            trained = cls(knowbert, encoder, knowledge, manifest, folder)
+            trained.reader.check(knowbert.trained_with)
+            trained._open = stack.pop_all()
+        return trained
+
+    def close(self) -> None:
+        """Close the knowledge bases that were opened for it."""
+        self._open.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, texts: Iterable[str]) -> Iterator[Contextual]:
+        """Yield each text with the vectors of its word pieces; what is longer than `size` is cut."""
+        import torch
+
+        device, source = next(self.knowbert.parameters()).device, iter(texts)
+        while part := list(islice(source, _AT_ONCE)):
+            read = list(self.reader((text,) for text in part))
+            batch = self.reader.batch(read).to(device)
+            with torch.inference_mode():
+                output = self.knowbert(batch.knowledge, **batch.inputs).model
+            hidden = output.last_hidden_state.float().cpu().numpy()
+            for text, one, vectors in zip(part, read, hidden, strict=True):
+                pieces = self.reader.tokens(text)
+                count = int((~one.special).sum())
+                spans = np.stack([pieces.starts[:count], pieces.ends[:count]], axis=1)
+                yield Contextual(text, spans, vectors[: len(one.ids)][~one.special])
+
+
+class KnowBertScorer:
+    """Scores candidates by the linker inside a KnowBert, of one of its knowledge bases.
+
+    Args:
+        trained: the model.
+        kb: the knowledge base that is linked to, by the name that the model has for it.
+    """
+
+    ahead = 32
+
+    def __init__(self, trained: TrainedKnowBert, kb: str) -> None:
+        self.trained, self.kb, self.name = trained, kb, trained.manifest.name
+        self.temperature = trained.manifest.kbs[kb].temperature
+        self.tells_null = trained.knowbert.kars[kb].linker.config.null
+
+    @classmethod
+    def open(
+        cls, folder: Path, kb: KnowledgeBase, *, device: str = "auto", vectors: str | None = None
+    ) -> "Self":
+        """Open the model in *folder* for *kb*.
+
+        Raises:
+            UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
+        """
+        if vectors is not None:
+            raise UsageError("a KnowBert has the vectors that it was trained with: leave out --vectors")
+        manifest = read_knowbert(folder)
+        if kb.name not in manifest.kbs:
+            has = ", ".join(manifest.kbs) or "none"
+            raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
+        home = Home(kb.home.path.parents[1])
+        return cls(TrainedKnowBert.open(str(folder), home=home, device=device, kbs={kb.name: kb}), kb.name)
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
+        reader, found = self.trained.reader, list[list[Scores]]()
+        reads: list[tuple[int, Text]] = []
+        for number, document in enumerate(documents):
+            # Where no linker reads it, as a mention that a cut goes through: the prior.
+            found.append([(one.candidates or NO_CANDIDATES).priors for one in document.mentions or ()])
+            stretches = reader.stretches(document, {self.kb: self._among(document)})
+            reads += [(number, one) for one in stretches if len(one.known[self.kb].places)]
+        for begin in range(0, len(reads), _AT_ONCE):
+            self._score(reads[begin : begin + _AT_ONCE], found)
+        return found
+
+    def _among(self, document: Document) -> Document:
+        """Return a document with its mentions first, and those beside them that training would show."""
+        if not self.tells_null:  # it was trained on the mentions of the data alone
+            return document
+        [found] = self.trained.reader.knowledge[self.kb].generator(
+            iter([Document(document.id, document.text, document.sentences)])
+        )
+        own = list(document.mentions or ())
+        spans = {(one.start, one.end) for one in own}
+        others = [one for one in found.mentions or () if (one.start, one.end) not in spans]
+        return structs.replace(document, mentions=[*own, *others])
+
+    def _score(self, reads: Sequence[tuple[int, Text]], found: list[list[Scores]]) -> None:
+        import torch
+
+        knowbert = self.trained.knowbert
+        batch = self.trained.reader.batch([text for _, text in reads]).to(next(knowbert.parameters()).device)
+        with torch.inference_mode():
+            output = knowbert(batch.knowledge, until=self.kb, **batch.inputs).linked[self.kb]
+        likely = torch.softmax(output.scores.float() / self.temperature, dim=-1).cpu().numpy()
+        for (number, text), each in zip(reads, likely, strict=True):
+            known = text.known[self.kb]
+            for place, candidates, shares in zip(known.places.tolist(), known.candidates, each, strict=False):
+                if len(candidates) and place < len(found[number]):
+                    found[number][place] = shares[: len(candidates)]
+
+
+def knowledge_of(kb: KnowledgeBase, vectors: Sequence[str]) -> Knowledge:
+    """Return a knowledge base as KnowBert reads it, with its own generator of candidates."""
+    generator = generator_for(kb, max_candidates=CANDIDATES, overlaps=True)
+    return Knowledge(generator, tuple(kb.vectors(name) for name in vectors))
+
+
+def _known(
+    name: str, vectors: Sequence[str], trained_with: Mapping[str, str], home: Home, stack: ExitStack
+) -> Knowledge:
+    """Open a knowledge base: as it is now, if that only adds to what the model knows, else as it was then."""
+    found = knowledge_of(stack.enter_context(open_kb(name, home.path)), vectors)
+    if found.continues(trained_with):
+        return found
+    builds = {told.partition("@")[2].rpartition("/")[0] for told in trained_with}
+    for build in sorted(builds):
+        with suppress(KgkitError):  # gone: who checks says what is here, and what was wanted
+            return knowledge_of(stack.enter_context(open_kb(f"{name}@{build}", home.path)), vectors)
+    return found
+
+
+def encoder_of(knowbert: "KnowBert", name: str, folder: Path) -> "Encoder":
+    """Return the encoder inside a KnowBert, with the tokenizer in *folder*."""
+    from kgkit.encoder import Encoder
+    from kgkit.encoder.loading import load_tokenizer
+
+    model: PreTrainedModel = knowbert.model.base_model  # type: ignore[assignment]  # as a module of torch
+    return Encoder(name, folder, model, load_tokenizer(folder))
