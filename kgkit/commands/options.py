@@ -47,6 +47,18 @@ NameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Of the model; --model NAME then uses it.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of weights, order and dropout.")]
+TaughtExamplesOption = Annotated[
+    bool,
+    typer.Option("--examples", metavar="", help="wsd: learn from the knowledge base's usage examples too."),
+]
+WithoutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--without",
+        metavar="FILE",
+        help="Examples that must not be learnt from, one a line; only letters are compared.",
+    ),
+]
 ModelOption = Annotated[
     str,
     typer.Option(

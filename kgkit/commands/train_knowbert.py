@@ -16,6 +16,8 @@ from kgkit.commands.options import (
     NameOption,
     QuietOption,
     SeedOption,
+    TaughtExamplesOption,
+    WithoutOption,
 )
 from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
 from kgkit.errors import UsageError
@@ -85,20 +87,8 @@ def knowbert(
             help="mlm: links to learn beside, a fifth of the batches; senses have GOLD; repeat it for more.",
         ),
     ] = None,
-    examples: Annotated[
-        bool,
-        typer.Option(
-            "--examples", metavar="", help="wsd: learn from the knowledge base's usage examples too."
-        ),
-    ] = False,
-    without: Annotated[
-        Path | None,
-        typer.Option(
-            "--without",
-            metavar="FILE",
-            help="Examples that must not be learnt from, one a line; only letters are compared.",
-        ),
-    ] = None,
+    examples: TaughtExamplesOption = False,
+    without: WithoutOption = None,
     control: Annotated[
         bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")
     ] = False,

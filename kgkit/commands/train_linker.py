@@ -16,7 +16,9 @@ from kgkit.commands.options import (
     NameOption,
     QuietOption,
     SeedOption,
+    TaughtExamplesOption,
     VectorsOption,
+    WithoutOption,
     chosen_kb,
 )
 from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
@@ -73,18 +75,8 @@ def linker(
             help="wsd: of the word as it is written (surface), or of the lemma of the data (lemma).",
         ),
     ] = "surface",
-    examples: Annotated[
-        bool,
-        typer.Option("--examples", metavar="", help="Learn from the knowledge base's usage examples too."),
-    ] = False,
-    without: Annotated[
-        Path | None,
-        typer.Option(
-            "--without",
-            metavar="FILE",
-            help="Examples that must not be learnt from, one a line; only letters are compared.",
-        ),
-    ] = None,
+    examples: TaughtExamplesOption = False,
+    without: WithoutOption = None,
     nil: Annotated[
         bool,
         typer.Option(
