@@ -388,10 +388,14 @@ def test_what_a_step_of_the_algorithm_trains_has_a_gradient_and_nothing_else():
 
 
 def test_a_linker_that_is_trained_alone_is_alone_in_training_mode():
-    kbs = {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2)}
+    linker = dataclasses.replace(LINKER, mask=True, threshold=0.0)
+    kbs = {"a": dataclasses.replace(CONFIG, linker=linker), "b": dataclasses.replace(CONFIG, layer=2)}
     knowbert = KnowBert(bert("BertForMaskedLM"), kbs)
     knowbert.unfreeze("a")
     knowbert.train()
+    asked = {name for name, one in knowbert.named_parameters() if one.requires_grad}
+    own = {f"_kars.0.linker.{name}" for name, _ in knowbert.kars["a"].linker.named_parameters()}
+    assert asked == own - {"_kars.0.linker.mask", "_kars.0.linker.null"}  # which no loss of it reaches
     chosen = set(knowbert.kars["a"].linker.modules())
     assert {one for one in knowbert.modules() if one.training} == chosen
     knowbert.eval()
@@ -399,6 +403,7 @@ def test_a_linker_that_is_trained_alone_is_alone_in_training_mode():
     knowbert.unfreeze()
     knowbert.train()
     assert all(one.training for one in knowbert.modules())
+    assert all(one.requires_grad for one in knowbert.parameters())
 
 
 def test_both_steps_of_the_algorithm_reach_the_same_when_only_a_part_is_computed():

@@ -391,6 +391,25 @@ def test_a_masked_mention_has_the_entity_mask_alone_and_its_own_entities_reach_n
     assert linker.mask.grad.any()
 
 
+def test_neither_the_priors_of_what_is_hidden_nor_how_many_there_are_reach_anything():
+    config = dataclasses.replace(SMALL, mask=True, null=True, threshold=0.0)
+    linker, inputs = linker_of(config), inputs_of(config)
+    masked = torch.zeros_like(inputs.mentions)
+    masked[0, 0] = True
+    told = {
+        name: getattr(inputs, name).clone().requires_grad_()
+        for name in ("vectors", "features", "null_features")
+    }
+    inputs = inputs._replace(masked=masked, **told)
+    output = linker(inputs)
+    (output.weighted.sum() + output.probabilities.square().sum()).backward()
+    for tensor in told.values():
+        assert not tensor.grad[0, 0].any() and tensor.grad.any()
+    fewer = inputs.candidates.clone()
+    fewer[0, 0, 1:] = False
+    assert_same(linker(inputs._replace(candidates=fewer)), output)
+
+
 def test_null_is_trained_where_it_is_a_candidate():
     for name, trained in (("null", True), ("aida", True), ("threshold", False)):
         linker = linker_of(CONFIGS[name])

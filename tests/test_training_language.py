@@ -208,9 +208,12 @@ def test_a_fifth_of_the_batches_are_lessons_of_each_knowledge_base_in_turn(reade
     for name, some in lessons.items():
         seen = [text for one in found if isinstance(one, LinkingBatch) and one.kb == name
                 for text in texts_of(one, reader)]  # fmt: skip
-        assert len(seen) >= len(some) and set(seen) == {
-            " ".join(PIECES[at] for at in lesson.text.ids[1:-1]) for lesson in some
-        }
+        assert set(seen) == {" ".join(PIECES[at] for at in lesson.text.ids[1:-1]) for lesson in some}
+        assert len(some) == len(seen) // 3 + (name == "words")
+    for one in found:  # NULL is a candidate where it is one
+        if isinstance(one, LinkingBatch):
+            candidates = one.batch.knowledge[one.kb].candidates
+            assert one.gold.shape[2] == candidates.shape[2] + NULL[one.kb]
 
 
 def test_each_passage_comes_once_an_epoch_and_each_lesson_where_there_are_no_passages(
@@ -269,6 +272,9 @@ def test_an_epoch_hides_other_words_than_the_one_before(reader, masking):
     order = [rows[text] for text in texts_of(second, reader)]
     assert sorted(order) == [0, 1, 2, 3]
     assert not torch.equal(first.labels[order], second.labels)
+    alone = mixture(reader, masking, PASSAGES[:1])
+    hidden = {tuple(one.labels[0].tolist()) for number in range(9) for one in alone.epoch(number, [0])}
+    assert len(hidden) > 3
 
 
 # -- lessons ----------------------------------------------------------------
