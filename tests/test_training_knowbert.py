@@ -14,6 +14,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 import torch
+from msgspec import structs
 from safetensors.torch import load_file
 
 import kgkit
@@ -364,7 +365,8 @@ def test_a_model_of_another_build_is_refused(copied, encoder, files):
     more = (*SENSES, Entity("cat.n.01", "cat", "not a dog"))
     with open_kb("words", copied.path) as old:
         build = old.build
-    with with_vectors(copied.path, "words", Encoder.load(str(encoder), device="cpu"), more) as new:
+    loaded = Encoder.load(str(encoder), device="cpu", dtype="float32")
+    with with_vectors(copied.path, "words", loaded, more) as new:  # made alike
         assert build != new.build
         told = (
             rf"the model was trained with words@{build}/text \(\w+\); here is words@{new.build}/text "
@@ -639,6 +641,22 @@ def test_in_a_long_document_each_mention_is_scored_in_its_stretch(home, places):
         assert [*read] == list(range(24))
         for place, scores in enumerate(found):
             np.testing.assert_allclose(scores, read[place][: len(scores)], atol=1e-5)
+
+
+def test_mentions_are_read_among_those_that_training_would_show(home, words, places, monkeypatch):
+    with TrainedKnowBert.open("both", home=home, device="cpu") as model:
+        read, make = [], model.reader.batch
+        monkeypatch.setattr(model.reader, "batch", lambda texts: read.extend(texts) or make(texts))
+        # Where NULL is a candidate, all mentions of the text are shown; else those of the data.
+        for kb, handle, shown in (("words", words, 1), ("places", places, 3)):
+            [document] = documents_of(handle, [TEXT])
+            scorer, last = KnowBertScorer(model, kb), document.mentions[-1:]
+            [whole] = scorer([document])
+            [found] = scorer([structs.replace(document, mentions=last)])
+            assert len(found) == 1
+            np.testing.assert_allclose(found[0], whole[-1], atol=1e-3)
+            assert len(read[-1].known[kb].places) == shown
+            assert read[-1].known[kb].candidates[0].ids.tolist() == last[0].candidates.ids.tolist()
 
 
 def test_a_mention_that_a_cut_goes_through_has_its_prior(home, places):
