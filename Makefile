@@ -41,8 +41,9 @@ demo: $(VENV)/has-core
 	@echo "The pages in docs/ go on from here. The knowledge base lies in $(DEMO_HOME); to use it again:"
 	@echo "    KGKIT_HOME=$(DEMO_HOME) $(BIN)/kgkit show dog.n.01 --kb wordnet"
 
+# Two processes of tests, a thread each: with more they would wait for each other.
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term -m "not slow" $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/has-spark
 	$(BIN)/python -m pytest -m slow $(ARGS)

@@ -12,7 +12,7 @@ import numpy as np
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.kb import KnowledgeBase
-from kgkit.types import Alias, Entity
+from kgkit.types import Alias, Entity, Triple
 from tests.small_kb import build
 from tests.tiny_encoder import WORDS
 
@@ -36,6 +36,9 @@ PLACES = (
     Alias("city", "City_Company", 2),
     Alias("company", "City_Company", 1),
     Alias("fruit", "Fruit", 5),
+    Triple("City_Company", "sells", "Fruit"),
+    Triple("Big_City", "sells", "Fruit"),
+    Triple("Big_City", "beside", "City_Company"),
 )
 SENTENCES = (
     "dog%1 a big dog barks",
@@ -47,7 +50,7 @@ TEMPLATE = "{label}: {description}"
 
 
 def with_vectors(
-    home: Path, name: str, encoder: Encoder, records: tuple[Entity | Alias, ...] | None = None
+    home: Path, name: str, encoder: Encoder, records: tuple[Entity | Alias | Triple, ...] | None = None
 ) -> KnowledgeBase:
     """Build `words` or `places` in *home*, with the vectors `text`, and open it."""
     kb = build(home, records or {"words": SENSES, "places": PLACES}[name], name=name)

@@ -56,8 +56,10 @@ def section(manual, command):
 def test_the_commands_are_those_that_were_promised():
     assert set(VERBS) == {
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",
-        "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit train linker",
-        "kgkit train tagger", "kgkit embed", "kgkit index", "kgkit nearest",
+        "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
+        "kgkit evaluate probe", "kgkit evaluate classification", "kgkit evaluate relation",
+        "kgkit evaluate typing", "kgkit evaluate wic", "kgkit train linker",
+        "kgkit train knowbert", "kgkit train tagger", "kgkit embed", "kgkit index", "kgkit nearest",
         "kgkit align", "kgkit project",
         "kgkit vectors list", "kgkit vectors rm",
         "kgkit kb list", "kgkit kb info", "kgkit kb add", "kgkit kb diff", "kgkit kb export",

@@ -136,7 +136,9 @@ def test_what_could_not_be_kept_is_shown_by_either_engine(tmp_path):
     assert long.examples == {"alias of no entity": ["'x' → (a key of no or of more than 511 bytes)"]}
 
 
+@pytest.mark.slow
 def test_wordnet_is_the_same_from_either_engine(wordnet_files, wordnet_build, tmp_path):
+    """Slow: all of WordNet twice; random records are compared in every run."""
     assert build(tmp_path, "wordnet", wordnet_files).build == wordnet_build.name
 
 

@@ -761,6 +761,27 @@ def test_the_command_scores_hidden_words(home, files, tmp_path):
     assert other["sets"][0]["perplexity"] != whole["perplexity"]
 
 
+def test_the_command_asks_for_facts_of_a_knowledge_base(home, tmp_path):
+    path = tmp_path / "templates.jsonl"
+    templates = [
+        {"relation": "sells", "template": "the [X] has [Y] ."},
+        {"relation": "of no knowledge base", "template": "[X] [Y]"},
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in templates))
+    common = ("evaluate", "probe", "--templates", path, "--model", "language", "--home", home.path, "--json")
+    told = json.loads(run(*common, "--kb", "places").out)
+    assert told["instances"] == 4 and list(told["relations"]) == ["sells"] and not told["without_template"]
+    few = json.loads(run(*common, "--kb", "places", "--limit", 1).out)
+    assert few["instances"] == 2
+    facts = tmp_path / "facts.jsonl"
+    facts.write_text('{"subject": "city company", "relation": "sells", "object": "fruit"}\n')
+    both = json.loads(run(*common, "--kb", "places", "--data", facts).out)
+    assert both["instances"] == 6
+    none = run(*common, "--kb", "words")
+    assert none.code == 2 and f"{path} has a template for none of the relations: of words" in none.err
+    assert "name files with --data, or a knowledge base with --kb" in run(*common).err
+
+
 def test_the_command_asks_for_facts(home, tmp_path):
     facts = [
         {"subject": "dog", "relation": "P1", "object": "big city"},

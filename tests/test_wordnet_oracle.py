@@ -139,7 +139,10 @@ class InMemory(io.StringIO):
     discard_line = io.StringIO.readline  # as the files that nltk opens have it
 
 
-@pytest.fixture(scope="module", params=["mini", "all"])
+ALL = pytest.param("all", marks=pytest.mark.slow)  # of WordNet: half a minute before the first test
+
+
+@pytest.fixture(scope="module", params=["mini", ALL])
 def both(request, tmp_path_factory) -> Iterator[Both]:
     folder = tmp_path_factory.mktemp(request.param)
     source = (
@@ -394,7 +397,7 @@ def test_neighbors_are_nltks_pairs_from_either_end(both, pairs):
 # --- where each number comes from ------------------------------------------
 
 
-@pytest.mark.parametrize("both", ["all"], indirect=True)
+@pytest.mark.parametrize("both", [ALL], indirect=True)
 def test_the_numbers_of_wordnet_3_0(both):
     words = [lemma for synset in both.synsets for lemma in synset.lemmas()]
     pairs = [(lemma.name().lower(), part_of(lemma.synset()), lemma.synset().offset()) for lemma in words]
@@ -416,7 +419,7 @@ def test_the_numbers_of_wordnet_3_0(both):
     assert (manifest.aliases, manifest.alias_rows) == (147_306, 206_941)
 
 
-@pytest.mark.parametrize("both", ["all"], indirect=True)
+@pytest.mark.parametrize("both", [ALL], indirect=True)
 def test_the_relations_of_wordnet_3_0(both, pairs):
     found = {
         relation: (len(pairs[relation, "synset"]), len(pairs[relation, "lemma"])) for relation in METHODS

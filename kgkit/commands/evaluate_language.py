@@ -1,8 +1,9 @@
 """`kgkit evaluate ppl` and `kgkit evaluate probe`: score a KnowBert as a masked language model."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from kgkit.evaluation.facts import Fact
     from kgkit.home import Home
     from kgkit.linking.knowbert import TrainedKnowBert
+    from kgkit.types import Triple
+
+    Told = TypeVar("Told", Fact, Triple)
 
 KnowBertOption = Annotated[
     str,
@@ -92,14 +96,6 @@ def ppl(
 
 
 def probe(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="Facts as JSON lines: subject, relation, object; or LAMA's. Repeat it for more.",
-        ),
-    ],
     templates: Annotated[
         Path,
         typer.Option(
@@ -107,6 +103,18 @@ def probe(
         ),
     ],
     model: KnowBertOption,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Facts as JSON lines: subject, relation, object; or LAMA's. Repeat it for more.",
+        ),
+    ] = None,
+    kb: Annotated[
+        str | None,
+        typer.Option("--kb", metavar="KB", help="Facts of a knowledge base, told by its labels."),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="Facts of a relation, drawn; else all.")
     ] = None,
@@ -127,16 +135,22 @@ def probe(
     from kgkit.training.catalogued import known_model
     from kgkit.training.language import masking_of, recalled
 
-    check_files([*data, templates])
+    files = data or []
+    if not files and kb is None:
+        raise UsageError("there are no facts: name files with --data, or a knowledge base with --kb")
+    check_files([*files, templates])
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    asked = probes(
-        _drawn([fact for path in data for fact in read_facts(path)], limit, seed), read_templates(templates)
-    )
+    told_by = read_templates(templates)
+    facts = _drawn([fact for path in files for fact in read_facts(path)], limit, seed)
+    if kb is not None:
+        facts += _facts_of(kb, home, list(told_by), limit, seed)
+    asked = probes(facts, told_by)
     if not asked.instances:
-        raise UsageError(f"{templates} has a template for none of the relations: {', '.join(asked.left_out)}")
+        lacking = ", ".join(asked.left_out) or f"of {kb}"
+        raise UsageError(f"{templates} has a template for none of the relations: {lacking}")
     run = recorded(
-        where, command=typed(), device=device, model=known_model(where, model), data=[*data, templates],
-        seeds=[seed], config={"model": model, "limit": limit},
+        where, command=typed(), device=device, model=known_model(where, model), data=[*files, templates],
+        seeds=[seed], config={"model": model, "kb": kb, "limit": limit},
     )  # fmt: skip
     with (
         _opened(model, where, device) as trained,
@@ -179,7 +193,28 @@ def _opened(model: str, home: "Home", device: str) -> "TrainedKnowBert":
     return trained
 
 
-def _drawn(facts: "list[Fact]", limit: int | None, seed: int) -> "list[Fact]":
+def _facts_of(
+    kb: str, home: Path | None, relations: Sequence[str], limit: int | None, seed: int
+) -> "list[Fact]":
+    """Return facts of a knowledge base, entities by their labels; those between equal labels are left out."""
+    from kgkit.evaluation.facts import Fact
+    from kgkit.kb import open_kb
+
+    with open_kb(kb, home) as opened:
+        every = [
+            triple
+            for relation in relations
+            if relation in opened.relations
+            for triple in opened.match(relation=relation)
+        ]
+        named = (
+            Fact(opened[one.subject].label, one.relation, opened[one.object].label)
+            for one in _drawn(every, limit, seed)
+        )
+        return [one for one in named if one.subject != one.object]
+
+
+def _drawn(facts: "list[Told]", limit: int | None, seed: int) -> "list[Told]":
     """Return at most so many facts of each relation, in their order."""
     if limit is None:
         return facts
