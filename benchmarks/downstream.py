@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.home import Home
-from kgkit.training.classification import Example, Label, read_examples, scores_of
+from kgkit.training.examples import Example, Label, read_examples, scores_of
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 WIC: Final = ("train_part1.jsonl.xz", "train_part2.jsonl")

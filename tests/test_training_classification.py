@@ -18,15 +18,12 @@ from kgkit.evaluation.entity_typing import TYPES
 from kgkit.heads import Classifier, ClassifierConfig, EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader
 from kgkit.training import Shuffled, TrainingConfig
-from kgkit.training.classification import (
+from kgkit.training.classification import Classified, ExampleReader, answers_of, loss_of
+from kgkit.training.examples import (
     TASKS,
-    Classified,
     Example,
-    ExampleReader,
-    answers_of,
     check_labels,
     labels_of,
-    loss_of,
     read_examples,
     scores_of,
     specials_of,

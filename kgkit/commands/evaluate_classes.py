@@ -15,7 +15,7 @@ from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.home import Home
-    from kgkit.training.classification import Example, Label
+    from kgkit.training.examples import Example, Label
 
 ExamplesOption = Annotated[
     list[Path],
@@ -120,7 +120,8 @@ def _score(
     from kgkit.linking.knowbert import TrainedKnowBert
     from kgkit.training import recorded
     from kgkit.training.catalogued import known_model
-    from kgkit.training.classification import answers_of, open_classified, scores_of
+    from kgkit.training.classification import answers_of, open_classified
+    from kgkit.training.examples import scores_of
 
     if gold and len(gold) != len(data):
         raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
@@ -176,7 +177,7 @@ def _check_task(model: str, task: str, home: "Home") -> None:
     """Refuse a model that was trained for another task, before it is opened."""
     from kgkit.linking.manifest import read_knowbert
     from kgkit.linking.model_folder import find_knowbert_folder
-    from kgkit.training.classification import TASKS
+    from kgkit.training.examples import TASKS
 
     own = read_knowbert(find_knowbert_folder(model, home)).task
     if own != task:
@@ -190,7 +191,7 @@ def _check_task(model: str, task: str, home: "Home") -> None:
 
 def _read(task: str, data: Sequence[Path], gold: Sequence[Path]) -> list[_Set]:
     """Read all sets; of each all examples have labels, or none."""
-    from kgkit.training.classification import check_labels, read_examples
+    from kgkit.training.examples import check_labels, read_examples
 
     names = set_names(data, ".txt", ".jsonl", ".json", ".tsv")
     if twice := next((name for name in names if names.count(name) > 1), None):

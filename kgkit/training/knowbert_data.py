@@ -25,7 +25,7 @@ from kgkit.training.taught import (
 
 if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader
-    from kgkit.training.classification import Example
+    from kgkit.training.examples import Example
 
 Item = TypeVar("Item")
 
@@ -159,7 +159,7 @@ def examples_of(training: KnowBertTraining) -> Examples:
         NotThere, SourceError: as `read_examples` does.
         UsageError: if one has no label.
     """
-    from kgkit.training.classification import check_labels, read_examples
+    from kgkit.training.examples import check_labels, read_examples
 
     sets = []
     for files, golds in ((training.data, training.gold), (training.dev, training.dev_gold)):

@@ -355,10 +355,11 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
 
     from kgkit.heads.classifier import Classifier, ClassifierConfig
     from kgkit.training import classification as task
+    from kgkit.training.examples import labels_of, scores_of, specials_of
 
     examples = data.examples_of(training)
-    labels = task.labels_of(training.task, examples.taught)
-    model.specials = task.specials_of(training.task, examples.taught)
+    labels = labels_of(training.task, examples.taught)
+    model.specials = specials_of(training.task, examples.taught)
     several = training.task == "typing"
     if several and not any(one.label for one in examples.taught):
         raise UsageError("there is nothing to learn: no example has a label")
@@ -380,7 +381,7 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
 
     def evaluate(asked: task.Classified) -> dict[str, float]:
         answers = task.answers_of(asked, reader, examples.held_out, size=training.batch)
-        return task.scores_of(training.task, examples.held_out, answers)
+        return scores_of(training.task, examples.held_out, answers)
 
     def results(trained: Trained) -> dict[str, Any]:
         for kb, about in model.kbs.items():
