@@ -140,8 +140,8 @@ def probe(
         raise UsageError("there are no facts: name files with --data, or a knowledge base with --kb")
     check_files([*files, templates])
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    told_by = read_templates(templates)
     facts = _drawn([fact for path in files for fact in read_facts(path)], limit, seed)
+    told_by = read_templates(templates)
     if kb is not None:
         facts += _facts_of(kb, home, list(told_by), limit, seed)
     asked = probes(facts, told_by)
