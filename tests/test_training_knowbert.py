@@ -703,13 +703,15 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     small = ("--size", SIZE, "--batch", 8, "--steps", 3, "--lr-new", 3e-3, "--seed", 1)
     done = run(
         "train", "knowbert", "--task", "wsd", "--data", files["data"], "--gold", files["gold"], "--kb",
-        "words", "--vectors", "words/text", "--encoder", encoder, "--name", "small", *small, *common,
+        "words", "--vectors", "words/text", "--encoder", encoder, "--name", "small", "--no-bf16", *small,
+        *common,
     )  # fmt: skip
     assert done.code == 0, done.err
     assert done.out.startswith("small: wsd, words\n") and "held out accuracy\t" in done.out
     assert "trained small in " in done.err
     made = read_knowbert(copied.models / "small")
     assert made.config["seed"] == 1 and made.config["steps"] == 3 and made.kbs["words"].vectors == ("text",)
+    assert made.config["bf16"] is False
     done = run(
         "train", "knowbert", "--task", "mlm", "--data", files["text"], "--from", "small", "--linking",
         f"words={files['data']},{files['gold']}", "--name", "small", "--json", *small, *common,
@@ -717,6 +719,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     assert done.code == 0, done.err
     told = json.loads(done.out)
     assert told["task"] == "mlm" and told["kbs"]["words"]["joint"] and told["path"].endswith("/small")
+    assert told["config"]["bf16"] == "auto"
     assert "in the place of the older small (knowbert)" in done.err
     with Catalog.open(copied) as catalog:
         runs = list(catalog.runs())

@@ -106,6 +106,14 @@ def knowbert(
         float, typer.Option("--lr-new", metavar="RATE", help="That of all that is not the encoder.")
     ] = 1e-4,
     seed: SeedOption = 0,
+    bf16: Annotated[
+        bool | None,
+        typer.Option(
+            "--bf16/--no-bf16",
+            help="Multiply in bfloat16, or in float32; else in what is faster here.",
+            show_default=False,
+        ),
+    ] = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -133,6 +141,7 @@ def knowbert(
         linking=tuple(map(_supervision, linking or ())), examples=examples,
         without=() if without is None else (without,), control=control, size=size, batch=batch,
         epochs=epochs, steps=steps, lr=lr, lr_new=lr_new, seed=seed,
+        bf16="auto" if bf16 is None else bf16,
     )  # fmt: skip
     check_files(training.files)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
