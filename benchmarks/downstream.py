@@ -5,10 +5,12 @@
 The models that are named were trained as language models, equally long (`benchmarks.language`); each is
 fine-tuned with every seed, in the same way; other options go to `kgkit train knowbert`. Answers lie in
 OUT_DIR: what is there already is not done again. The difference to the first model is tested by drawing, for
-each example, which of the two gave which answers (10,000 times).
+each example, which of the two gave which answers (10,000 times). Pairs of WiC that have a sentence in common
+are in one fold, as its own parts have none in common.
 """
 
 import argparse
+import hashlib
 import json
 import shutil
 import subprocess
@@ -16,12 +18,14 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.home import Home
+from kgkit.linking.manifest import MANIFEST
 from kgkit.training.examples import Example, Label, read_examples, scores_of
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
@@ -40,10 +44,12 @@ def wic_folds(out: Path) -> list[tuple[Path, Path]]:
     """Write the folds of WiC, and return for each what is learnt from, and what is asked."""
     folder = DATA / "wic"
     every = [one for name in WIC for one in read_examples("wic", folder / name)]
-    order = np.random.default_rng(0).permutation(len(every))
+    together = [*nx.connected_components(nx.Graph([one.texts for one in every]))]  # sentences
+    order = np.random.default_rng(0).permutation(len(together)).tolist()
+    fold_of = {text: place % FOLDS for place, part in enumerate(order) for text in together[part]}
     folds = []
-    for number, asked in enumerate(np.array_split(order, FOLDS)):
-        chosen = set(asked.tolist())
+    for number in range(FOLDS):
+        chosen = {place for place, one in enumerate(every) if fold_of[one.texts[0]] == number}
         paths = out / f"fold-{number}.train.jsonl", out / f"fold-{number}.test.jsonl"
         for path, wanted in zip(paths, (False, True), strict=True):
             some = [one for place, one in enumerate(every) if (place in chosen) == wanted]
@@ -72,7 +78,9 @@ class Tuning:
 
     def answers(self, start: str, seed: int, fold: int, files: tuple[Path, Path]) -> dict[str, Label]:
         """Return the answers of a model by id; it is fine-tuned first, unless that has been done."""
-        path = self.out / f"{self.task}-{start}-{seed}-{fold}.txt"
+        made = (Home(self.home).models / start / MANIFEST).read_bytes()
+        key = hashlib.blake2b(made + repr(self.words).encode(), digest_size=4).hexdigest()
+        path = self.out / f"{self.task}-{start}-{seed}-{fold}-{key}.txt"
         if not path.exists():
             name = f"downstream-{self.task}-{start}-{seed}-{fold}"
             self._run("train", "knowbert", "--task", self.task, "--from", start, "--seed", str(seed),

@@ -5,7 +5,8 @@
 writes `train.txt` (WikiText-2's validation part, SemCor, CoNLL-2003's training part, FewRel, and the training
 parts of CoLA, RTE and STS-B) and `heldout.txt` (WikiText-2's test part): documents apart by blank lines. They
 must not be passed on. Left out is what something else is measured on: LAMA, WiC, SemEval-2010, the sets of
-senses, and CoNLL-2003's other parts, which are AIDA's.
+senses, and CoNLL-2003's other parts, which are AIDA's. FewRel states a few facts that LAMA asks for:
+`benchmarks.language` does not ask for those.
 """
 
 import argparse

@@ -50,6 +50,7 @@ def test_a_file_without_gold_is_read(tmp_path):
         ('1\t"a <e1>b</e1> c"\nOther\n', "x:1: expected one name in <e1>"),
         ('1\t"<e1>a</e1> <e1>b</e1> <e2>c</e2>"\nOther\n', "x:1: expected one name in <e1>"),
         ('1\t"</e1>a<e1> <e2>c</e2>"\nOther\n', "x:1: expected one name in <e1>"),
+        ('1\t"a <e1> </e1> <e2>c</e2>"\nOther\n', "x:1: a name is empty"),
         ('1\t"<e1>a</e1> <e2>c</e2>"\nOthers\n', "x:2: expected an instance"),
         ('1\t"<e1>a</e1> <e2>c</e2>"\nOther\nOther\n', "x:3: expected an instance"),
         ("Other\n", "x:1: expected an instance"),

@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -149,6 +151,18 @@ def test_without_a_knowledge_base_it_is_the_encoder_bit_for_bit():
     ):
         assert torch.equal(found, before)
     assert all(torch.equal(weights[name], weight) for name, weight in model.state_dict().items())
+
+
+def test_a_model_that_was_let_go_is_nobodys():
+    model = bert()
+    knowbert = KnowBert(model, {"a": CONFIG})
+    assert len([hook for part in model.modules() for hook in part._forward_hooks]) == 2
+    knowbert.detach()
+    assert not any(part._forward_hooks for part in model.modules())
+    gone = weakref.ref(knowbert)
+    del knowbert
+    gc.collect()
+    assert gone() is None
 
 
 def test_what_is_known_is_among_the_hidden_states():

@@ -16,6 +16,7 @@ from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError  # noq
 from kgkit.heads import EntityLinker, EntityLinkerConfig, LinkerInputs  # noqa: E402
 from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
 from kgkit.heads.knowbert import (  # noqa: E402
+    CandidateScorer,
     SpanPooling,
     TransformerBlock,
     margin_losses,
@@ -600,6 +601,18 @@ def test_the_first_parameters_come_from_the_generator():
 
 
 # --- precision --------------------------------------------------------------
+
+
+def test_a_score_is_not_rounded_under_autocast():
+    scorer = CandidateScorer(2, 16)
+    drawn = torch.Generator().manual_seed(0)
+    spans, entities = torch.randn(2, 3, 8, generator=drawn), torch.randn(2, 3, 5, 8, generator=drawn)
+    features = torch.randn(2, 3, 5, 2, generator=drawn)
+    exact = scorer(spans, entities, features)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(scorer(spans, entities, features), exact)
+        rounded = scorer(spans.bfloat16(), entities.bfloat16(), features)
+    assert rounded.dtype == torch.float32 and not torch.equal(rounded, rounded.bfloat16().float())
 
 
 @every_config

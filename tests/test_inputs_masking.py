@@ -82,6 +82,22 @@ def test_candidates_of_others_are_of_the_text_and_their_priors_sum_to_one(text):
         assert (np.diff(one.priors) <= 0).all() and set(one.ids.tolist()) <= set(range(2 * len(own)))
 
 
+def test_candidates_of_others_are_of_mentions_that_hide_nothing(text):
+    """Else a mention around the same hidden piece could tell it."""
+    for seed in range(5):
+        found, labels = Masking(MASK, ORDINARY, share=0.5)(text, np.random.default_rng(seed))
+        before = text.known["a"]
+        pairs = zip(before.candidates, before.spans.tolist(), strict=True)
+        open_ones = {
+            entity
+            for one, (first, end) in pairs
+            if (labels[first:end] == NOTHING).all()
+            for entity in one.ids.tolist()
+        }
+        for place, one in enumerate(found.known["a"].candidates):
+            assert one is before.candidates[place] or set(one.ids.tolist()) <= open_ones
+
+
 def test_the_same_numbers_hide_the_same(text):
     first, second = (Masking(MASK, ORDINARY)(text, np.random.default_rng(3)) for _ in range(2))
     np.testing.assert_array_equal(first.text.ids, second.text.ids)

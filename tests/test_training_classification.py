@@ -481,6 +481,13 @@ def test_scores_are_the_official_ones_and_the_first_decides(task, gold, answers,
     assert found == pytest.approx(scores) and list(found) == list(scores)
 
 
+def test_relations_without_directions_are_so_wherever_their_labels_are_seen():
+    """Gold that is all Other says nothing of the scheme."""
+    others = labelled("Other", "Other")
+    assert "macro_f1" in scores_of("relation", others, {"0": "Other"}, ["A(e1,e2)", "Other"])
+    assert "f1" in scores_of("relation", others, {"0": "eats"}, ["eats", "Other"])
+
+
 def test_what_cannot_be_scored_is_told():
     with pytest.raises(UsageError, match="example 1 has no label: score on a file with gold"):
         scores_of("wic", labelled("T", None), {})

@@ -33,14 +33,16 @@ from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
 from kgkit.linking.manifest import MANIFEST, read_knowbert, read_model, read_tagger
 from kgkit.training.knowbert import train_knowbert
 from kgkit.training.knowbert_plan import Chosen, KnowBertTraining, Supervision, linker_config
-from kgkit.training.knowbert_stages import begun, stage_of
-from kgkit.types import Document, Entity
+from kgkit.training.knowbert_stages import begun, groups_of, stage_of
+from kgkit.types import Document, Entity, Triple
 from tests.cli_helpers import run
 from tests.knowbert_toys import SENSES, TEMPLATE, links, plain, senses, with_vectors
+from tests.small_kb import build
 from tests.tiny_encoder import WIDTH, tiny_encoder
 
 SIZE = 20
 TEXT = "the dog barks in the city and a tree grows in the big city"
+TAUGHT = "the big city grows and a company of the city eats fruit"  # of `links`
 WORDS, PLACES = ("words",), ("places",)
 
 
@@ -95,7 +97,7 @@ def home(tmp_path_factory, encoder, files):
     trained(home, "senses", settings(encoder, files, "wsd"), WORDS, command="kgkit train …")
     language = settings(encoder, files, "mlm", start="senses", linking=(beside(files),))
     trained(home, "language", language)
-    trained(home, "both", settings(encoder, files, "el", start="language"), PLACES)
+    trained(home, "both", settings(encoder, files, "el", start="language", epochs=6), PLACES)
     control = settings(encoder, files, "mlm", start="senses", control=True, linking=(beside(files),))
     trained(home, "control", control)
     return home
@@ -229,6 +231,38 @@ def test_the_encoder_has_a_learning_rate_of_its_own(copied, encoder, files):
     assert moved("language", lr=1e-9, lr_new=1e-2) == [False, True, False]
 
 
+def test_a_masked_language_model_without_the_next_sentence_guesses_words_all_the_same(
+    encoder, files, tmp_path
+):
+    from transformers import BertForMaskedLM
+
+    BertForMaskedLM.from_pretrained(encoder).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(encoder / name, tmp_path)
+    with ExitStack() as stack:
+        training = settings(tmp_path, files, "mlm", control=True)
+        model = begun(Home(tmp_path), training, [], "cpu", stack)
+        stage = stage_of(training, model, None)
+        rates = {
+            id(one): group["lr"]
+            for group in groups_of(stage.model, model, training)
+            for one in group["params"]
+        }
+        named = {name: rates[id(one)] for name, one in model.knowbert.model.named_parameters()}
+    assert model.guesses
+    new = {name for name, rate in named.items() if rate == training.lr_new}
+    assert {name.rpartition(".")[0] for name in new} == {"bert.pooler.dense", "cls.seq_relationship"}
+    assert set(named.values()) == {training.lr, training.lr_new}
+
+
+def test_too_few_data_to_hold_some_out_are_told(copied, encoder, files, tmp_path, caplog):
+    few = tmp_path / "few.txt"
+    few.write_text("the dog barks. A cat eats.\n\na tree grows. It is big.\n", encoding="utf-8")
+    trained(copied, "few", settings(encoder, files, "mlm", data=(few,), steps=1, control=True))
+    assert "too few data to hold some out: no epoch is chosen" in caplog.text
+    assert read_knowbert(copied.models / "few").results["epochs"] == []
+
+
 def test_what_is_held_out_is_not_learnt_from(home, encoder, files):
     training = settings(encoder, files, "mlm", start="senses", linking=(beside(files),))
     with ExitStack() as stack:
@@ -307,7 +341,7 @@ def stop(stage, done, total):
     [
         ("wsd", WORDS, "senses", {}),
         ("mlm", (), "language", {"start": "senses"}),
-        ("el", PLACES, "both", {"start": "language"}),
+        ("el", PLACES, "both", {"start": "language", "epochs": 6}),
     ],
     ids=["wsd", "mlm", "el"],
 )
@@ -690,8 +724,8 @@ def test_a_model_links(home, words, places):
     scores = {one.entity: one.score for one in linked.links[0].candidates}
     assert set(scores) == {"dog.n.01", "dog.n.02"} and sum(scores.values()) == pytest.approx(1, abs=1e-5)
     assert linked.links[0].entity == max(scores, key=scores.get)
-    [linked] = Linker.open(places, model=str(home.models / "both"), device="cpu")([TEXT])
-    assert linked.model == "both" and [link.text for link in linked.links] == ["city", "big city"]
+    [linked] = Linker.open(places, model=str(home.models / "both"), device="cpu")([TAUGHT])
+    assert linked.model == "both" and [link.text for link in linked.links] == ["big city", "company", "city"]
     assert all(0 < sum(one.score for one in link.candidates) < 1 for link in linked.links)
 
 
@@ -760,8 +794,11 @@ def test_the_command_scores_hidden_words(home, files, tmp_path):
         "held", f"{whole['pieces']:,}", f"{whole['perplexity']:.3f}", f"{100 * whole['accuracy']:.2f}",
     ]  # fmt: skip
     assert lines[2][0] == "plain"
-    other = json.loads(run("evaluate", "ppl", "--data", files["held"], "--seed", 1, "--json", *common).out)
-    assert other["sets"][0]["perplexity"] != whole["perplexity"]
+    for option in (("--seed", 1), ("--blind",)):
+        other = json.loads(run("evaluate", "ppl", "--data", files["held"], *option, "--json", *common).out)
+        assert other["sets"][0]["perplexity"] != whole["perplexity"]
+        assert other["blind"] == (option == ("--blind",))
+        assert other["sets"][0]["pieces"] == whole["pieces"]
 
 
 def test_the_command_asks_for_facts_of_a_knowledge_base(home, tmp_path):
@@ -783,6 +820,23 @@ def test_the_command_asks_for_facts_of_a_knowledge_base(home, tmp_path):
     none = run(*common, "--kb", "words")
     assert none.code == 2 and f"{path} has a template for none of the relations: of words" in none.err
     assert "name files with --data, or a knowledge base with --kb" in run(*common).err
+
+
+def test_facts_of_entities_without_a_label_are_left_out(home, copied, tmp_path):
+    path = tmp_path / "templates.jsonl"
+    path.write_text('{"relation": "sells", "template": "the [X] has [Y] ."}')
+    told = [("a", "b"), ("a", "c"), ("c", "b"), ("a", "d")]
+    records = [
+        *(Entity(key, label) for key, label in {"a": "dog", "b": "cat", "c": " ", "d": "dog"}.items()),
+        *(Triple(subject, "sells", other) for subject, other in told),
+    ]
+    build(copied.path, records, name="some").close()
+    done = run(
+        "evaluate", "probe", "--templates", path, "--model", "language", "--home", copied.path, "--json",
+        "--kb", "some",
+    )  # fmt: skip
+    assert done.code == 0 and json.loads(done.out)["instances"] == 2
+    assert "3 facts of some are left out: an entity has no label, or both have one" in done.err
 
 
 def test_the_command_asks_for_facts(home, tmp_path):

@@ -1,6 +1,7 @@
 """Batches that hide words or link mentions, losses, perplexity and recall: against loops of one text."""
 
 import dataclasses
+import json
 import math
 
 import numpy as np
@@ -168,7 +169,7 @@ def test_all_but_special_pieces_stand_for_others(encoder, masking):
 
 
 def test_to_measure_by_nothing_is_said_of_what_is_hidden(encoder, reader):
-    strict = masking_of(encoder, strict=True)
+    strict = masking_of(encoder, "mask")
     for place, text in enumerate(reader(one.texts for one in PASSAGES[:40])):
         hidden, labels = strict(text, np.random.default_rng(place))
         for name, known in hidden.known.items():
@@ -176,6 +177,41 @@ def test_to_measure_by_nothing_is_said_of_what_is_hidden(encoder, reader):
                 bool((labels[first:end] != NOTHING).any()) for first, end in text.known[name].spans.tolist()
             ]
             assert known.candidates == text.known[name].candidates
+
+
+def test_blind_nothing_tells_that_something_is_there_to_be_known(encoder, reader):
+    blind = masking_of(encoder, "none")
+    gone = 0
+    for place, text in enumerate(reader(one.texts for one in PASSAGES[:40])):
+        hidden, labels = blind(text, np.random.default_rng(place))
+        for name, known in hidden.known.items():
+            before = text.known[name]
+            left = [(labels[first:end] == NOTHING).all() for first, end in before.spans.tolist()]
+            gone += left.count(False)
+            assert known.spans.tolist() == before.spans[left].tolist() and not known.masked.any()
+            assert known.places.tolist() == before.places[left].tolist()
+            assert known.candidates == [
+                one for one, stays in zip(before.candidates, left, strict=True) if stays
+            ]
+    assert gone
+
+
+@pytest.mark.parametrize("told", ["some", "mask", "none"])
+def test_the_same_words_are_hidden_whatever_is_known(parts, reader, encoder, told):
+    bare, hides = KnowBertReader(parts[1], {}, size=SIZE), masking_of(encoder, told)
+    with_kbs, without = (
+        language_batch(PASSAGES[:30], one, hides, np.random.default_rng(5)) for one in (reader, bare)
+    )
+    assert torch.equal(with_kbs.labels, without.labels)
+    assert torch.equal(with_kbs.batch.inputs["input_ids"], without.batch.inputs["input_ids"])
+    assert with_kbs.batch.knowledge and not without.batch.knowledge
+
+
+def test_pieces_that_were_added_as_special_ones_stand_for_no_others(parts, tmp_path):
+    own = Encoder.load(str(parts[1].folder), device="cpu", dtype="float32")
+    own.tokenizer.add_tokens(["[E1]"], special_tokens=True)
+    added = own.tokenizer.convert_tokens_to_ids("[E1]")
+    assert added >= len(PIECES) and added not in masking_of(own).pieces
 
 
 def test_a_tokenizer_without_a_mask_is_refused(tmp_path):
@@ -278,6 +314,29 @@ def test_an_epoch_hides_other_words_than_the_one_before(reader, masking):
 
 
 # -- lessons ----------------------------------------------------------------
+
+
+def test_what_no_link_can_be_right_for_is_missed(taught, parts, tmp_path):
+    from kgkit.training.knowbert_stages import linking_scores
+
+    [told, *_] = taught["places"]
+    assert told.lost == 0
+    places, path = parts[2]["places"].generator, tmp_path / "el.jsonl"
+    given = json.loads((links(path, 1).read_text(encoding="utf-8")).splitlines()[0])
+    for mention, entity in zip(given["mentions"], ("nowhere", None), strict=False):
+        mention["entity"] = entity
+    path.write_text(json.dumps(given), encoding="utf-8")
+    [found] = taught_spans(places.kb, places, path)
+    meant = sum(one["entity"] is not None for one in given["mentions"])
+    assert found.lost == meant - sum(bool(right.any()) for right in found.right) >= 1
+    # Of two that mean something, one cannot be linked, and is said to mean nothing: half is found.
+    scored = [
+        (np.array([1.0, 0.0]), np.array([True, False])),
+        (np.array([0.0, 1.0]), np.array([False, True])),
+    ]
+    assert linking_scores(scored, null=True)["f1"] == 1
+    some = linking_scores(scored, null=True, lost=1)
+    assert (some["precision"], some["recall"], some["f1"]) == (1, 0.5, pytest.approx(2 / 3))
 
 
 def test_lessons_are_stretches_that_teach_something(taught, reader):

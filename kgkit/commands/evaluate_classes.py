@@ -156,7 +156,7 @@ def _score(
         if predictions is not None:  # first: whatever scoring says, the answers are there
             _write_answers(predictions, answers)
         for name, _, examples in (one for one in sets if one.labelled):
-            scores[name] = scores_of(task, examples, answers[name])
+            scores[name] = scores_of(task, examples, answers[name], reader.labels)
             for metric, value in scores[name].items():
                 record.score(task, name, metric, value, len(examples))
     if as_json:

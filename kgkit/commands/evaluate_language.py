@@ -40,6 +40,12 @@ def ppl(
     model: KnowBertOption,
     batch: BatchOption = 32,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of what is hidden.")] = 0,
+    blind: Annotated[
+        bool,
+        typer.Option(
+            "--blind", metavar="", help="Do not tell that there is a mention where a word is hidden."
+        ),
+    ] = False,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -47,7 +53,8 @@ def ppl(
 ) -> None:
     """Score a KnowBert on guessing hidden words: the perplexity of a word piece, and how many are right.
 
-    15 of 100 word pieces are hidden, the same ones for all models with one tokenizer and one seed.
+    15 of 100 word pieces are hidden, the same ones for all models with one tokenizer and one seed that were
+    trained for texts of one size.
     """
     from kgkit.home import Home
     from kgkit.inputs.passages import measured, read_plain, singles
@@ -60,14 +67,14 @@ def ppl(
     scores: list[tuple[str, Perplexity]] = []
     run = recorded(
         where, command=typed(), device=device, model=known_model(where, model), data=data, seeds=[seed],
-        config={"model": model},
+        config={"model": model, "blind": blind},
     )  # fmt: skip
     with (
         _opened(model, where, device) as trained,
         messages.progress(f"scoring {model}") as tell,
         run as record,
     ):
-        masking, reader = masking_of(trained.encoder, strict=True), trained.reader
+        masking, reader = masking_of(trained.encoder, "none" if blind else "mask"), trained.reader
         room = reader.room(1)
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
             passages = list(singles(measured(read_plain(path), reader.tokens, room), room))
@@ -86,7 +93,7 @@ def ppl(
             {"name": name, "data": str(path), **told._asdict()}
             for (name, told), path in zip(scores, data, strict=True)
         ]
-        write_json({"model": model, "sets": sets})
+        write_json({"model": model, "blind": blind, "sets": sets})
         return
     rows = [
         (name, [(number(one.pieces), f"{one.perplexity:.3f}", f"{100 * one.accuracy:.2f}")])
@@ -143,7 +150,10 @@ def probe(
     facts = _drawn([fact for path in files for fact in read_facts(path)], limit, seed)
     told_by = read_templates(templates)
     if kb is not None:
-        facts += _facts_of(kb, home, list(told_by), limit, seed)
+        told, nameless = _facts_of(kb, home, list(told_by), limit, seed)
+        facts += told
+        if nameless:
+            messages.say(f"{nameless:,} facts of {kb} are left out: an entity has no label, or both have one")
     asked = probes(facts, told_by)
     if not asked.instances:
         lacking = ", ".join(asked.left_out) or f"of {kb}"
@@ -167,9 +177,9 @@ def probe(
             record.score("probe", relation, "mrr", mrr, instances)
     relations = score.relations.items()
     if as_json:
-        told = {relation: {"mrr": mrr, "instances": count} for relation, (mrr, count) in relations}
+        found = {relation: {"mrr": mrr, "instances": count} for relation, (mrr, count) in relations}
         missing = {"without_template": asked.left_out}
-        write_json({"model": model, **score._asdict(), "relations": told, **missing})
+        write_json({"model": model, **score._asdict(), "relations": found, **missing})
     else:
         rows = [(relation, [(number(count), f"{mrr:.4f}")]) for relation, (mrr, count) in relations]
         rows.append((TOGETHER, [(number(score.instances), f"{score.mrr:.4f}")]))
@@ -195,8 +205,8 @@ def _opened(model: str, home: "Home", device: str) -> "TrainedKnowBert":
 
 def _facts_of(
     kb: str, home: Path | None, relations: Sequence[str], limit: int | None, seed: int
-) -> "list[Fact]":
-    """Return facts of a knowledge base, entities by their labels; those between equal labels are left out."""
+) -> "tuple[list[Fact], int]":
+    """Return facts of a knowledge base, entities by their labels, and how many cannot be asked by them."""
     from kgkit.evaluation.facts import Fact
     from kgkit.kb import open_kb
 
@@ -207,11 +217,12 @@ def _facts_of(
             if relation in opened.relations
             for triple in opened.match(relation=relation)
         ]
-        named = (
-            Fact(opened[one.subject].label, one.relation, opened[one.object].label)
+        named = [
+            Fact(opened[one.subject].label.strip(), one.relation, opened[one.object].label.strip())
             for one in _drawn(every, limit, seed)
-        )
-        return [one for one in named if one.subject != one.object]
+        ]
+        kept = [one for one in named if one.subject and one.object and one.subject != one.object]
+        return kept, len(named) - len(kept)
 
 
 def _drawn(facts: "list[Told]", limit: int | None, seed: int) -> "list[Told]":

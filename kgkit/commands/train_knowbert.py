@@ -103,7 +103,10 @@ def knowbert(
         float, typer.Option("--lr", metavar="RATE", help="The highest learning rate of the encoder.")
     ] = 2e-5,
     lr_new: Annotated[
-        float, typer.Option("--lr-new", metavar="RATE", help="That of all that is not the encoder.")
+        float,
+        typer.Option(
+            "--lr-new", metavar="RATE", help="That of knowledge, and of what is new on the encoder."
+        ),
     ] = 1e-4,
     seed: SeedOption = 0,
     bf16: Annotated[

@@ -107,6 +107,8 @@ def _instance(name: str, quoted: str, path: Path, number: int, line: str) -> Rel
     begin = 1 if text.startswith('"') else 0
     text = text[begin:].removesuffix('"') if begin else text
     first, second, third, fourth = (places[tag] - begin for tag in _TAGS)
+    if not (text[first:second].strip() and text[third:fourth].strip()):
+        raise SourceError("a name is empty", path=path, line=number, text=line)
     return Relation(name, text, (first, second), (third, fourth), None)
 
 

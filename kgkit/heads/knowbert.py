@@ -324,11 +324,17 @@ class CandidateScorer(nn.Module):
         self.down = nn.Linear(inner, 1)
 
     def forward(self, spans: Tensor, entities: Tensor, features: Tensor) -> Tensor:
-        """Score entities (B, M, C, E) with features (B, M, C, F) for spans (B, M, E); (B, M, C)."""
-        fit = torch.matmul(entities, spans[..., None]) / math.sqrt(spans.shape[-1])  # (B, M, C, 1)
-        pair = torch.cat([fit, features.to(fit.dtype)], dim=-1)  # (B, M, C, 1 + F)
-        scores: Tensor = self.down(functional.relu(self.up(pair))).squeeze(-1)  # (B, M, C)
-        return scores.to(torch.promote_types(scores.dtype, torch.float32))
+        """Score entities (B, M, C, E) with features (B, M, C, F) for spans (B, M, E); (B, M, C).
+
+        It multiplies in the precision of its weights, whatever autocast says: in bfloat16 what a threshold,
+        a margin and a temperature tell apart would be rounded away.
+        """
+        exact = self.up.weight.dtype
+        with torch.autocast(spans.device.type, enabled=False):
+            fit = torch.matmul(entities.to(exact), spans[..., None].to(exact)) / math.sqrt(spans.shape[-1])
+            pair = torch.cat([fit, features.to(exact)], dim=-1)  # (B, M, C, 1 + F)
+            scores: Tensor = self.down(functional.relu(self.up(pair))).squeeze(-1)  # (B, M, C)
+        return scores.to(torch.promote_types(exact, torch.float32))
 
 
 def weigh(scores: Tensor, entities: Tensor, threshold: float | None, null: Tensor | None) -> Tensor:
@@ -689,7 +695,7 @@ class KnowBert(nn.Module):
         self._kars = nn.ModuleList()
         self._alone: str | None = None  # whose linker alone is trained
         self._call: _Call | None = None
-        model.base_model.register_forward_hook(self._only_places)
+        self._hooks = [model.base_model.register_forward_hook(self._only_places)]
         for name, config in kbs.items():
             self.add(name, config, generator)
 
@@ -718,7 +724,13 @@ class KnowBert(nn.Module):
             )
         self._names.append(name)
         self._kars.append(KAR(config, generator).to(self.model.device).train(self.training))
-        places[config.layer].register_forward_hook(partial(self._recontextualize, name))
+        self._hooks.append(places[config.layer].register_forward_hook(partial(self._recontextualize, name)))
+
+    def detach(self) -> None:
+        """Take its hooks off the model, which then has nothing to do with this any more."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
 
     @property
     def kars(self) -> dict[str, KAR]:

@@ -5,12 +5,16 @@ another piece for 10 %, and 10 % stay. Where the piece is part of a mention, its
 a mention with a hidden piece has the entity [MASK] in 80 % of the cases, others' candidates in 10 %, and its
 own in 10 % (Peters et al. 2019, section 3.4).
 
+That a mention is there, and where it ends, is told all the same, as published: of a hidden piece it is known
+whether it is part of a name or a word that the knowledge base has. A model without it is not told that.
+
 Departures:
     The fate of a mention's candidates is drawn once for each mention; the released code draws once for each
     hidden piece and each of the mentions around it, so that long mentions keep theirs less often.
+    Others' candidates are those of mentions of the text without a hidden piece, else they might tell it.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,15 +59,25 @@ class Masking:
         mask: the piece [MASK].
         pieces: those that may stand for another, as ids: all but special ones.
         share: how many pieces are to be guessed, at least one of a text.
-        strict: no mention with a hidden piece keeps its candidates, or gets others': to measure by, since it
-            would tell what is hidden.
+        told: of a mention with a hidden piece. `some`, to learn from: see above. `mask`, to measure by: it
+            has the entity [MASK] always. `none`: it is left out, so that not even its extent is told.
     """
 
-    def __init__(self, mask: int, pieces: Numbers, *, share: float = 0.15, strict: bool = False) -> None:
-        self.mask, self.pieces, self.share, self.strict = mask, pieces, share, strict
+    def __init__(
+        self,
+        mask: int,
+        pieces: Numbers,
+        *,
+        share: float = 0.15,
+        told: Literal["some", "mask", "none"] = "some",
+    ) -> None:
+        self.mask, self.pieces, self.share, self.told = mask, pieces, share, told
 
     def __call__(self, text: Text, generator: np.random.Generator) -> Masked:
-        """Return *text* with pieces hidden that *generator* has drawn; one without a piece as it is."""
+        """Return *text* with pieces hidden that *generator* has drawn; one without a piece as it is.
+
+        Which these are, and what stands for them, does not depend on what is known.
+        """
         places = np.flatnonzero(~text.special)
         count = min(len(places), max(1, round(len(places) * self.share)))
         hidden = np.sort(generator.permutation(places)[:count])
@@ -74,10 +88,12 @@ class Masking:
         ids[hidden[fate < _MASK]] = self.mask
         other = hidden[(fate >= _MASK) & (fate < _OTHER)]
         ids[other] = generator.choice(self.pieces, len(other))
-        if self.strict:
-            known = {name: _secret(one, hidden) for name, one in text.known.items()}
+        if self.told == "some":
+            drawn = zip(text.known.items(), generator.spawn(len(text.known)), strict=True)
+            known = {name: _hidden(one, hidden, own) for (name, one), own in drawn}
         else:
-            known = {name: _hidden(one, hidden, generator) for name, one in text.known.items()}
+            less = _secret if self.told == "mask" else _without
+            known = {name: less(one, hidden) for name, one in text.known.items()}
         return Masked(text._replace(ids=ids, known=known), labels)
 
 
@@ -88,11 +104,13 @@ def _hidden(known: Known, hidden: Numbers, generator: np.random.Generator) -> Kn
     masked = touched & (fate < _MASK)
     candidates = list(known.candidates)
     strange = touched & (fate >= _MASK) & (fate < _OTHER)
+    others = [
+        one.rows for one, hides in zip(known.candidates, touched, strict=True) if not hides and len(one)
+    ]
     for place in np.flatnonzero(strange).tolist():
-        others = [one.rows for at, one in enumerate(known.candidates) if at != place and len(one)]
         if others:
             candidates[place] = _strangers(np.concatenate(others), generator)
-        else:  # a text with one mention has no others
+        else:
             masked[place] = True
     return known._replace(candidates=candidates, masked=known.masked | masked)
 
@@ -100,6 +118,13 @@ def _hidden(known: Known, hidden: Numbers, generator: np.random.Generator) -> Kn
 def _secret(known: Known, hidden: Numbers) -> Known:
     """Return the mentions of a text, of which those with a hidden piece say nothing."""
     return known._replace(masked=known.masked | _touched(known, hidden))
+
+
+def _without(known: Known, hidden: Numbers) -> Known:
+    """Return the mentions of a text that have no hidden piece."""
+    kept = ~_touched(known, hidden)
+    candidates = [one for one, stays in zip(known.candidates, kept, strict=True) if stays]
+    return Known(known.spans[kept], candidates, known.masked[kept], known.places[kept])
 
 
 def _touched(known: Known, places: Numbers) -> NDArray[np.bool_]:

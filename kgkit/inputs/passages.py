@@ -2,7 +2,7 @@
 
 A file is plain text: a blank line ends a document, and sentences are told by their ends. Pairs are for the
 prediction of the next sentence (Devlin et al. 2019): behind the first text stands, half of the time, what
-follows it, else something of another document.
+follows it, else, and where its document ends with it, something of another document.
 
 Departures:
     From BERT's released code: no sentence is broken but one that is longer than half of a pair; a random

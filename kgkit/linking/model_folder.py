@@ -1,11 +1,12 @@
 """Trained models on disk: a folder that says what it was made for.
 
     models/NAME/
-        model.json      what it is: a `ModelManifest` of a linker, or a `TaggerManifest`
+        model.json      what it is: a `ModelManifest` of a linker, a `TaggerManifest`, or a `KnowBertManifest`
         …               what its kind has beside
 
 A linker holds ids of one BUILD, and was trained over one version of vectors: with others it is refused. A
-tagger finds mentions for any knowledge base, and has its encoder with it.
+tagger finds mentions for any knowledge base, and has its encoder with it; a KnowBert has its own too, and
+takes the knowledge bases that it was trained with, and what was added to them.
 """
 
 import re

@@ -252,7 +252,12 @@ def markers_of(names: int) -> list[tuple[str, str]]:
 # -- scores -----------------------------------------------------------------
 
 
-def scores_of(task: str, examples: Sequence[Example], answers: Mapping[str, Label]) -> dict[str, float]:
+def scores_of(
+    task: str,
+    examples: Sequence[Example],
+    answers: Mapping[str, Label],
+    labels: Iterable[str] = (),
+) -> dict[str, float]:
     """Return the scores of answers, by the ids of the examples, in [0, 1]; the official one is the first.
 
     Args:
@@ -261,6 +266,7 @@ def scores_of(task: str, examples: Sequence[Example], answers: Mapping[str, Labe
         examples: with their labels.
         answers: one label for each, or of `typing` those that hold; an example without one counts as wrong,
             or as one where nothing was found.
+        labels: that are told apart, whether or not an example has them.
 
     Raises:
         UnknownName: if there is no such task.
@@ -278,7 +284,7 @@ def scores_of(task: str, examples: Sequence[Example], answers: Mapping[str, Labe
     gold = {one.id: _single(one.label, f"example {one.id}") for one in examples}
     single = {name: _single(one, f"answer {name}") for name, one in answers.items()}
     if task == "relation":
-        return _relation_scores(gold, single)
+        return _relation_scores(gold, single, labels)
     if task == "wic":
         same = {name: value for value, name in _SAME.items()}
         if strange := sorted({*gold.values(), *single.values()} - same.keys()):
@@ -289,9 +295,12 @@ def scores_of(task: str, examples: Sequence[Example], answers: Mapping[str, Labe
     return {"accuracy": right / max(1, len(gold))}
 
 
-def _relation_scores(gold: Mapping[str, str], answers: Mapping[str, str]) -> dict[str, float]:
+def _relation_scores(
+    gold: Mapping[str, str], answers: Mapping[str, str], labels: Iterable[str]
+) -> dict[str, float]:
     relations = [Relation(name, "", (0, 0), (0, 0), label) for name, label in gold.items()]
-    if all(label == OTHER or label.endswith(_DIRECTIONS) for label in gold.values()):
+    told = set(gold.values()) - {OTHER} or set(labels) - {OTHER}  # gold that is all Other tells nothing
+    if all(label.endswith(_DIRECTIONS) for label in told):
         directed = score_relations(relations, answers)
         return {"macro_f1": directed.macro_f1, "accuracy": directed.accuracy}
     found = score_tacred(relations, answers)

@@ -92,6 +92,12 @@ def train_knowbert(
         job = hashlib.blake2b(told, digest_size=6).hexdigest()
         work = home.path / "runs" / f"knowbert-{name}-{job}"  # other settings, another folder
 
+        if stage.evaluate is None:
+            log.warning(
+                "too few data to hold some out: no epoch is chosen, the last one is it; or name --dev"
+            )
+        reading = time.monotonic() - began
+
         def tell(done: int, total: int, _: float) -> None:
             assert progress is not None
             progress("training, step", done, total)
@@ -109,7 +115,7 @@ def train_knowbert(
         results = stage.results(trained)
         if trained.best is not None:  # the epoch whose weights these are
             results["best_epoch"] = trained.best["epoch"]
-        results |= {"seconds": round(time.monotonic() - began, 1), "peak_memory": peak_memory()}
+        results |= {"seconds": round(reading + trained.seconds, 1), "peak_memory": peak_memory()}
         with published(folder) as staged:
             _save(model, staged, training, results)
             manifest = KnowBertManifest(

@@ -55,7 +55,8 @@ class KnowBertTraining:
         size: word pieces of a text, special ones included.
         batch: texts of a step.
         epochs: how often all is read; steps: instead of it.
-        lr: of the encoder, and of what it had on top; lr_new: of all that is new.
+        lr: of the encoder, and of what it had on top.
+        lr_new: of knowledge bases' parts, and of what is new on top.
         decay: of weights, by AdamW; biases and norms have none.
         bf16: products in bfloat16; auto: where the device is made for it.
         seed: of weights, order, hidden words and dropout.

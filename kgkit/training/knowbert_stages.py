@@ -44,6 +44,7 @@ class BegunModel:
         knowledge: its knowledge bases.
         kbs: what is told of each.
         origin: the encoder that it began as, long ago.
+        drawn: the model's parameters that no file had, by name.
         guesses: whether it is a masked language model that has been trained.
         size: word pieces of a text.
         classifier: what is put on top for a task.
@@ -55,6 +56,7 @@ class BegunModel:
     knowledge: dict[str, Knowledge]
     kbs: dict[str, KnownKB]
     origin: str
+    drawn: frozenset[str]
     guesses: bool
     size: int
     classifier: "Classifier | None" = None
@@ -103,17 +105,19 @@ def _continued(
     opened = TrainedKnowBert.open(training.start, home=home, around=around, device=device)
     before = stack.enter_context(opened)
     knowbert, manifest = before.knowbert, before.manifest
-    guesses = manifest.guesses and not knowbert.drawn
+    drawn = knowbert.drawn
+    guesses = manifest.guesses and _guesses(drawn)
     if not training.control:
         kept = dict(before.reader.knowledge), dict(manifest.kbs)
-        return BegunModel(knowbert, before.encoder, *kept, manifest.encoder, guesses, training.size)
+        return BegunModel(knowbert, before.encoder, *kept, manifest.encoder, drawn, guesses, training.size)
     if any(about.joint for about in manifest.kbs.values()):
         raise UsageError(
             f"the encoder of {training.start} was trained with its knowledge bases, and is no control: begin "
             "as one that was trained without (--from)"
         )
+    knowbert.detach()
     plain = KnowBert(knowbert.model, {})
-    return BegunModel(plain, before.encoder, {}, {}, manifest.encoder, guesses, training.size)
+    return BegunModel(plain, before.encoder, {}, {}, manifest.encoder, drawn, guesses, training.size)
 
 
 def _fresh(home: Home, training: KnowBertTraining, around: str, device: str, stack: ExitStack) -> BegunModel:
@@ -127,8 +131,13 @@ def _fresh(home: Home, training: KnowBertTraining, around: str, device: str, sta
     model, tokenizer, drawn = load_as(folder, around, device)
     base: Any = model.base_model
     encoder = Encoder(training.encoder, folder, base, tokenizer)
-    guesses = around != "AutoModel" and not drawn
-    return BegunModel(KnowBert(model, {}), encoder, {}, {}, training.encoder, guesses, training.size)
+    guesses = around != "AutoModel" and _guesses(drawn)
+    return BegunModel(KnowBert(model, {}), encoder, {}, {}, training.encoder, drawn, guesses, training.size)
+
+
+def _guesses(drawn: frozenset[str]) -> bool:
+    """Say whether what guesses hidden words was read; what reads [CLS], and the next sentence, may be new."""
+    return all("pooler" in name or "seq_relationship" in name for name in drawn)
 
 
 def _put_in(model: BegunModel, training: KnowBertTraining, chosen: Sequence[Chosen]) -> None:
@@ -162,9 +171,10 @@ def weights_of(home: Home, training: KnowBertTraining) -> str:
 
 
 def groups_of(trained: "nn.Module", model: BegunModel, training: KnowBertTraining) -> list[dict[str, Any]]:
-    """Return what is trained: what there was, and what is new, each without decay of biases and norms."""
+    """Return what is trained, at which rate: see `KnowBertTraining.lr`; biases and norms do not decay."""
     around: Any = model.knowbert.model
-    old = {id(one) for one in (around if model.guesses else model.encoder.model).parameters()}
+    read = {id(one) for name, one in around.named_parameters() if name not in model.drawn}
+    old = read if model.guesses else read & {id(one) for one in model.encoder.model.parameters()}
     groups: dict[tuple[float, float], list[Any]] = {}
     for one in trained.parameters():
         if one.requires_grad:
@@ -216,10 +226,9 @@ def _linking(training: KnowBertTraining, model: BegunModel, progress: Progress |
             "their loss, and in NULL"
         )
     model.knowbert.unfreeze(kb)
-    taught, held_out = (
-        data.lessons(some, model.reader, kb, null=null, progress=progress)
-        for some in data.links_of(training, model.handle(kb), progress)
-    )
+    links = data.links_of(training, model.handle(kb), progress)
+    taught, held_out = (data.lessons(some, model.reader, kb, null=null, progress=progress) for some in links)
+    lost = sum(one.lost for one in links.held_out)
     at_null = frozenset([kb] if null else [])
     batches = Mixture(
         model.reader, None, (), {kb: taught}, null=at_null, size=training.batch, seed=training.seed
@@ -244,27 +253,29 @@ def _linking(training: KnowBertTraining, model: BegunModel, progress: Progress |
 
     return Stage(
         model.knowbert, batches, loss_of(model.knowbert),
-        (lambda knowbert: linking_scores(scored(knowbert), null=null)) if held_out else None, results,
+        (lambda knowbert: linking_scores(scored(knowbert), null=null, lost=lost)) if held_out else None,
+        results,
     )  # fmt: skip
 
 
-def linking_scores(scored: Scored, *, null: bool) -> dict[str, float]:
+def linking_scores(scored: Scored, *, null: bool, lost: int = 0) -> dict[str, float]:
     """Return how well mentions are linked, in [0, 1].
 
     Args:
         scored: of each mention the scores of its candidates, and which are right.
         null: whether the last candidate is NULL: links are then scored, by F1, and what means nothing counts
             only where it is linked; else each mention has a right candidate, and accuracy is all.
+        lost: mentions that mean something, and that no link can be right for; F1 counts them as missed.
     """
     right = [bool(gold[scores.argmax()]) for scores, gold in scored]
     if not null:
         return {"accuracy": float(np.mean(right)) if right else 0.0}
     linked = [int(scores.argmax()) < len(scores) - 1 for scores, _ in scored]
-    meant = [not gold[-1] for _, gold in scored]
+    meant = sum(not gold[-1] for _, gold in scored) + lost
     hits = sum(one and two for one, two in zip(right, linked, strict=True))
-    precision, recall = hits / max(1, sum(linked)), hits / max(1, sum(meant))
+    precision, recall = hits / max(1, sum(linked)), hits / max(1, meant)
     return {
-        "f1": 2 * hits / max(1, sum(linked) + sum(meant)),
+        "f1": 2 * hits / max(1, sum(linked) + meant),
         "precision": precision,
         "recall": recall,
     }
@@ -309,7 +320,7 @@ def _language(training: KnowBertTraining, model: BegunModel, progress: Progress 
         model.reader, masking, passages.taught, taught, null=null,
         idle=training.control and bool(training.linking), size=training.batch, seed=training.seed,
     )  # fmt: skip
-    strict = masking_of(model.encoder, strict=True)
+    strict = masking_of(model.encoder, "mask")
 
     def evaluate(knowbert: "KnowBert") -> dict[str, float]:
         found = perplexity(knowbert, model.reader, strict, passages.held_out, size=training.batch)
@@ -323,7 +334,9 @@ def _language(training: KnowBertTraining, model: BegunModel, progress: Progress 
             temperature = best_temperature(scored, about.temperature)
             model.kbs[kb] = msgspec.structs.replace(about, temperature=temperature, joint=True)
             if scored:
-                linkers[kb] = linking_scores(scored, null=kb in null) | calibrated(scored, temperature)
+                lost = sum(one.lost for one in links[kb].held_out)
+                linkers[kb] = linking_scores(scored, null=kb in null, lost=lost)
+                linkers[kb] |= calibrated(scored, temperature)
         told = ("epoch", "perplexity", "accuracy")
         return {
             "passages": len(passages.taught),
@@ -358,7 +371,7 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
     from kgkit.training.examples import labels_of, scores_of, specials_of
 
     examples = data.examples_of(training)
-    labels = labels_of(training.task, examples.taught)
+    labels = labels_of(training.task, [*examples.taught, *examples.held_out])
     model.specials = specials_of(training.task, examples.taught)
     several = training.task == "typing"
     if several and not any(one.label for one in examples.taught):
@@ -369,6 +382,7 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
         with quiet(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(training.seed)  # the same rows for a control, which has drawn less before
             around.resize_token_embeddings(len(model.encoder.tokenizer))
+        model.reader = KnowBertReader(model.encoder, model.knowledge, size=training.size)  # knows them too
     reader = task.ExampleReader(model.reader, model.encoder.tokenizer, model.specials, labels)
     config = ClassifierConfig(
         hidden=model.encoder.width, labels=labels, places=2 if training.task == "relation" else 1,
@@ -381,7 +395,7 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
 
     def evaluate(asked: task.Classified) -> dict[str, float]:
         answers = task.answers_of(asked, reader, examples.held_out, size=training.batch)
-        return scores_of(training.task, examples.held_out, answers)
+        return scores_of(training.task, examples.held_out, answers, labels)
 
     def results(trained: Trained) -> dict[str, Any]:
         for kb, about in model.kbs.items():

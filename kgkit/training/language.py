@@ -13,7 +13,7 @@ Departures:
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -23,8 +23,8 @@ from torch.nn import functional
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored
 from kgkit.evaluation.facts import Probe
-from kgkit.inputs.knowbert import Batch, KnowBertReader, Text
-from kgkit.inputs.masking import NOTHING, Masking, hide
+from kgkit.inputs.knowbert import Batch, KnowBertReader
+from kgkit.inputs.masking import NOTHING, Masked, Masking, hide
 from kgkit.inputs.passages import Passage
 from kgkit.training.lessons import Lesson, LinkingBatch, linking_batch
 
@@ -164,16 +164,15 @@ def _part(part: int, size: int, count: int) -> "np.ndarray":
 def language_batch(
     passages: Sequence[Passage], reader: KnowBertReader, masking: Masking, generator: np.random.Generator
 ) -> LanguageBatch:
-    """Return passages as a batch, with words hidden that *generator* draws."""
+    """Return passages as a batch, with words hidden that *generator* draws: the same whatever is known."""
+    texts = zip(reader(one.texts for one in passages), generator.spawn(len(passages)), strict=True)
     return masked_batch(
-        [masking(text, generator) for text in reader(one.texts for one in passages)],
-        reader,
-        [one.follows for one in passages],
+        [masking(text, own) for text, own in texts], reader, [one.follows for one in passages]
     )
 
 
 def masked_batch(
-    masked: "Sequence[tuple[Text, np.ndarray]]", reader: KnowBertReader, follows: Sequence[bool | None]
+    masked: Sequence[Masked], reader: KnowBertReader, follows: Sequence[bool | None]
 ) -> LanguageBatch:
     """Return texts with what is hidden in them, (T,) each, as a batch."""
     batch = reader.batch([text for text, _ in masked])
@@ -188,8 +187,8 @@ def masked_batch(
     )
 
 
-def masking_of(encoder: "Encoder", *, strict: bool = False) -> Masking:
-    """Return what hides words of an encoder's texts; see `Masking` for *strict*.
+def masking_of(encoder: "Encoder", told: Literal["some", "mask", "none"] = "some") -> Masking:
+    """Return what hides words of an encoder's texts; see `Masking` for *told*.
 
     Raises:
         UsageError: if its tokenizer has no piece [MASK].
@@ -199,15 +198,16 @@ def masking_of(encoder: "Encoder", *, strict: bool = False) -> Masking:
         raise UsageError(
             f"the tokenizer of {encoder.name} has no [MASK]: it cannot be a masked language model"
         )
-    ordinary = np.setdiff1d(np.arange(len(tokenizer)), np.array(tokenizer.all_special_ids))
-    return Masking(tokenizer.mask_token_id, ordinary, strict=strict)
+    added = [number for number, one in tokenizer.added_tokens_decoder.items() if one.special]
+    ordinary = np.setdiff1d(np.arange(len(tokenizer)), [*tokenizer.all_special_ids, *added])
+    return Masking(tokenizer.mask_token_id, ordinary, told=told)
 
 
 def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[Tensor, float]]":
     """Return the loss of a batch, for `kgkit.training.loop.train`: of hidden words, or of links."""
 
     def loss(model: nn.Module, item: LanguageBatch | LinkingBatch | None) -> "Tensor | tuple[Tensor, float]":
-        if item is None:
+        if item is None:  # nothing is learnt, and a loss needs a gradient all the same
             return next(iter(knowbert.parameters())).sum() * 0, 0.0
         if isinstance(item, LinkingBatch):
             output = model(item.batch.knowledge, until=item.kb, **item.batch.inputs)
@@ -242,7 +242,7 @@ def perplexity(
     """Return how well a model guesses hidden words of passages.
 
     What is hidden follows from the seed and from the passages, whatever model is asked and however many are
-    read at once, as long as its tokenizer is the same.
+    read at once, as long as its tokenizer is the same, and the size of its texts, which makes the passages.
 
     Args:
         knowbert: around a masked language model, in evaluation mode.

@@ -53,7 +53,7 @@ def lessons_of(taught: Iterable[Taught], reader: KnowBertReader, kb: str, *, nul
         kb: by the name that the reader has for it.
         null: whether a mention none of whose candidates is right teaches that it means nothing.
     """
-    for document, right in taught:
+    for document, right, _ in taught:
         for text in reader.stretches(document, {kb: document}):
             own = [right[place] for place in text.known[kb].places.tolist()]
             if own if null else any(one.any() for one in own):

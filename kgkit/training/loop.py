@@ -209,9 +209,11 @@ class _Training:
         self._demand_finite("loss", loss)
         norm = self._move(share) if weights else self._rest()
         state.steps += 1
-        state.losses.append(loss)
+        if weights:
+            state.losses.append(loss)
         if state.steps % self.config.curve_every == 0 or state.steps == self.total:
-            lately, rates = sum(state.losses) / len(state.losses), [group["lr"] for group in self.groups]
+            lately = sum(state.losses) / max(1, len(state.losses))
+            rates = [group["lr"] for group in self.groups]
             self._write(loss=lately, norm=norm, lr=rates, seconds=round(self._spent(), 1))
             state.losses = []
         self.ctrl_c.busy = False

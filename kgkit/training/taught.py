@@ -37,10 +37,12 @@ class Taught(NamedTuple):
     Attributes:
         document: its mentions have candidates.
         right: for each mention (C,) bool, which candidates are right; none, if none of them is.
+        lost: how many mentions of the data mean something that is no candidate, or were not found.
     """
 
     document: Document
     right: list[NDArray[np.bool_]]
+    lost: int = 0
 
 
 class Lacking:
@@ -180,7 +182,8 @@ def taught_spans(
         right = [
             (one.candidates or NO_CANDIDATES).ids == meant.get((one.start, one.end), -1) for one in mentions
         ]
-        yield Taught(structs.replace(found, mentions=mentions), right)
+        lost = sum(title is not None for title in labelled.entities) - sum(bool(one.any()) for one in right)
+        yield Taught(structs.replace(found, mentions=mentions), right, lost)
 
 
 def taught_examples(
