@@ -44,9 +44,9 @@ PUBLISHED: Final = {
 
 LANGUAGE: Final = """
 `perplexity` of 15 in 100 word pieces of WikiText-2's test part, and how many are guessed right; `blind`: the
-perplexity where a model is not told that there is a mention around a hidden piece; `MRR`: mean reciprocal rank
-of the word pieces of a hidden name, of facts of T-REx that FewRel's sentences do not state, subject and object
-in turn, with LAMA's templates. Minutes are those of the last stage, reading included.
+perplexity where a model is not told that there is a mention around a hidden piece; `MRR`: mean reciprocal
+rank of the word pieces of a hidden name, of facts of T-REx that FewRel's sentences do not state, subject and
+object in turn, with LAMA's templates. Minutes are those of the last stage, reading included.
 """
 
 LINKS: Final = """

@@ -40,6 +40,16 @@ def test_where_little_is_told_the_temperature_is_the_usual_one(caplog):
     assert calibration_error([], 1.0) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("right", "told"),
+    [(True, "the best candidate is right for nearly all of 200"), (False, "the scores tell nothing of 200")],
+)
+def test_where_the_likeliest_temperature_has_no_end_it_is_the_usual_one(right, told, caplog):
+    scored = [(np.array([2.0, 1.0], np.float32), np.array([right, not right])) for _ in range(200)]
+    assert best_temperature(scored, 0.5) == 0.5
+    assert f"scores cannot be calibrated: {told} held-out mentions" in caplog.text
+
+
 @given(st.integers(0, 10_000), st.integers(1, 20))
 def test_the_error_is_that_of_the_definition(seed, bins):
     scored = planted(1.0, 60, seed)

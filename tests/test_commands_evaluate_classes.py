@@ -239,8 +239,12 @@ def test_a_set_without_labels_is_answered_and_not_scored(files, evaluate, tmp_pa
     assert (alone.code, alone.out) == (0, "") and set(answers_in(place).values()) <= {"T", "F"}
 
 
-def test_relations_of_two_kinds_have_columns_of_their_own(evaluate):
-    done = evaluate("relation", "--data", "semeval.txt", "--data", "tacred.json")
+def test_relations_of_two_kinds_have_columns_of_their_own(evaluate, files, tmp_path):
+    some = json.loads(files["tacred.json"].read_text())
+    some[0]["relation"] = "Other"  # else no label of the file is one of the model's
+    both = tmp_path / "both.json"
+    both.write_text(json.dumps(some))
+    done = evaluate("relation", "--data", "semeval.txt", "--data", both)
     assert done.code == 0, done.err
     heading, first, second = (line.split("\t") for line in done.out.splitlines())
     assert heading == ["data", "examples", "macro f1", "accuracy", "f1", "precision", "recall"]
@@ -248,10 +252,14 @@ def test_relations_of_two_kinds_have_columns_of_their_own(evaluate):
     assert [bool(cell) for cell in second] == [True] * 2 + [False] * 2 + [True] * 3
 
 
-def test_answers_are_there_even_if_they_cannot_be_scored(evaluate, tmp_path):
+def test_answers_are_there_even_if_they_cannot_be_scored(evaluate, files, tmp_path):
     place = tmp_path / "answers.txt"
     done = evaluate("relation", "--data", "semeval.txt", "--predictions", place, model="tacred")
-    assert (done.code, done.out) == (2, "") and "is no relation: RELATION(e1,e2)" in done.err
+    assert (done.code, done.out) == (2, "") and done.err.endswith(
+        f"error: none of the labels of {files['semeval.txt']} (Other, Owner-Thing(e1,e2), "
+        "Owner-Thing(e2,e1), Part-Whole(e1,e2)) is one that the model tacred tells "
+        "(eats:fruit, no_relation)\n"
+    )
     assert set(answers_in(place).values()) <= {"eats:fruit", "no_relation"}
 
 

@@ -417,6 +417,26 @@ def test_a_model_of_another_build_is_refused(copied, encoder, files):
     assert read_knowbert(copied.models / "senses") == before
 
 
+def test_while_a_newer_build_has_no_vectors_a_model_takes_that_it_was_trained_with(copied):
+    with open_kb("words", copied.path) as old:
+        before = old.build
+    build(copied.path, [*SENSES, Entity("cat.n.01", "cat")], name="words").close()
+    with TrainedKnowBert.open("senses", home=copied, device="cpu") as model:
+        assert model.reader.knowledge["words"].generator.kb.build == before
+    with open_kb("words", copied.path) as new:
+        assert new.build != before
+
+
+def test_what_stands_on_the_encoder_has_settings_of_its_own(home):
+    around = "AutoModelForSequenceClassification"
+    with TrainedKnowBert.open("senses", home=home, around=around, settings={"num_labels": 5}) as model:
+        batch = model.reader.batch([*model.reader([("the dog barks",), ("a cat",)])])
+        output = model.knowbert(batch.knowledge, **batch.inputs, labels=torch.tensor([4, 0])).model
+    assert output.logits.shape == (2, 5)
+    output.loss.backward()
+    assert model.knowbert.kars["words"].back.weight.grad.abs().sum() > 0
+
+
 def test_a_build_that_only_adds_to_that_of_a_model_is_as_good(copied, encoder, tmp_path):
     with open_kb("words", copied.path) as kb:
         before = next(Linker.open(kb, model="senses", device="cpu")([TEXT]))

@@ -108,9 +108,9 @@ class _Bare:
         for document, of_mentions in zip(documents, found, strict=True):
             for mention, scores in zip(document.mentions or (), of_mentions, strict=True):
                 if len(scores) and (total := float(scores.sum(dtype=np.float64))) > 0:
-                    # A score s became p = exp(s / T), of which p^T is exp(s) again.
-                    bare = (scores.astype(np.float64) / total) ** self.temperature
-                    sure = total * float(bare.max() / bare.sum())
+                    # A score s became p = exp(s / T), of which p^T is exp(s) again; the best is 1 here.
+                    bare = (scores.astype(np.float64) / scores.max()) ** self.temperature
+                    sure = total / float(bare.sum())
                     self.before[document.id, mention.start, mention.end] = sure
         return found
 

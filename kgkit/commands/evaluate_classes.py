@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -16,6 +16,8 @@ from kgkit.errors import UsageError
 if TYPE_CHECKING:
     from kgkit.home import Home
     from kgkit.training.examples import Example, Label
+
+_SHOWN: Final = 9  # labels, in an error
 
 ExamplesOption = Annotated[
     list[Path],
@@ -155,7 +157,8 @@ def _score(
             answers[name] = answers_of(classified, reader, examples, size=batch, progress=show)
         if predictions is not None:  # first: whatever scoring says, the answers are there
             _write_answers(predictions, answers)
-        for name, _, examples in (one for one in sets if one.labelled):
+        for name, path, examples in (one for one in sets if one.labelled):
+            _check_labels(model, path, examples, reader.labels)
             scores[name] = scores_of(task, examples, answers[name], reader.labels)
             for metric, value in scores[name].items():
                 record.score(task, name, metric, value, len(examples))
@@ -187,6 +190,20 @@ def _check_task(model: str, task: str, home: "Home") -> None:
             else f"`kgkit train knowbert --task {task} --from {model} …` makes one for it"
         )
         raise UsageError(f"the model {model} was trained for the task {own}, not {task}: {advice}")
+
+
+def _check_labels(model: str, path: Path, examples: "Sequence[Example]", labels: Sequence[str]) -> None:
+    """Refuse gold that the model cannot give, whatever it reads."""
+    gold = {
+        label
+        for one in examples
+        for label in (one.label if isinstance(one.label, frozenset) else (one.label,))
+        if label is not None
+    }
+    if gold and gold.isdisjoint(labels):
+        told = ", ".join([*sorted(gold)[:_SHOWN], *(["…"] if len(gold) > _SHOWN else [])])
+        own = ", ".join([*labels[:_SHOWN], *(["…"] if len(labels) > _SHOWN else [])])
+        raise UsageError(f"none of the labels of {path} ({told}) is one that the model {model} tells ({own})")
 
 
 def _read(task: str, data: Sequence[Path], gold: Sequence[Path]) -> list[_Set]:

@@ -183,7 +183,7 @@ def probe(
     else:
         rows = [(relation, [(number(count), f"{mrr:.4f}")]) for relation, (mrr, count) in relations]
         rows.append((TOGETHER, [(number(score.instances), f"{score.mrr:.4f}")]))
-        write_scores([], ["instances", "MRR"], rows)
+        write_scores([], ["instances", "MRR"], rows, "relation")
     if asked.left_out:
         messages.say(f"no template for {sum(asked.left_out.values()):,} facts of {', '.join(asked.left_out)}")
     if lost := len(asked.instances) - score.instances:

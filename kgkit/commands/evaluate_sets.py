@@ -44,15 +44,19 @@ def percents(*ratios: float) -> list[str]:
 
 
 def write_scores(
-    texts: Sequence[str], numbers: Sequence[str], rows: Iterable[tuple[str, Iterable[Sequence[str]]]]
+    texts: Sequence[str],
+    numbers: Sequence[str],
+    rows: Iterable[tuple[str, Iterable[Sequence[str]]]],
+    what: str = "data",
 ) -> None:
     """Write a table.
 
     Args:
         texts, numbers: headings of its columns, beside that of the sets' names.
         rows: for each set its name, and what is told of it, line by line.
+        what: heading of the names.
     """
-    columns = [Column(heading=heading) for heading in ("data", *texts)]
+    columns = [Column(heading=heading) for heading in (what, *texts)]
     columns += [Column(heading=heading, align="right") for heading in numbers]
     lines = (
         # On a terminal a name stands at its first line only.

@@ -184,6 +184,8 @@ def _write(results: dict[str, Any]) -> None:
         if isinstance(value, _PLAIN)
     ]
     write_table([Column(heading=""), Column(heading="", align="right")], rows)
+    if labels := results.get("told_apart"):
+        write_line(f"told apart: {', '.join(labels)}")
     for kb, told in results.get("linkers", {}).items():
         for what, value in told.items():
             write_line(f"{kb}: {what.replace('_', ' ')} {value:,.3f}")

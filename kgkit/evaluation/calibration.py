@@ -47,8 +47,9 @@ class Reliability(NamedTuple):
 def best_temperature(scored: Scored, usual: float = 1.0) -> float:
     """Return the temperature, from 0.001 to 1,000, under which the right candidates are likeliest.
 
-    Mentions none of whose candidates is right say nothing and are left out. Of fewer than 100 nothing can be
-    learnt, since a model that was right on all of them would be sure of everything: *usual* is returned.
+    Mentions none of whose candidates is right say nothing and are left out. *usual* is returned where nothing
+    can be learnt: of fewer than 100 mentions, and where the likeliest temperature has no end, as that of a
+    model that is right on all of them, and would be sure of everything, or of one whose scores tell nothing.
     """
     told = [(scores, right) for scores, right in scored if right.any() and len(right) > 1]
     if len(told) < _FEWEST:
@@ -58,10 +59,14 @@ def best_temperature(scored: Scored, usual: float = 1.0) -> float:
         )  # fmt: skip
         return usual
     low, high = np.log(1e-3), np.log(1e3)
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         # The surprise has one valley: it lies within a step of the best of these.
         tried = np.linspace(low, high, _TRIED)
         best = int(np.argmin([_surprise(told, float(np.exp(one))) for one in tried]))
+        if number == 0 and best in (0, _TRIED - 1):
+            what = "the scores tell nothing of" if best else "the best candidate is right for nearly all of"
+            log.warning("scores cannot be calibrated: %s %d held-out mentions", what, len(told))
+            return usual
         low, high = tried[max(0, best - 1)], tried[min(_TRIED - 1, best + 1)]
     return float(np.exp((low + high) / 2))
 

@@ -833,7 +833,14 @@ class KnowBert(nn.Module):
             self.model.save_pretrained(folder / ENCODER)
 
     @classmethod
-    def from_pretrained(cls, folder: Path | str, *, model: str | None = None, device: str = "auto") -> "Self":
+    def from_pretrained(
+        cls,
+        folder: Path | str,
+        *,
+        model: str | None = None,
+        device: str = "auto",
+        settings: Mapping[str, Any] | None = None,
+    ) -> "Self":
         """Return the model that was saved in *folder*, ready to be asked.
 
         Args:
@@ -841,6 +848,7 @@ class KnowBert(nn.Module):
             model: the class of transformers that the encoder is to be, or that is to stand around it, where
                 that is not the one it was saved as: `AutoModel` leaves out what stood on top.
             device: where it is to be.
+            settings: of that class, as `{"num_labels": 3}`.
 
         Raises:
             NotThere: if there is none.
@@ -862,7 +870,7 @@ class KnowBert(nn.Module):
             with quiet():
                 where_from = folder.absolute() / ENCODER
                 encoder, report = kind.from_pretrained(
-                    where_from, local_files_only=True, output_loading_info=True
+                    where_from, local_files_only=True, output_loading_info=True, **(settings or {})
                 )
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error

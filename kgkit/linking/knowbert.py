@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.candidates import generator_for
-from kgkit.errors import KgkitError, UsageError
+from kgkit.errors import KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader, Knowledge, Text
 from kgkit.kb import KnowledgeBase, open_kb
@@ -98,6 +98,7 @@ class TrainedKnowBert:
         around: str | None = "AutoModel",
         device: str = "auto",
         kbs: Mapping[str, KnowledgeBase] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> "Self":
         """Open a model that `kgkit train knowbert` has made.
 
@@ -107,6 +108,7 @@ class TrainedKnowBert:
             around: the class of transformers; None: the one that it was trained as.
             device: where it is to be.
             kbs: handles of knowledge bases that are open already; the others are opened, until `close`.
+            settings: of what stands on the encoder, as `{"num_labels": 3}`.
 
         Raises:
             UnknownName, NotThere: if there is no such model, or a knowledge base or its vectors are gone.
@@ -118,7 +120,7 @@ class TrainedKnowBert:
         where = home if isinstance(home, Home) else Home.find(home)
         folder = find_knowbert_folder(model, where)
         manifest = read_knowbert(folder)
-        knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device)
+        knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device, settings=settings)
         with ExitStack() as stack:
             knowledge = {
                 name: knowledge_of((kbs or {})[name], about.vectors)
@@ -242,13 +244,21 @@ def _known(
     name: str, vectors: Sequence[str], trained_with: Mapping[str, str], home: Home, stack: ExitStack
 ) -> Knowledge:
     """Open a knowledge base: as it is now, if that only adds to what the model knows, else as it was then."""
-    found = knowledge_of(stack.enter_context(open_kb(name, home.path)), vectors)
-    if found.continues(trained_with):
+    found, lacking = None, None
+    kb = stack.enter_context(open_kb(name, home.path))
+    try:
+        found = knowledge_of(kb, vectors)
+    except (NotThere, StaleVectors) as error:  # of this build: there may be those of the model's
+        lacking = error
+    if found is not None and found.continues(trained_with):
         return found
     builds = {told.partition("@")[2].rpartition("/")[0] for told in trained_with}
     for build in sorted(builds):
         with suppress(KgkitError):  # gone: who checks says what is here, and what was wanted
             return knowledge_of(stack.enter_context(open_kb(f"{name}@{build}", home.path)), vectors)
+    if found is None:
+        assert lacking is not None
+        raise lacking
     return found
 
 

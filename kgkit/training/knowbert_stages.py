@@ -300,6 +300,8 @@ def _language(training: KnowBertTraining, model: BegunModel, progress: Progress 
     for kb, about in model.kbs.items():
         if not about.task and not about.joint:
             _log.warning("the linker of %s has not been trained by itself (wsd, el)", kb)
+        if kb not in beside:
+            _log.warning("no links of %s are learnt from: name some with --linking %s=…", kb, kb)
     model.knowbert.unfreeze()
     paired = hasattr(getattr(around, "cls", None), "seq_relationship")
     passages = data.passages_of(training, model.reader, paired=paired, progress=progress)
@@ -329,10 +331,12 @@ def _language(training: KnowBertTraining, model: BegunModel, progress: Progress 
     def results(trained: Trained) -> dict[str, Any]:
         linkers = {}
         for kb, about in model.kbs.items():
-            some = held_out.get(kb, [])
-            scored = scored_lessons(model.knowbert, model.reader, kb, some, null=kb in null)
+            model.kbs[kb] = msgspec.structs.replace(about, joint=True)
+            if kb not in links:
+                continue
+            scored = scored_lessons(model.knowbert, model.reader, kb, held_out[kb], null=kb in null)
             temperature = best_temperature(scored, about.temperature)
-            model.kbs[kb] = msgspec.structs.replace(about, temperature=temperature, joint=True)
+            model.kbs[kb] = msgspec.structs.replace(model.kbs[kb], temperature=temperature)
             if scored:
                 lost = sum(one.lost for one in links[kb].held_out)
                 linkers[kb] = linking_scores(scored, null=kb in null, lost=lost)
@@ -376,6 +380,11 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
     several = training.task == "typing"
     if several and not any(one.label for one in examples.taught):
         raise UsageError("there is nothing to learn: no example has a label")
+    if training.task == "classification" and 2 * len(labels) > len(examples.taught):
+        _log.warning(
+            "%d labels in %d examples, as %r: is that the column of labels?",
+            len(labels), len(examples.taught), labels[0],
+        )  # fmt: skip
     if model.specials:
         around: Any = model.knowbert.model
         model.encoder.tokenizer.add_tokens(list(model.specials), special_tokens=True)
@@ -405,6 +414,7 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
         return {
             "examples": len(examples.taught),
             "labels": len(labels),
+            "told_apart": list(labels),
             "held_out": len(examples.held_out),
             **best,
             "epochs": epochs,
