@@ -261,6 +261,8 @@ def test_too_few_data_to_hold_some_out_are_told(copied, encoder, files, tmp_path
     trained(copied, "few", settings(encoder, files, "mlm", data=(few,), steps=1, control=True))
     assert "too few data to hold some out: no epoch is chosen" in caplog.text
     assert read_knowbert(copied.models / "few").results["epochs"] == []
+    trained(copied, "few", settings(encoder, files, "mlm", data=(few,), dev=(few,), steps=1, control=True))
+    assert "2 held-out passages are few to choose an epoch by" in caplog.text
 
 
 def test_what_is_held_out_is_not_learnt_from(home, encoder, files):

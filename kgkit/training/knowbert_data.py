@@ -1,5 +1,6 @@
 """What a KnowBert is trained on: passages, documents with links, examples; and what is held out of them."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader
     from kgkit.training.examples import Example
 
+_log = logging.getLogger(__name__)
+
 Item = TypeVar("Item")
 
 HELD_OUT: Final = 10
@@ -34,6 +37,7 @@ HELD_OUT: Final = 10
 
 _TEXTS_HELD_OUT: Final = 50  # one document of plain text in so many
 _PASSAGES: Final = 200  # that choose the epoch, at most
+_FEW: Final = 20  # tell little
 
 
 class Passages(NamedTuple):
@@ -89,7 +93,13 @@ def passages_of(
         taught = list(singles(known, room))
     if not taught:
         raise UsageError("there is nothing to learn: the only document has no sentence that another follows")
-    return Passages(taught, list(singles(held, room))[:_PASSAGES])
+    held_out = list(singles(held, room))[:_PASSAGES]
+    if 0 < len(held_out) < _FEW:
+        _log.warning(
+            "%d held-out passages are few to choose an epoch by, or to be scored on: name more with --dev",
+            len(held_out),
+        )
+    return Passages(taught, held_out)
 
 
 def links_of(training: KnowBertTraining, kb: KnowledgeBase, progress: Progress | None) -> Links:
