@@ -1,0 +1,124 @@
+"""Answers to questions, ranked: the files of nlpcc_dbqa, and the mean reciprocal rank.
+
+Duan (2016), "Overview of the NLPCC-ICCPOL 2016 Shared Task: Open Domain Chinese Question Answering", in files
+like those of K-BERT (Liu et al. 2020): a row is a question with one of its possible answers, and 1 if it is
+right, else 0. The first line names the columns, in any order:
+
+    qid <TAB> text_a <TAB> text_b <TAB> label
+    1 <TAB> 谁画了蒙娜丽莎？ <TAB> 蒙娜丽莎是达芬奇的画。 <TAB> 1
+    1 <TAB> 谁画了蒙娜丽莎？ <TAB> 它在巴黎。 <TAB> 0
+
+All rows with one qid are of one question, next to each other or not. A file without gold has no label.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.columns import rows
+
+_NEEDED: Final = ("qid", "text_a", "text_b")
+_LABELS: Final = {"1": True, "0": False}
+
+
+class Answer(NamedTuple):
+    """A question and what may be its answer.
+
+    Attributes:
+        id: the number of its line; examples of `classification` have the same where the file has no ids.
+        qid: that of the question.
+        question, answer: the texts.
+        right: whether it is an answer; None in a file without gold.
+    """
+
+    id: str
+    qid: str
+    question: str
+    answer: str
+    right: bool | None
+
+
+class RankingScore(NamedTuple):
+    """How far up right answers were ranked, in [0, 1]; 0 if there are no questions.
+
+    Attributes:
+        mrr: mean reciprocal rank, over questions, of the right answer that is ranked highest.
+        map: mean average precision: of each question the mean, over its right answers, of the part that is
+            right of those down to it.
+        questions: that have a right answer; only these count.
+        unanswerable: questions of which no answer is right.
+    """
+
+    mrr: float
+    map: float
+    questions: int
+    unanswerable: int
+
+
+def read_answers(path: Path) -> Iterator[Answer]:
+    """Yield the rows of a file.
+
+    Raises (when the first is asked for, or later):
+        NotThere: if there is no such file.
+        SourceError: if its first line does not name the columns, a qid is empty, a label is neither 0 nor 1,
+            or there are no rows.
+    """
+    for number, line, fields in rows(path, _NEEDED):
+        qid, label = fields["qid"].strip(), fields.get("label", "").strip()
+        if not qid:
+            raise SourceError("the qid is empty: whose answer is it?", path=path, line=number, text=line)
+        if "label" in fields and label not in _LABELS:
+            raise SourceError(
+                f"the label is {label!r}; it is 1 of a right answer, else 0",
+                path=path,
+                line=number,
+                text=line,
+            )
+        yield Answer(str(number), qid, fields["text_a"], fields["text_b"], _LABELS.get(label))
+
+
+def score_ranking(answers: Iterable[Answer], scores: Mapping[str, float]) -> RankingScore:
+    """Score a ranking of the answers of each question: the higher its score, the higher an answer is ranked.
+
+    Of answers with one score the wrong ones are ranked higher, so nothing is gained by scores that do not
+    tell answers apart: if all are alike, the right ones come last.
+
+    Args:
+        answers: with gold.
+        scores: of each, by its id: any numbers, infinite ones too.
+
+    Raises:
+        UsageError: if an answer has no label, the id of another, or no score, or its score is not a number.
+
+    Departures:
+        The released code of K-BERT resolves ties in favour of the right answer if a question has several, and
+        counts a question once for each place of a tie if it has one. Every question there must have a right
+        answer, and its rows must be next to each other.
+    """
+    ranked = dict[str, list[tuple[float, bool]]]()
+    seen = set[str]()
+    for one in answers:
+        if one.right is None:
+            raise UsageError(f"answer {one.id} has no label: score on a file with gold")
+        if one.id in seen:
+            raise UsageError(f"two answers have the id {one.id!r}: score those of one file")
+        seen.add(one.id)
+        score = scores.get(one.id)
+        if score is None or math.isnan(score):
+            problem = "no score" if score is None else "a score that is not a number"
+            raise UsageError(
+                f"answer {one.id} (question {one.qid}) has {problem}: each needs one to be ranked"
+            )
+        ranked.setdefault(one.qid, []).append((-score, one.right))
+    reciprocal, average = list[float](), list[float]()
+    for pairs in ranked.values():
+        places = [place for place, (_, right) in enumerate(sorted(pairs), start=1) if right]
+        if places:
+            reciprocal.append(1 / places[0])
+            average.append(sum(count / place for count, place in enumerate(places, start=1)) / len(places))
+    count = len(reciprocal)
+    return RankingScore(
+        sum(reciprocal) / max(1, count), sum(average) / max(1, count), count, len(ranked) - count
+    )
