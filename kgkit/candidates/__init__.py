@@ -10,6 +10,7 @@ from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
 from kgkit.candidates.given import given_candidates, with_candidates
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.matching import Generator, GeneratorConfig, longest
+from kgkit.candidates.segment import SegmentConfig, SegmentGenerator, Segments, jieba_segments
 from kgkit.candidates.suited import generator_for
 
 __all__ = [
@@ -21,9 +22,13 @@ __all__ = [
     "GeneratorConfig",
     "LemmaConfig",
     "LemmaGenerator",
+    "SegmentConfig",
+    "SegmentGenerator",
+    "Segments",
     "TextEncoder",
     "generator_for",
     "given_candidates",
+    "jieba_segments",
     "longest",
     "with_candidates",
 ]

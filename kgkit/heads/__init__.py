@@ -1,6 +1,7 @@
 """Heads: what learns on top of an encoder's vectors, one file each. Tensors in, tensors out.
 
     knowbert    KnowBert: its entity linker, and knowledge bases between the layers of an encoder
+    kbert       K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger      names in a text, by a label for each word
     classifier  the label of a text, or of names in it
     folder      what they are written to disk with
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier, ClassifierConfig
+    from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import (
         KAR,
         EntityLinker,
@@ -33,6 +35,9 @@ _WHERE = {
     "EntityLinker": "knowbert",
     "EntityLinkerConfig": "knowbert",
     "KARConfig": "knowbert",
+    "KBert": "kbert",
+    "KBertConfig": "kbert",
+    "KBertInputs": "kbert",
     "KnowBert": "knowbert",
     "KnowBertConfig": "knowbert",
     "KnowBertOutput": "knowbert",
@@ -50,6 +55,9 @@ __all__ = [
     "EntityLinker",
     "EntityLinkerConfig",
     "KARConfig",
+    "KBert",
+    "KBertConfig",
+    "KBertInputs",
     "KnowBert",
     "KnowBertConfig",
     "KnowBertOutput",

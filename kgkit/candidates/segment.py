@@ -1,0 +1,201 @@
+"""Candidates for the words of a text that somebody else has cut: each is looked up whole.
+
+Longest match knows the surfaces of a KB and nothing else; where two of them share characters it takes the
+first. A segmentation may know better:
+
+    我喜欢新西兰花      surfaces 新西兰, 西兰花
+    我 喜欢 新西兰 花   longest match
+    我 喜欢 新 西兰花   a segmentation that knows what is liked
+
+Any segmentation will do: what a text's `Document.tokens` say, a callable that is passed in, or the package
+jieba, see `jieba_segments`.
+"""
+
+import io
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from kgkit.candidates.matching import ANY, Entry, Generator, GeneratorConfig, Reading
+from kgkit.errors import MissingExtra, UsageError
+from kgkit.kb import KnowledgeBase
+from kgkit.text import fold
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Mention
+
+Segments = Callable[[str], Iterable[tuple[int, int]]]
+"""Cuts a text: the `(start, end)` code points of its segments, in order and apart; gaps are allowed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentConfig(GeneratorConfig):
+    """Settings of `SegmentGenerator`."""
+
+    prefer_case: bool = True  # meanings seen in the very spelling of the text first
+
+
+class SegmentGenerator(Generator):
+    """Finds the segments of a text that are surfaces of a KB.
+
+    A segment is looked up whole, as `KnowledgeBase.candidates` does; nothing is sought within one or
+    across several. White space is no mention.
+
+    May be used from several threads, and pickled, if its segmentation may.
+
+    Args:
+        kb: whose surfaces are sought.
+        segments: what cuts texts; None where documents come with tokens, which then are the segments.
+        config: how.
+    """
+
+    config: SegmentConfig
+
+    def __init__(
+        self, kb: KnowledgeBase, segments: Segments | None = None, config: SegmentConfig | None = None
+    ) -> None:
+        super().__init__(kb, config or SegmentConfig())
+        self.segments = segments
+
+    def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield each document with mentions and candidates.
+
+        Mentions that are given keep their spans; those that already have
+        candidates keep them too.
+
+        Raises:
+            UsageError: for segments that overlap, are out of order or outside of their text; for a
+                document without tokens if nothing else cuts it.
+        """
+        return super().__call__(map(self._by_tokens, documents))
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Return the segments of *text* that have candidates, in order.
+
+        Raises:
+            UsageError: for segments that overlap, are out of order or outside of the text; if nothing cuts
+                it.
+        """
+        if self.segments is None:
+            raise UsageError(
+                f"nothing cuts the text {_shown(text)}: pass segments=, or call the generator with documents "
+                "that have tokens"
+            )
+        return self._known(text, self.segments(text))
+
+    def entry(self, token: str) -> Entry:
+        forms = self.forms(token)
+        return Entry(self.look_up([*forms], token), None, (forms[0].text,), forms)
+
+    def forms(self, token: str) -> tuple[Reading, ...]:
+        return (Reading(fold(token), ANY),)
+
+    def look_up(self, variants: list[Reading], spelled: str) -> Candidates | None:
+        return self._short(self.kb.candidates(spelled, prefer_case=self.config.prefer_case))
+
+    def of_mention(self, given: Mention) -> Candidates:
+        found = self.kb.candidates(given.text, pos=given.pos or None, prefer_case=self.config.prefer_case)
+        return self._short(found) or NO_CANDIDATES
+
+    def _by_tokens(self, document: Document) -> Document:
+        """Return *document* with the mentions among its tokens, where they are its segments."""
+        if self.segments is not None or document.mentions is not None:
+            return document
+        if document.tokens is None:
+            raise UsageError(
+                f"document {document.id!r} has no tokens, and nothing else cuts its text "
+                f"{_shown(document.text)}: give it tokens, or pass segments="
+            )
+        return structs.replace(document, mentions=self._known(document.text, document.tokens))
+
+    def _known(self, text: str, segments: Iterable[tuple[int, int]]) -> list[Mention]:
+        found: list[Mention] = []
+        before = 0
+        for start, end in segments:
+            if not before <= start <= end <= len(text):
+                raise UsageError(
+                    f"segment ({start}, {end}) of the text {_shown(text)}, {len(text)} characters: segments "
+                    f"are in order, apart and within the text, and the one before ends at {before}"
+                )
+            before = end
+            spelled = text[start:end]
+            if spelled and not spelled.isspace():
+                candidates = self._entries[spelled].candidates
+                if candidates is not None:
+                    found.append(Mention(start, end, spelled, candidates))
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kb, self.segments, self.config)
+
+
+def jieba_segments(surfaces: Iterable[str]) -> Segments:
+    """Return what cuts Chinese with jieba, and keeps the words of a KB whole.
+
+    jieba takes the words that are most probable together, by how often each was counted. A surface costs
+    nothing here: as few characters as can be are left to other words, whose counts then decide, and two ways
+    to cut that are equally probable are decided by the longer first word. Case does not matter.
+
+    What jieba cuts at in any case it cuts in surfaces too: white space, and all signs but letters, digits,
+    the Chinese characters up to U+9FD5 and `+ # & . _ % -`.
+
+    Nothing is read but jieba's own dictionary and nothing written: it works offline, on disks that cannot be
+    written, and beside other uses of jieba, whose global tokenizer does not change. It may be used from
+    several threads, and pickled: the dictionary is then read again.
+
+    Args:
+        surfaces: as `KnowledgeBase.surfaces` gives them; those of one character are no matter to a cut.
+
+    Raises:
+        MissingExtra: if jieba is not installed.
+
+    Example:
+        >>> generator = SegmentGenerator(kb, jieba_segments(kb.surfaces()))
+    """
+    return _Jieba(tuple(surface for surface in surfaces if len(surface) > 1))
+
+
+class _Jieba:
+    """A tokenizer of jieba's with words of its own."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # escapes in its strings that Python no longer likes
+                from jieba import Tokenizer
+        except ImportError as error:
+            raise MissingExtra("jieba", "zh") from error
+        self._words = words
+        tokenizer = Tokenizer()
+        # Not `tokenizer.initialize()`: that reads a file in the folder for temporary files that anyone may
+        # have put there, or writes one, and logs to stderr.
+        with tokenizer.get_dict_file() as file:
+            counts, total = tokenizer.gen_pfdict(io.BytesIO(file.read().lower()))
+        for word in map(_lower, words):
+            for end in range(1, len(word)):
+                counts.setdefault(word[:end], 0)  # what a longer word begins with
+            counts[word] = total  # a probability of 1
+        tokenizer.FREQ, tokenizer.total, tokenizer.initialized = counts, total, True
+        self._cut = tokenizer.cut
+
+    def __call__(self, text: str) -> Iterator[tuple[int, int]]:
+        end = 0
+        for word in self._cut(_lower(text)):
+            start, end = end, end + len(word)
+            yield start, end
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Jieba, (self._words,)
+
+
+def _lower(text: str) -> str:
+    """Return *text* in lower case, character by character, so that offsets stay."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,280 @@
+"""K-BERT: Liu et al. (2020), "K-BERT: Enabling Language Representation with Knowledge Graph".
+
+    B  sentence trees read at once    N  tokens of one, those of branches included    H  encoder width
+
+    tokens (B, N), soft positions (B, N) ─embedding layer─▶ (B, N, H) ─mask-transformer─▶ hidden (B, N, H)
+    branches, hooks (B, N) ─seeing layer─▶ M (B, N, N) ────────────────────┘
+
+The encoder is any BERT-like model of transformers, with whatever stands on top of it; its own code runs, and
+nothing is added to its parameters. What is K-BERT's are two of the things it is told: where each token stands
+(section 3.4, soft-position embedding) and what it may attend to (section 3.5, the visible matrix, equations
+(3) to (6)). How trees are made and what branches and hooks are, `kgkit.trees` says.
+
+The visible matrix is never stored: it follows from 2 N numbers. As a tensor (B, 1, N, N) it exists while the
+encoder runs; on a GPU FlexAttention asks a function instead, and there is none.
+
+Departures:
+    Equation (4) adds M before the division by √d; that is one thing, as M is 0 or -∞.
+    In the released code padding sees what it is told to, nothing, and attends to everything alike; here it
+    sees itself alone. No token attends to it in either.
+    The released code trains BERT's third segment for branches; here, as in the paper, a branch is of the
+    segment of its mention.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from kgkit.encoder.device import pick_device
+from kgkit.encoder.loading import quiet
+from kgkit.errors import DamagedModel, UsageError
+from kgkit.heads.folder import card_of, read_settings, save_head
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from torch.nn.attention.flex_attention import BlockMask
+    from transformers import PreTrainedModel
+
+KIND: Final = "kbert"
+ENCODER: Final = "encoder"
+"""The folder, beside these files, of the encoder: as any other."""
+
+_FLEX: Final = "flex_attention"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KBertConfig:
+    """Settings of `KBert`: without both it reads the facts as if they stood in the text.
+
+    Attributes:
+        soft_positions: tokens stand where their branch begins, not behind what is injected before them.
+        visible_matrix: a branch and its mention alone see each other.
+        model: the class of transformers that the encoder was saved as.
+    """
+
+    soft_positions: bool = True
+    visible_matrix: bool = True
+    model: str = "AutoModel"
+
+
+class KBertInputs(NamedTuple):
+    """What K-BERT reads.
+
+    Attributes:
+        ids: (B, N) int64, word pieces of trees, special ones included.
+        positions: (B, N) int64, soft positions; 0 where padded.
+        branches: (B, N) int64, 0 for the text, k for what the k-th fact injects.
+        hooks: (B, N) int64, m for the m-th mention that facts hang from, and for them; else 0.
+        real: (B, N) bool, which are there.
+        types: (B, N) int64, the segment of each; None for an encoder without segments.
+    """
+
+    ids: Tensor
+    positions: Tensor
+    branches: Tensor
+    hooks: Tensor
+    real: Tensor
+    types: Tensor | None = None
+
+    def to(self, device: torch.device, **_: object) -> "KBertInputs":
+        """Return them on *device*."""
+        moved = {name: one.to(device) for name, one in self._asdict().items() if one is not None}
+        return KBertInputs(**moved)
+
+
+def visible_matrix(inputs: KBertInputs) -> Tensor:
+    """Return (B, N, N) bool, whether the token of a row sees that of a column: equation (3).
+
+    The text sees the text, a branch itself, a mention and what hangs from it each other; padding is seen by
+    nothing but itself.
+    """
+    branches, hooks, real = inputs.branches, inputs.hooks, inputs.real
+    mine, other = branches[:, :, None], branches[:, None, :]  # (B, N, 1), (B, 1, N)
+    hooked = (hooks[:, :, None] == hooks[:, None, :]) & (hooks[:, :, None] > 0)  # (B, N, N)
+    seen = (mine == other) | (hooked & ((mine == 0) | (other == 0)))
+    itself = torch.eye(branches.shape[1], dtype=torch.bool, device=branches.device)
+    return (seen & real[:, None, :] & real[:, :, None]) | itself
+
+
+def block_mask(inputs: KBertInputs) -> "BlockMask":
+    """Return the same for FlexAttention, which asks for an entry when it needs it."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    branches, hooks, real = inputs.branches, inputs.hooks, inputs.real
+
+    def sees(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        mine, other, hook = branches[row, query], branches[row, key], hooks[row, query]
+        hooked = (hook > 0) & (hook == hooks[row, key]) & ((mine == 0) | (other == 0))
+        return (((mine == other) | hooked) & real[row, key] & real[row, query]) | (query == key)
+
+    rows, size = branches.shape
+    return create_block_mask(sees, rows, None, size, size, device=branches.device)
+
+
+class KBert(nn.Module):
+    """An encoder that reads sentence trees.
+
+    Args:
+        model: the encoder, or a model of transformers around it (`BertForMaskedLM`, …); it is not changed.
+        config: settings.
+
+    Raises:
+        UsageError: if the model has no positions that it can be told.
+
+    Example:
+        >>> kbert = KBert(AutoModel.from_pretrained("bert-base-chinese"))
+        >>> kbert(inputs).last_hidden_state                  # KBertInputs -> (B, N, H)
+        >>> kbert.save_pretrained("mine")
+    """
+
+    def __init__(self, model: "PreTrainedModel", config: KBertConfig | None = None) -> None:
+        super().__init__()
+        self.model, self.config = model, config or KBertConfig()
+        table = _position_table(model)
+        if table is None:
+            raise UsageError(
+                f"{type(model).__name__} has no table of positions: K-BERT takes encoders like BERT's"
+            )
+        # RoBERTa and its like count from behind the padding token's id.
+        self._first = 0 if table.padding_idx is None else table.padding_idx + 1
+        self._positions = table.num_embeddings - self._first
+
+    def forward(self, inputs: KBertInputs, **others: Any) -> Any:
+        """Return what the model returns: of an encoder `last_hidden_state` (B, N, H).
+
+        Trees without a fact are read as the model reads texts, bit for bit.
+
+        Args:
+            inputs: trees.
+            others: of the model, as `labels`.
+
+        Raises:
+            UsageError: if shapes differ, or a position is one that the encoder does not know.
+        """
+        _check(inputs)
+        config, told = self.config, {"input_ids": inputs.ids, **others}
+        if inputs.types is not None:
+            told["token_type_ids"] = inputs.types
+        if not inputs.hooks.any():
+            return self.model(attention_mask=inputs.real.long(), **told)
+        count = torch.arange(inputs.ids.shape[1], device=inputs.ids.device)
+        positions = inputs.positions if config.soft_positions else count.expand_as(inputs.ids)
+        if int(positions.max()) >= self._positions:
+            raise UsageError(
+                f"a token stands at {int(positions.max())}; the encoder knows {self._positions:,} positions"
+            )
+        told["position_ids"] = positions + self._first
+        return self.model(attention_mask=self._mask(inputs), **told)
+
+    def _mask(self, inputs: KBertInputs) -> "Tensor | BlockMask":
+        """Return what the encoder is to add to its attention, or a function that says so."""
+        if not self.config.visible_matrix:
+            inputs = inputs._replace(
+                branches=torch.zeros_like(inputs.branches), hooks=torch.zeros_like(inputs.hooks)
+            )
+        if self.model.config._attn_implementation == _FLEX:
+            return block_mask(inputs)
+        seen = visible_matrix(inputs)[:, None]  # (B, 1, N, N), for all heads
+        dtype = next(self.model.parameters()).dtype
+        if torch.is_autocast_enabled(seen.device.type):
+            dtype = torch.get_autocast_dtype(seen.device.type)  # that of what it is added to
+        hidden = torch.finfo(dtype).min
+        return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, hidden)
+
+    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
+        """Write the model into *folder*, which is made: encoder, configuration, a model card.
+
+        Args:
+            folder: where; what was saved there before is replaced.
+            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+
+        Raises:
+            MissingExtra: if safetensors is not installed.
+        """
+        folder = Path(folder)
+        config = replace(self.config, model=type(self.model).__name__)
+        told = (
+            "stand where their branch begins" if config.soft_positions else "stand one behind the other",
+            "is seen by its mention alone" if config.visible_matrix else "is seen by the whole text",
+        )
+        card = card_of(self, _CARD, about, model=config.model, positions=told[0], branch=told[1])
+        save_head(folder, KIND, config, {}, card)
+        with quiet():
+            self.model.save_pretrained(folder / ENCODER)
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str, *, model: str | None = None, device: str = "auto") -> "Self":
+        """Return the model that was saved in *folder*, ready to be asked.
+
+        Args:
+            folder: where.
+            model: the class of transformers that the encoder is to be, where that is not the one it was
+                saved as: `AutoModel` leaves out what stood on top.
+            device: where it is to be.
+
+        Raises:
+            NotThere: if there is none.
+            DamagedModel: if its files cannot be read, or do not fit each other.
+            UsageError: if it is another kind of head, or there is no such class, or device.
+            MissingExtra: if safetensors is not installed.
+        """
+        import transformers
+        from safetensors import SafetensorError
+
+        folder, where = Path(folder), pick_device(device)
+        config = read_settings(folder, KIND, KBertConfig)
+        kind = getattr(transformers, model or config.model, None)
+        if kind is None and model is not None:
+            raise UsageError(f"transformers has no class {model}")
+        if kind is None:
+            raise DamagedModel(f"the head in {folder} stands in a {config.model}, which transformers lacks")
+        try:
+            with quiet():
+                encoder = kind.from_pretrained(folder.absolute() / ENCODER, local_files_only=True)
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+            raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
+        return cls(encoder, config).to(where).eval()
+
+
+def _position_table(model: "PreTrainedModel") -> nn.Embedding | None:
+    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    return table if isinstance(table, nn.Embedding) else None
+
+
+def _check(inputs: KBertInputs) -> None:
+    """Make sure that all has one shape (B, N).
+
+    Raises:
+        UsageError: if something has not.
+    """
+    shape = inputs.ids.shape
+    if len(shape) != 2:
+        raise UsageError(f"expected ids (B, N), found {tuple(shape)}")
+    for name, tensor in inputs._asdict().items():
+        if tensor is not None and tensor.shape != shape:
+            raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {tuple(shape)}")
+
+
+_CARD: Final = """\
+---
+library_name: kgkit
+tags:
+- k-bert
+---
+
+# K-BERT
+
+{about}A {model} that reads sentence trees (Liu et al. 2020, *K-BERT: Enabling Language Representation with
+Knowledge Graph*): {parameters} parameters, none of them beside the encoder's, which lies in `encoder/` as
+transformers has it. Tokens of a fact {positions}, and it {branch}.
+
+```python
+from kgkit.heads import KBert
+
+kbert = KBert.from_pretrained("this folder")
+```
+"""

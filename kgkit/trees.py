@@ -1,0 +1,420 @@
+"""Sentence trees: a text with the facts that hang from its words (Liu et al. 2020, K-BERT).
+
+    documents ──K-Query───▶ mentions, each with an entity
+              ──K-Inject──▶ `Tree`: the texts, their mentions, and a `Branch` for each fact
+              ──flatten───▶ `FlatTree`: N tokens, and three integers for each
+
+    [CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now
+      0    1   2    3    4   3     4        5       6      7    6    7    6     position
+      0    0   0    1    1   0     0        0       2      2    3    3    0     branch
+      0    1   1    1    1   0     0        2       2      2    2    2    0     hook
+
+A branch begins where its mention ends, and the text goes on from there too: that is the *soft position*. The
+tokens of the text are branch 0. A mention and all that hangs from it have one *hook*; other tokens have
+none, 0. What may attend to what follows from the two, see `visible`: the text sees the text, a branch sees
+itself, and a mention and each of its branches see each other. So a tree takes N numbers of each, and N × N
+only where an attention wants them.
+
+Departures from the released code:
+    Facts come in the order of the data; there in that of a set, which chance decides.
+    The text goes first: facts share the room it leaves, in its order, and one that does not fit is left out
+    whole. There what is behind the last token is cut off, of the text or in the middle of a fact.
+    White space is no token.
+"""
+
+import re
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.candidates import Generator, longest
+from kgkit.errors import UsageError
+from kgkit.kb import KnowledgeBase
+from kgkit.types import Document, Entity, LinkedDocument
+
+Integers = NDArray[np.int64]
+
+_MAX_REMEMBERED: Final = 500_000
+_ENDLESS: Final = sys.maxsize
+
+
+class Branch(NamedTuple):
+    """A fact that hangs from a mention.
+
+    Attributes:
+        words: what is injected: the relation and the object, or the object alone.
+        kb: that knows it.
+        entity: key of the entity that it is said of.
+    """
+
+    words: tuple[str, ...]
+    kb: str
+    entity: str
+
+
+class Hook(NamedTuple):
+    """A mention, and what hangs from it.
+
+    Attributes:
+        text: which of the texts it is in, 0 or 1.
+        start: its first code point.
+        end: one past its last.
+        branches: in the order of the data.
+    """
+
+    text: int
+    start: int
+    end: int
+    branches: tuple[Branch, ...]
+
+
+class Tree(NamedTuple):
+    """A text, or a pair, and its mentions with facts, in order; they do not overlap."""
+
+    texts: tuple[str, ...]
+    hooks: tuple[Hook, ...]
+
+
+_Known = tuple[int, int, tuple[Branch, ...]]
+"""Start and end of a mention, and what one knowledge base says of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeConfig:
+    """What is injected.
+
+    Attributes:
+        max_facts: of a mention, of all knowledge bases together; the released code has 2.
+        relations: whether the name of the relation stands before the object: as in the released code in
+            classification, and not in tagging.
+
+    Raises:
+        UsageError: if there is not to be one fact.
+    """
+
+    max_facts: int = 2
+    relations: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_facts < 1:
+            raise UsageError(f"max_facts is {self.max_facts}; it is at least 1")
+
+
+class TreeBuilder:
+    """K-Query and K-Inject, equations (1) and (2): makes trees of texts.
+
+    Mentions are those that a document was given, however it was cut into words; the links of a linked
+    document, but for those that mean nothing; or else the longest surfaces in the text that the knowledge
+    bases know. A mention means its first candidate, a link what it says. What is injected is what a knowledge
+    base says of the entity as subject, in the order of the source, with the label of the object.
+
+    Args:
+        generators: one of each knowledge base; the facts of the first come first.
+        config: what is injected.
+    """
+
+    def __init__(self, generators: Sequence[Generator], config: TreeConfig | None = None) -> None:
+        self._generators, self._config = tuple(generators), config or TreeConfig()
+        self._by_name = {generator.kb.name: generator.kb for generator in generators}
+        self._facts: dict[tuple[str, int], tuple[Branch, ...]] = {}
+
+    def __call__(self, texts: Iterable[Sequence[Document | LinkedDocument]]) -> Iterator[Tree]:
+        """Yield a tree for each text, or pair of texts.
+
+        Raises:
+            UsageError: for a link to a knowledge base that is not here.
+            UnknownEntity: for a link to an entity that the knowledge base does not have.
+        """
+        for documents in texts:
+            hooks = [hook for number, one in enumerate(documents) for hook in self._hooks(number, one)]
+            yield Tree(tuple(one.text for one in documents), tuple(hooks))
+
+    def _hooks(self, number: int, document: Document | LinkedDocument) -> Iterator[Hook]:
+        known = self._linked(document) if isinstance(document, LinkedDocument) else self._queried(document)
+        for (start, end), some in groupby(_apart(known), key=lambda one: one[:2]):
+            branches = [*islice(chain.from_iterable(one[2] for one in some), self._config.max_facts)]
+            if branches:
+                yield Hook(number, start, end, tuple(branches))
+
+    def _queried(self, document: Document) -> Iterator[_Known]:
+        alone = len(self._generators) == 1  # else whose candidates they are is not said
+        for generator in self._generators:
+            mentions = document.mentions
+            if mentions is None:
+                mentions = longest(generator.mentions(document.text))
+            for mention in mentions:
+                candidates = mention.candidates
+                if candidates is None or (document.mentions is not None and not alone):
+                    candidates = generator.of_mention(mention)
+                if len(candidates):
+                    yield mention.start, mention.end, self._injected(generator.kb, int(candidates.ids[0]))
+
+    def _linked(self, document: LinkedDocument) -> Iterator[_Known]:
+        for link in document.links:
+            if link.entity is None:
+                continue
+            kb = self._by_name.get(link.kb)
+            if kb is None:
+                here = ", ".join(self._by_name)
+                raise UsageError(f"{link.text!r} is linked to {link.kb!r}; the knowledge bases here: {here}")
+            yield link.start, link.end, self._injected(kb, kb.id(link.entity))
+
+    def _injected(self, kb: KnowledgeBase, entity: int) -> tuple[Branch, ...]:
+        """Return the first facts of an entity."""
+        found = self._facts.get((kb.name, entity))
+        if found is None:
+            if len(self._facts) >= _MAX_REMEMBERED:
+                self._facts.clear()
+            told = [*islice(kb.match(entity), self._config.max_facts)]
+            found = self._facts[kb.name, entity] = tuple(
+                Branch(self._words(fact.relation, kb[fact.object]), kb.name, fact.subject) for fact in told
+            )
+        return found
+
+    def _words(self, relation: str, other: Entity) -> tuple[str, ...]:
+        name = other.label or other.key
+        return (relation, name) if self._config.relations else (name,)
+
+
+def _apart(mentions: Iterable[_Known]) -> Iterator[_Known]:
+    """Yield mentions by start: of those that overlap the first, of these the longest, and all of its span."""
+    span = (0, 0)
+    for one in sorted(mentions, key=lambda one: (one[0], -one[1])):
+        if one[0] >= span[1] or one[:2] == span:
+            span = one[:2]
+            yield one
+
+
+class FlatTree(NamedTuple):
+    """A tree as a sequence of tokens, each branch behind its mention.
+
+    Attributes:
+        tokens: (N,) as they were cut: ids of an encoder, or strings.
+        positions: (N,) soft positions, from 0.
+        branches: (N,) 0 for the text and special tokens, k for the k-th branch that is there.
+        hooks: (N,) m for the m-th mention that has a branch and all that hangs from it; else 0.
+        texts: (N,) which text a token, or the mention that it hangs from, is in.
+        starts: (N,) first code point in its text; -1 for special tokens and those of branches.
+        ends: (N,) one past the last; -1 where `starts` is.
+    """
+
+    tokens: list[Any]
+    positions: Integers
+    branches: Integers
+    hooks: Integers
+    texts: Integers
+    starts: Integers
+    ends: Integers
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def visible(branches: Integers, hooks: Integers) -> NDArray[np.bool_]:
+    """Say what sees what in a tree: the visible matrix, equation (3), true for 0 and false for -∞.
+
+    Args:
+        branches: (…, N), as in `FlatTree`.
+        hooks: (…, N), as in `FlatTree`.
+
+    Returns:
+        (…, N, N), symmetric, its diagonal true.
+    """
+    mine, other = branches[..., :, None], branches[..., None, :]  # (…, N, 1), (…, 1, N)
+    hooked = (hooks[..., :, None] == hooks[..., None, :]) & (hooks[..., :, None] > 0)  # (…, N, N)
+    found: NDArray[np.bool_] = (mine == other) | (hooked & ((mine == 0) | (other == 0)))
+    return found
+
+
+class Pieces(Protocol):
+    """A text as P tokens that know where they stand.
+
+    Attributes:
+        ids: (P,) what they are.
+        starts: (P,) first code point of each.
+        ends: (P,) one past the last.
+    """
+
+    @property
+    def ids(self) -> Sequence[Any] | NDArray[Any]: ...
+    @property
+    def starts(self) -> Sequence[int] | Integers: ...
+    @property
+    def ends(self) -> Sequence[int] | Integers: ...
+
+
+Cut = Callable[[str], Pieces]
+"""Cuts a text into tokens."""
+
+
+class Strings(NamedTuple):
+    """A text as strings; see `Pieces`."""
+
+    ids: list[str]
+    starts: list[int]
+    ends: list[int]
+
+
+def cutter(pattern: str = r"\S", special: Iterable[str] = ()) -> Cut:
+    """Return what cuts a text into all that matches a regular expression, special tokens left whole.
+
+    Without one these are its characters, as the released code reads Chinese.
+    """
+    whole = "".join(f"{re.escape(token)}|" for token in special)
+    tokens = re.compile(whole + pattern)
+
+    def cut(text: str) -> Strings:
+        found = [*tokens.finditer(text)]
+        return Strings(
+            [one[0] for one in found], [one.start() for one in found], [one.end() for one in found]
+        )
+
+    return cut
+
+
+class Frame(NamedTuple):
+    """Special tokens around the texts: [CLS] before the first, [SEP] behind each."""
+
+    before: tuple[Any, ...] = ()
+    between: tuple[Any, ...] = ()
+    after: tuple[Any, ...] = ()
+
+
+class Flattener:
+    """Makes sequences of trees.
+
+    Args:
+        cut: cuts texts, and words that are injected, into tokens.
+        frame: special tokens around the texts.
+        size: tokens of a tree, special ones included, at most; None for any number.
+
+    Attributes:
+        shortened: whether a text has lost its end so far.
+
+    Raises:
+        UsageError: if special tokens leave no room for a text.
+    """
+
+    def __init__(self, cut: Cut, frame: Frame | None = None, size: int | None = None) -> None:
+        self._cut, self._frame, self._size = cut, frame or Frame(), size
+        self.shortened = False
+        self._words: dict[tuple[str, ...], list[Any]] = {}
+        if size is not None and size <= sum(map(len, self._frame)):
+            raise UsageError(f"size is {size}: special tokens leave no room for a text")
+
+    def __call__(self, tree: Tree, pieces: Sequence[Pieces] = ()) -> FlatTree:
+        """Return the tokens of a tree.
+
+        Texts that are too long lose their ends, the longer one first. Of branches, in the tree's order, those
+        are left out that do not fit any more, and those of mentions that are not there to their end.
+
+        Args:
+            tree: any.
+            pieces: of its texts, where these are cut already.
+        """
+        pieces = pieces or [self._cut(text) for text in tree.texts]
+        lengths, room = self._shared([len(one.ids) for one in pieces])
+        flat = _Flat()
+        flat.add_special(self._frame.before, 0)
+        for number, (one, length) in enumerate(zip(pieces, lengths, strict=True)):
+            if number:
+                flat.add_special(self._frame.between, number - 1)
+            done = 0
+            for hook in tree.hooks:
+                if hook.text != number:
+                    continue
+                stop = bisect_left(one.starts, hook.end, done)
+                first = bisect_right(one.ends, hook.start, done, stop)
+                if stop > length or first == stop:
+                    continue
+                hanging = []
+                for branch in hook.branches:
+                    tokens = self._injected(branch.words)
+                    if 0 < len(tokens) <= room:
+                        hanging.append(tokens)
+                        room -= len(tokens)
+                if hanging:
+                    flat.add_text(number, one, done, stop)
+                    flat.hang(number, stop - first, hanging)
+                    done = stop
+            flat.add_text(number, one, done, length)
+        flat.add_special(self._frame.after, len(pieces) - 1)
+        return flat.tree()
+
+    def _shared(self, lengths: list[int]) -> tuple[list[int], int]:
+        """Return how many tokens of each text there is room for, and the room that is left."""
+        if self._size is None:
+            return lengths, _ENDLESS
+        before, between, after = map(len, self._frame)
+        over = sum(lengths) - (self._size - before - between * (len(lengths) - 1) - after)
+        self.shortened |= over > 0
+        while over > 0:  # the longer one gives until it is as long as the other, then both in turn
+            longest = max(range(len(lengths)), key=lengths.__getitem__)
+            rest = max((length for place, length in enumerate(lengths) if place != longest), default=0)
+            cut = min(over, max(1, lengths[longest] - rest))
+            lengths[longest] -= cut
+            over -= cut
+        return lengths, -over
+
+    def _injected(self, words: tuple[str, ...]) -> list[Any]:
+        tokens = self._words.get(words)
+        if tokens is None:
+            if len(self._words) >= _MAX_REMEMBERED:
+                self._words.clear()
+            tokens = self._words[words] = [one for word in words for one in self._cut(word).ids]
+        return tokens
+
+
+class _Flat:
+    """A tree that is being made flat."""
+
+    def __init__(self) -> None:
+        self.tokens: list[Any] = []
+        self.rows: tuple[list[int], ...] = ([], [], [], [], [], [])  # as in `FlatTree`
+        self.position = self.branch = self.hook = 0
+
+    def add_special(self, tokens: tuple[Any, ...], text: int) -> None:
+        """Put special tokens behind what is there."""
+        nowhere = [-1] * len(tokens)
+        self._add([*tokens], text, nowhere, nowhere)
+
+    def add_text(self, text: int, pieces: Pieces, first: int, stop: int) -> None:
+        """Put a stretch of a text behind what is there."""
+        self._add([*pieces.ids[first:stop]], text, [*pieces.starts[first:stop]], [*pieces.ends[first:stop]])
+
+    def hang(self, text: int, mention: int, branches: list[list[Any]]) -> None:
+        """Hang branches from the last tokens, *mention* of them."""
+        positions, numbers, hooks, texts, starts, ends = self.rows
+        self.hook += 1
+        hooks[len(hooks) - mention :] = [self.hook] * mention
+        for tokens in branches:
+            count = len(tokens)
+            self.branch += 1
+            self.tokens += tokens
+            positions += range(self.position, self.position + count)
+            numbers += [self.branch] * count
+            hooks += [self.hook] * count
+            texts += [text] * count
+            starts += [-1] * count
+            ends += [-1] * count
+
+    def tree(self) -> FlatTree:
+        """Return it."""
+        return FlatTree(self.tokens, *(np.array(row, np.int64) for row in self.rows))
+
+    def _add(self, tokens: list[Any], text: int, starts: list[int], ends: list[int]) -> None:
+        count, rows = len(tokens), self.rows
+        self.tokens += tokens
+        rows[0].extend(range(self.position, self.position + count))
+        rows[1].extend([0] * count)
+        rows[2].extend([0] * count)
+        rows[3].extend([text] * count)
+        rows[4].extend(starts)
+        rows[5].extend(ends)
+        self.position += count
