@@ -58,8 +58,9 @@ def test_the_commands_are_those_that_were_promised():
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",
         "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
         "kgkit evaluate probe", "kgkit evaluate classification", "kgkit evaluate relation",
-        "kgkit evaluate typing", "kgkit evaluate wic", "kgkit train linker",
-        "kgkit train knowbert", "kgkit train tagger", "kgkit embed", "kgkit index", "kgkit nearest",
+        "kgkit evaluate typing", "kgkit evaluate wic", "kgkit evaluate tagging", "kgkit evaluate ranking",
+        "kgkit train linker", "kgkit train kbert", "kgkit train knowbert", "kgkit train tagger",
+        "kgkit embed", "kgkit index", "kgkit nearest",
         "kgkit align", "kgkit project",
         "kgkit vectors list", "kgkit vectors rm",
         "kgkit kb list", "kgkit kb info", "kgkit kb add", "kgkit kb diff", "kgkit kb export",
@@ -100,7 +101,7 @@ def test_the_manual_names_no_option_that_is_not_there(manual):
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", manual)) - known == {"--help"}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", manual)) - known == {"--help"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -21,6 +21,7 @@ from kgkit.commands import (
     embed,
     evaluate_classes,
     evaluate_el,
+    evaluate_kbert,
     evaluate_language,
     evaluate_ner,
     evaluate_wsd,
@@ -41,6 +42,7 @@ from kgkit.commands import (
     project,
     show,
     tag,
+    train_kbert,
     train_knowbert,
     train_linker,
     train_tagger,
@@ -168,6 +170,7 @@ kb.command("prune")(kb_prune.prune)
 kb.command("publish")(kb_publish.publish)
 
 train.command("linker")(train_linker.linker)
+train.command("kbert")(train_kbert.kbert)
 train.command("knowbert")(train_knowbert.knowbert)
 train.command("tagger")(train_tagger.tagger)
 
@@ -176,7 +179,9 @@ evaluate.command("el")(evaluate_el.el)
 evaluate.command("ner")(evaluate_ner.ner)
 evaluate.command("ppl")(evaluate_language.ppl)
 evaluate.command("probe")(evaluate_language.probe)
+evaluate.command("ranking")(evaluate_kbert.ranking)
 evaluate.command("relation")(evaluate_classes.relation)
+evaluate.command("tagging")(evaluate_kbert.tagging)
 evaluate.command("typing")(evaluate_classes.typing)
 evaluate.command("wic")(evaluate_classes.wic)
 evaluate.command("wsd")(evaluate_wsd.wsd)

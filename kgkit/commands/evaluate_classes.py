@@ -1,17 +1,19 @@
 """`kgkit evaluate wic`, `relation`, `typing`, `classification`: score what a KnowBert was fine-tuned for."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
+from kgkit.commands.evaluate_kbert import score_kbert
 from kgkit.commands.evaluate_language import BatchOption, KnowBertOption
 from kgkit.commands.evaluate_sets import check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import number, typed, write_json
-from kgkit.errors import UsageError
+from kgkit.errors import KgkitError, UsageError
 
 if TYPE_CHECKING:
     from kgkit.home import Home
@@ -101,8 +103,22 @@ def classification(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a KnowBert on the labels of texts, or of pairs of them; accuracy."""
+    """Score a KnowBert, or a K-BERT, on the labels of texts, or of pairs of them; accuracy."""
+    if _is_kbert(model, home):
+        tasks = ("classification", "pair")
+        score_kbert(tasks, data, model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
+        return
     _score("classification", data, [], model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
+
+
+def _is_kbert(model: str, home: Path | None) -> bool:
+    from kgkit.home import Home
+    from kgkit.linking.manifest import KBERT, is_kind
+    from kgkit.linking.model_folder import find_model_folder
+
+    with suppress(KgkitError):  # who opens it says what is wrong
+        return is_kind(KBERT, find_model_folder(model, Home.find(home)))
+    return False
 
 
 def _score(

@@ -174,10 +174,11 @@ def knowbert(
         return
     told = ", ".join(manifest.kbs) or "no knowledge base"
     write_line(f"{name}: {task}, {told}")
-    _write(manifest.results)
+    write_results(manifest.results)
 
 
-def _write(results: dict[str, Any]) -> None:
+def write_results(results: dict[str, Any]) -> None:
+    """Write what was measured while a model was trained."""
     rows = [
         (what.replace("_", " "), f"{value:,.3f}" if isinstance(value, float) else f"{value:,}")
         for what, value in results.items()

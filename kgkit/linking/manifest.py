@@ -14,6 +14,8 @@ TAGGER: Final = "tagger"
 """The kind of a model that finds mentions."""
 KNOWBERT: Final = "knowbert"
 """The kind of a model that has knowledge bases between the layers of its encoder, and links to each."""
+KBERT: Final = "kbert"
+"""The kind of a model that reads texts with facts in them, for a task."""
 FULL: Final = "full"
 """The rung that has encoders of its own, and vectors of the entities that are called as the model is."""
 
@@ -145,6 +147,44 @@ class KnowBertManifest(msgspec.Struct, frozen=True, kw_only=True):
     created: str = ""
 
 
+class KBertManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trained K-BERT says of itself.
+
+    Attributes:
+        kind: `kbert`.
+        task: what it was trained for.
+        kbs: its knowledge bases and their builds, those whose facts come first first; none in a control.
+        encoder: what it began as; it lies in the folder as it is now.
+        size: word pieces of a tree, facts and special ones included.
+        query: which words of a text the knowledge bases are asked for, and `linker` by which linker.
+        max_facts, relations: what is injected, see `TreeConfig`.
+        config: everything else that decides its numbers.
+        results: what was measured while it was trained.
+        data: the SHA-256 of each file it was trained on, and of those that chose the epoch.
+        command: trains the like.
+        sizes: of its files in bytes.
+    """
+
+    format: int
+    kind: str
+    name: str
+    task: str
+    kbs: dict[str, str]
+    encoder: str
+    size: int
+    query: str
+    linker: str
+    max_facts: int
+    relations: bool
+    config: dict[str, Any]
+    results: dict[str, Any] = {}
+    data: dict[str, str] = {}
+    command: str = ""
+    sizes: dict[str, int] = {}
+    kgkit_version: str = ""
+    created: str = ""
+
+
 class _Kind(msgspec.Struct, frozen=True):
     """What every manifest says first."""
 
@@ -153,7 +193,7 @@ class _Kind(msgspec.Struct, frozen=True):
     name: str
 
 
-Manifest = TypeVar("Manifest", ModelManifest, TaggerManifest, KnowBertManifest)
+Manifest = TypeVar("Manifest", ModelManifest, TaggerManifest, KnowBertManifest, KBertManifest)
 
 
 def read_model(folder: Path) -> ModelManifest:
@@ -168,6 +208,10 @@ def read_model(folder: Path) -> ModelManifest:
         raise UsageError(
             f"the model {found.name} is a tagger, and links nothing: it finds mentions, with "
             f"`--mentions {found.name}` or `kgkit tag --model {found.name}`"
+        )
+    if found.kind == KBERT:
+        raise UsageError(
+            f"the model {found.name} is a K-BERT, and links nothing: `kgkit evaluate` scores it on its task"
         )
     if found.kind == KNOWBERT:
         raise UsageError(
@@ -186,7 +230,7 @@ def read_tagger(folder: Path) -> TaggerManifest:
     """
     found = kind_of(folder)
     if found.kind != TAGGER:
-        what = "KnowBert" if found.kind == KNOWBERT else f"linker (rung {found.kind})"
+        what = {KNOWBERT: "KnowBert", KBERT: "K-BERT"}.get(found.kind, f"linker (rung {found.kind})")
         raise UsageError(
             f"the model {found.name} is a {what}, and finds no mentions: link with "
             f"`--model {found.name}`, train a tagger with `kgkit train tagger`"
@@ -208,6 +252,21 @@ def read_knowbert(folder: Path) -> KnowBertManifest:
             "makes one"
         )
     return _read(folder, KnowBertManifest)
+
+
+def read_kbert(folder: Path) -> KBertManifest:
+    """Return what the K-BERT in *folder* says of itself.
+
+    Raises:
+        UsageError: if it is another kind of model.
+        DamagedModel: if it cannot be read, or a file has another size than it had.
+    """
+    found = kind_of(folder)
+    if found.kind != KBERT:
+        raise UsageError(
+            f"the model {found.name} is no K-BERT but of the kind {found.kind}: `kgkit train kbert` makes one"
+        )
+    return _read(folder, KBertManifest)
 
 
 def kind_of(folder: Path) -> _Kind:

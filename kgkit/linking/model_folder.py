@@ -1,7 +1,7 @@
 """Trained models on disk: a folder that says what it was made for.
 
     models/NAME/
-        model.json      what it is: a `ModelManifest` of a linker, a `TaggerManifest`, or a `KnowBertManifest`
+        model.json      what it is: a `ModelManifest` of a linker, a `TaggerManifest`, …
         …               what its kind has beside
 
 A linker holds ids of one BUILD, and was trained over one version of vectors: with others it is refused. A
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home, is_name
-from kgkit.linking.manifest import FULL, KNOWBERT, MANIFEST, TAGGER, ModelManifest, is_kind
+from kgkit.linking.manifest import FULL, KBERT, KNOWBERT, MANIFEST, TAGGER, ModelManifest, is_kind
 from kgkit.vectors import vectors_names
 
 if TYPE_CHECKING:
@@ -101,6 +101,20 @@ def find_knowbert_folder(model: str, home: Home) -> Path:
     except UnknownName:
         known = [name for name in _names(home.models) if is_kind(KNOWBERT, home.models / name)]
         raise UnknownName("KnowBert", model, known) from None
+
+
+def find_kbert_folder(model: str, home: Home) -> Path:
+    """Return the folder of a K-BERT, which is a path or a name in *home*.
+
+    Raises:
+        UnknownName: if there is no model of that name; says which there are.
+        NotThere: if it is a path without a model.
+    """
+    try:
+        return find_model_folder(model, home)
+    except UnknownName:
+        known = [name for name in _names(home.models) if is_kind(KBERT, home.models / name)]
+        raise UnknownName("K-BERT", model, known) from None
 
 
 def tagger_names(home: Home) -> list[str]:

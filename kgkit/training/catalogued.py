@@ -13,9 +13,9 @@ from kgkit.linking.manifest import MANIFEST
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from kgkit.linking.manifest import KnowBertManifest, ModelManifest, TaggerManifest
+    from kgkit.linking.manifest import KBertManifest, KnowBertManifest, ModelManifest, TaggerManifest
 
-    AnyManifest = ModelManifest | TaggerManifest | KnowBertManifest
+    AnyManifest = ModelManifest | TaggerManifest | KnowBertManifest | KBertManifest
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,142 @@
+"""`kgkit train kbert`: an encoder that reads texts with facts in them, for a task."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
+from kgkit.commands.output import check_files, typed, write_json, write_line
+from kgkit.commands.train_knowbert import write_results
+from kgkit.errors import UsageError
+
+_NONE: Final = "none"
+
+
+def kbert(
+    task: Annotated[
+        Literal["classification", "pair", "ranking", "tagging"],
+        typer.Option("--task", metavar="TASK", help="classification, pair, ranking or tagging."),
+    ],
+    data: Annotated[list[Path], typer.Option("--data", metavar="FILE", help="Examples. Repeat it for more.")],
+    name: NameOption,
+    dev: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--dev", metavar="FILE", help="As --data, to choose the epoch; else part of the data are."
+        ),
+    ] = None,
+    kb: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kb", metavar="KB", help="Whose facts are injected; repeat it for more; none: a control."
+        ),
+    ] = None,
+    encoder: Annotated[
+        str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
+    ] = "bert-base-chinese",
+    control: Annotated[
+        bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")
+    ] = False,
+    query: Annotated[
+        Literal["longest", "jieba", "link"],
+        typer.Option(
+            "--query", metavar="BY", help="Which words are looked up: longest surfaces, jieba's, or link."
+        ),
+    ] = "longest",
+    linker: Annotated[
+        str, typer.Option("--linker", metavar="MODEL", help="That --query link asks: prior, gloss, …")
+    ] = "",
+    max_facts: Annotated[
+        int, typer.Option("--max-facts", min=1, metavar="N", help="Of a mention, in the order of the data.")
+    ] = 2,
+    relations: Annotated[
+        bool | None,
+        typer.Option(
+            "--relations/--no-relations",
+            help="Inject the names of relations too; else but in tagging.",
+            show_default=False,
+        ),
+    ] = None,
+    no_soft_position: Annotated[
+        bool,
+        typer.Option("--no-soft-position", metavar="", help="Tokens stand one behind the other."),
+    ] = False,
+    no_visible_matrix: Annotated[
+        bool, typer.Option("--no-visible-matrix", metavar="", help="All see what is injected.")
+    ] = False,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")] = 5,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
+    ] = None,
+    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")] = 32,
+    size: Annotated[
+        int, typer.Option("--size", min=8, metavar="N", help="Word pieces of a text with its facts.")
+    ] = 128,
+    lr: Annotated[
+        float, typer.Option("--lr", metavar="RATE", help="The highest learning rate of the encoder.")
+    ] = 2e-5,
+    lr_new: Annotated[
+        float, typer.Option("--lr-new", metavar="RATE", help="That of what stands on it.")
+    ] = 1e-4,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a K-BERT: an encoder that reads texts with facts in them (Liu et al. 2020).
+
+    A training that was stopped goes on where it was, if nothing has been changed since.
+    """
+    from kgkit.home import Home
+    from kgkit.kb import open_kb
+    from kgkit.linking.manifest import read_kbert
+    from kgkit.linking.model_folder import model_folder
+    from kgkit.training import recorded
+    from kgkit.training.catalogued import catalogue
+    from kgkit.training.kbert import train_kbert
+    from kgkit.training.kbert_plan import KBertTraining
+    from kgkit.training.publishing import older
+
+    named = list(kb or ())
+    if _NONE in named and len(named) > 1:
+        raise UsageError(f"--kb {_NONE} is a control, and has no other knowledge base")
+    training = KBertTraining(
+        task=task, data=tuple(data), dev=tuple(dev or ()), encoder=encoder,
+        control=control or named == [_NONE], query=query, linker=linker, max_facts=max_facts,
+        relations=relations, soft_positions=not no_soft_position, visible_matrix=not no_visible_matrix,
+        size=size, batch=batch, epochs=epochs, steps=steps, lr=lr, lr_new=lr_new, seed=seed,
+    )  # fmt: skip
+    check_files(training.files)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    began, replaced = time.monotonic(), older(model_folder(where, name))
+    run = recorded(
+        where, command=typed(), config=asdict(training), seeds=[seed], device=device, data=training.files
+    )
+    with ExitStack() as stack, messages.progress(f"training {name}") as show, run as record:
+        kbs = [stack.enter_context(open_kb(one, home)) for one in named if one != _NONE]
+
+        def tell(stage: str, done: int, total: int) -> None:
+            show(f"{stage} {done:,} of {total:,}")
+
+        folder = train_kbert(where, name, training, kbs, device=device, command=typed(), progress=tell)
+        manifest = read_kbert(folder)
+        record.model = name if catalogue(where, manifest) else None
+        results = manifest.results
+        for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
+            for metric in sorted(set(one) - {"epoch"}):
+                record.score(task, "held out", metric, one[metric], int(results["held_out"]))
+    place = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder}")
+    if as_json:
+        import msgspec
+
+        write_json({"path": str(folder), **msgspec.to_builtins(manifest)})
+        return
+    write_line(f"{name}: {task}, {', '.join(manifest.kbs) or 'no knowledge base'}")
+    write_results(results)

@@ -1,0 +1,326 @@
+"""Training a K-BERT for a task, and opening one that was trained (Liu et al. 2020).
+
+The encoder and what stands on it are trained together, on trees with the facts of knowledge bases, or for a
+control on the same texts without: the same steps, learning rates and seeds.
+"""
+
+import hashlib
+import logging
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from kgkit.candidates import AliasGenerator, Generator, SegmentGenerator, jieba_segments
+from kgkit.encoder import Encoder
+from kgkit.errors import MissingExtra, NotThere, StaleModel, UsageError
+from kgkit.home import Home
+from kgkit.inputs.trees import TreeReader
+from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.linker import Linker
+from kgkit.linking.manifest import FORMAT, KBERT, MANIFEST, KBertManifest, read_kbert
+from kgkit.linking.model_folder import find_kbert_folder, model_folder
+from kgkit.training.curves import Shuffled, TrainingConfig
+from kgkit.training.kbert_plan import KBertTraining
+from kgkit.training.publishing import kgkit_version, published, sizes_of
+from kgkit.training.ridge import Progress
+from kgkit.training.runs import peak_memory, sha256_of
+from kgkit.trees import TreeBuilder, TreeConfig
+from kgkit.types import Document, LinkedDocument
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from kgkit.training.kbert_tasks import Answered, Example, TaskReader, TreeTask
+
+log = logging.getLogger(__name__)
+
+FOLDER: Final = "kbert"
+CLASSIFIER: Final = "classifier"
+HELD_OUT: Final = 10
+"""One example in so many is not learnt from, where no others are named."""
+
+Look = Callable[[Iterable[Document]], Iterable[Document | LinkedDocument]]
+
+
+def train_kbert(
+    home: Home,
+    name: str,
+    training: KBertTraining,
+    kbs: Sequence[KnowledgeBase] = (),
+    *,
+    device: str = "auto",
+    command: str = "",
+    progress: Progress | None = None,
+) -> Path:
+    """Train a K-BERT, and write it to `models/NAME` of *home*, in the place of an older one.
+
+    Args:
+        home: where it is kept; a training that was stopped goes on there.
+        name: of the model.
+        training: on what, and how.
+        kbs: whose facts are injected; those of the first come first.
+        device: where it is trained.
+        command: that was typed.
+        progress: is told what is done.
+
+    Returns:
+        The model's folder.
+
+    Raises:
+        UsageError: if *name* cannot name a model, the settings do not fit each other, or there is nothing to
+            learn.
+        NotThere: if an encoder or a file is not there.
+        SourceError: if a file is not what it should be.
+        BuildFailed: if the loss is not finite.
+        WriteFailed: if the disk refuses; an older model of that name is as it was.
+    """
+    try:
+        import torch
+        from transformers import set_seed
+
+        from kgkit.training.loop import train
+    except ImportError as error:
+        raise MissingExtra(error.name or "accelerate", "models") from error
+    from kgkit.heads import Classifier, ClassifierConfig, KBert, KBertConfig
+    from kgkit.training.kbert_tasks import TaskReader, TreeTask, answers_of, labels_of, loss_of, scores_of
+
+    if not (kbs or training.control):
+        raise UsageError("there is no knowledge base: name one with --kb, or say --control")
+    folder, began = model_folder(home, name), time.monotonic()
+    set_seed(training.seed)
+    used = () if training.control else tuple(kbs)
+    taught, held_out = _examples(training)
+    labels = labels_of(training.task, [*taught, *held_out])
+    encoder = Encoder.load(training.encoder, device=device)
+    trees = _trees(encoder, used, training.query, training.max_facts, training.says_relations, training.size)
+    reader = TaskReader(trees, labels, _look(used, training.query, training.linker, home, device))
+    config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
+    classifier = Classifier(
+        ClassifierConfig(hidden=encoder.width, labels=labels), torch.Generator().manual_seed(training.seed)
+    )
+    model = TreeTask(KBert(encoder.model, config), classifier.to(encoder.device))
+    data = {str(path): sha256_of(path) for path in training.files}
+    builds = {kb.name: kb.build for kb in used}
+    told = repr((training, builds, encoder.fingerprint, data)).encode()
+    job = hashlib.blake2b(told, digest_size=6).hexdigest()
+    work = home.path / "runs" / f"kbert-{name}-{job}"  # other settings, another folder
+
+    def evaluate(asked: TreeTask) -> dict[str, float]:
+        return scores_of(training.task, held_out, answers_of(asked, reader, held_out, size=training.batch))
+
+    def tell(done: int, total: int, _: float) -> None:
+        assert progress is not None
+        progress("training, step", done, total)
+
+    if not held_out:
+        log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
+    reading = time.monotonic() - began
+    trained = train(
+        model,
+        Shuffled(taught, training.batch, reader.batch, training.seed),
+        loss_of(classifier),
+        [torch.optim.AdamW(_groups(model, training))],
+        TrainingConfig(
+            epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
+            seed=training.seed,
+        ),
+        work,
+        evaluate=evaluate if held_out else None,
+        progress=None if progress is None else tell,
+        resume=True,
+    )  # fmt: skip
+    epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
+    best = {key: one for key, one in (trained.best or {}).items() if key != "step"}
+    results = {
+        "examples": len(taught),
+        "labels": len(labels),
+        "told_apart": list(labels),
+        "held_out": len(held_out),
+        "best_epoch": best.pop("epoch", None),
+        **best,
+        "epochs": epochs,
+        "seconds": round(reading + trained.seconds, 1),
+        "peak_memory": peak_memory(),
+    }
+    with published(folder) as staged:
+        about = (
+            f"Trained for the task {training.task} on {', '.join(f'`{one.name}`' for one in training.data)}."
+        )
+        model.kbert.save_pretrained(staged / FOLDER, about=about)
+        encoder.save(staged / FOLDER / "encoder")
+        classifier.save_pretrained(staged / CLASSIFIER, about=about)
+        manifest = KBertManifest(
+            format=FORMAT, kind=KBERT, name=name, task=training.task, kbs=builds, encoder=training.encoder,
+            size=training.size, query=training.query, linker=training.linker, max_facts=training.max_facts,
+            relations=training.says_relations, config=msgspec.to_builtins(asdict(training), enc_hook=str),
+            results=results, data=data, command=command, sizes=sizes_of(staged),
+            kgkit_version=kgkit_version(), created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )  # fmt: skip
+        (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    for stopped in work.parent.glob(f"kbert-{name}-{'[0-9a-f]' * 12}"):
+        shutil.rmtree(stopped, ignore_errors=True)
+    return folder
+
+
+class TrainedKBert:
+    """A K-BERT that was trained for a task, and the knowledge bases whose facts it reads.
+
+    Args:
+        model: in evaluation mode.
+        reader: gives it examples.
+        manifest: what it says of itself.
+
+    Example:
+        >>> with TrainedKBert.open("opinions") as model:
+        ...     [answer] = model([Example("1", ("房间很干净",))])
+        >>> answer.labels, answer.right
+        (('1',), 0.97)
+    """
+
+    def __init__(self, model: "TreeTask", reader: "TaskReader", manifest: KBertManifest) -> None:
+        self.model, self.reader, self.manifest = model, reader, manifest
+        self._open = ExitStack()
+
+    @classmethod
+    def open(cls, model: str, *, home: Home | Path | str | None = None, device: str = "auto") -> "Self":
+        """Open a model that `kgkit train kbert` has made.
+
+        Args:
+            model: its name in *home*, or its folder.
+            home: where it lies, and its knowledge bases.
+            device: where it is to be.
+
+        Raises:
+            UnknownName, NotThere: if there is no such model, or a knowledge base is gone.
+            StaleModel: if a build that it was trained with is gone.
+            DamagedModel: if its files cannot be read.
+        """
+        from kgkit.heads import Classifier, KBert
+        from kgkit.training.kbert_tasks import TaskReader, TreeTask
+
+        where = home if isinstance(home, Home) else Home.find(home)
+        folder = find_kbert_folder(model, where)
+        manifest = read_kbert(folder)
+        encoder = Encoder.load(str((folder / FOLDER / "encoder").absolute()), device=device)
+        kbert = KBert.from_pretrained(folder / FOLDER, model="AutoModel", device=device)
+        classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
+        with ExitStack() as stack:
+            kbs = [_as_trained(name, build, where, stack) for name, build in manifest.kbs.items()]
+            trees = _trees(
+                encoder, kbs, manifest.query, manifest.max_facts, manifest.relations, manifest.size
+            )
+            look = _look(kbs, manifest.query, manifest.linker, where, device)
+            reader = TaskReader(trees, classifier.config.labels, look)
+            found = cls(TreeTask(kbert, classifier).eval(), reader, manifest)
+            found._open = stack.pop_all()
+        return found
+
+    def __call__(
+        self,
+        examples: "Sequence[Example]",
+        *,
+        size: int = 32,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> "list[Answered]":
+        """Return what it says of examples; see `kgkit.training.kbert_tasks.answers_of`."""
+        from kgkit.training.kbert_tasks import answers_of
+
+        return answers_of(self.model, self.reader, examples, size=size, progress=progress)
+
+    def close(self) -> None:
+        """Close the knowledge bases that were opened for it."""
+        self._open.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _as_trained(name: str, build: str, home: Home, stack: ExitStack) -> KnowledgeBase:
+    """Open a knowledge base as it was trained with: its facts decide what is read.
+
+    Raises:
+        StaleModel: if that build is gone.
+    """
+    now = stack.enter_context(open_kb(name, home.path))
+    if now.build == build:
+        return now
+    try:
+        return stack.enter_context(open_kb(f"{name}@{build}", home.path))
+    except NotThere:
+        raise StaleModel(
+            f"the model reads facts of {name}@{build}, which is gone; here is {name}@{now.build}: train it "
+            "again, or build that one again"
+        ) from None
+
+
+def _examples(training: KBertTraining) -> "tuple[list[Example], list[Example]]":
+    """Return what is learnt from, and what is held out."""
+    from kgkit.training.kbert_tasks import read_task
+
+    def read(files: Sequence[Path]) -> "list[Example]":
+        sets = [read_task(training.task, path) for path in files]
+        if len(sets) == 1:
+            return sets[0]
+        return [
+            one._replace(id=f"{number}.{one.id}", group=f"{number}.{one.group}")
+            for number, some in enumerate(sets, 1)
+            for one in some
+        ]
+
+    taught, held_out = read(training.data), read(training.dev)
+    if training.dev or len(taught) < HELD_OUT:
+        return taught, held_out
+    groups = sorted({one.group or one.id for one in taught})  # a question's answers stay together
+    order = np.random.default_rng(0).permutation(len(groups))  # the same for all seeds; files may be sorted
+    out = {groups[place] for place in order[: len(groups) // HELD_OUT].tolist()}
+    return (
+        [one for one in taught if (one.group or one.id) not in out],
+        [one for one in taught if (one.group or one.id) in out],
+    )
+
+
+def _trees(
+    encoder: Encoder, kbs: Sequence[KnowledgeBase], query: str, max_facts: int, relations: bool, size: int
+) -> TreeReader:
+    generators: list[Generator] = []
+    for kb in kbs:
+        if query == "jieba":
+            generators.append(SegmentGenerator(kb, jieba_segments(kb.surfaces())))
+        else:
+            generators.append(AliasGenerator(kb))
+    config = TreeConfig(max_facts=max_facts, relations=relations)
+    return TreeReader(encoder, TreeBuilder(generators, config), size=size)
+
+
+def _look(kbs: Sequence[KnowledgeBase], query: str, linker: str, home: Home, device: str) -> Look | None:
+    """Return what links texts, if they are to be linked."""
+    if query != "link" or not kbs:
+        return None
+    linkers = [Linker.open(kb, model=linker, device=device) for kb in kbs]
+
+    def look(documents: Iterable[Document]) -> Iterator[LinkedDocument]:
+        for document in documents:
+            linked = [next(iter(one([document]))) for one in linkers]
+            yield msgspec.structs.replace(linked[0], links=[link for one in linked for link in one.links])
+
+    return look
+
+
+def _groups(model: "TreeTask", training: KBertTraining) -> list[dict[str, Any]]:
+    """Return what is trained, at which rate; biases and norms do not decay."""
+    groups: dict[tuple[float, float], list[Any]] = {}
+    for part, rate in ((model.kbert, training.lr), (model.classifier, training.lr_new)):
+        for one in part.parameters():
+            groups.setdefault((rate, training.decay if one.ndim > 1 else 0.0), []).append(one)
+    return [{"params": some, "lr": rate, "weight_decay": decay} for (rate, decay), some in groups.items()]
