@@ -42,6 +42,7 @@ from kgkit.commands import (
     project,
     show,
     tag,
+    train_encoder,
     train_kbert,
     train_knowbert,
     train_linker,
@@ -170,6 +171,7 @@ kb.command("prune")(kb_prune.prune)
 kb.command("publish")(kb_publish.publish)
 
 train.command("linker")(train_linker.linker)
+train.command("encoder")(train_encoder.encoder)
 train.command("kbert")(train_kbert.kbert)
 train.command("knowbert")(train_knowbert.knowbert)
 train.command("tagger")(train_tagger.tagger)

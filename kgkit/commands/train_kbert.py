@@ -37,7 +37,10 @@ def kbert(
         ),
     ] = None,
     encoder: Annotated[
-        str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
+        str,
+        typer.Option(
+            "--encoder", metavar="ENCODER", help="A folder, a package, a hub id, or of kgkit train encoder."
+        ),
     ] = "bert-base-chinese",
     control: Annotated[
         bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")

@@ -21,11 +21,12 @@ import numpy as np
 from kgkit.candidates import AliasGenerator, Generator, SegmentGenerator, jieba_segments
 from kgkit.encoder import Encoder
 from kgkit.errors import MissingExtra, NotThere, StaleModel, UsageError
-from kgkit.home import Home
+from kgkit.home import Home, is_name
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
 from kgkit.linking.linker import Linker
-from kgkit.linking.manifest import FORMAT, KBERT, MANIFEST, KBertManifest, read_kbert
+from kgkit.linking.manifest import FORMAT, KBERT, KNOWBERT, MANIFEST, KBertManifest, is_kind, read_kbert
 from kgkit.linking.model_folder import find_kbert_folder, model_folder
 from kgkit.training.curves import Shuffled, TrainingConfig
 from kgkit.training.kbert_plan import KBertTraining
@@ -99,7 +100,7 @@ def train_kbert(
     used = () if training.control else tuple(kbs)
     taught, held_out = _examples(training)
     labels = labels_of(training.task, [*taught, *held_out])
-    encoder = Encoder.load(training.encoder, device=device)
+    encoder = Encoder.load(_encoder_at(home, training.encoder), device=device)
     trees = _trees(encoder, used, training.query, training.max_facts, training.says_relations, training.size)
     reader = TaskReader(trees, labels, _look(used, training.query, training.linker, home, device))
     config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
@@ -262,6 +263,14 @@ def _as_trained(name: str, build: str, home: Home, stack: ExitStack) -> Knowledg
             f"the model reads facts of {name}@{build}, which is gone; here is {name}@{now.build}: train it "
             "again, or build that one again"
         ) from None
+
+
+def _encoder_at(home: Home, name: str) -> str:
+    """Return where an encoder is; the name of a KnowBert (`kgkit train encoder` makes one) means its own."""
+    folder = home.models / name
+    if is_name(name) and is_kind(KNOWBERT, folder):
+        return str((folder / KNOWBERT_FOLDER / "encoder").absolute())
+    return name
 
 
 def _examples(training: KBertTraining) -> "tuple[list[Example], list[Example]]":

@@ -18,7 +18,7 @@ class KBertTraining:
         task: see `kgkit.training.kbert_tasks`.
         data: files.
         dev: files that choose the epoch; none: a part of the data, not learnt from.
-        encoder: a folder, a package or a hub id.
+        encoder: a folder, a package or a hub id; or a model of `kgkit train encoder`.
         control: the same without knowledge bases.
         query: which words of a text a knowledge base is asked for. `longest`: its longest surfaces; `jieba`:
             words as jieba cuts them; `link`: what the linker *linker* says is meant.
