@@ -56,6 +56,7 @@ def section(manual, command):
 def test_the_commands_are_those_that_were_promised():
     assert set(VERBS) == {
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",
+        "kgkit tree",
         "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
         "kgkit evaluate probe", "kgkit evaluate classification", "kgkit evaluate relation",
         "kgkit evaluate typing", "kgkit evaluate wic", "kgkit evaluate tagging", "kgkit evaluate ranking",

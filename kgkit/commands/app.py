@@ -47,6 +47,7 @@ from kgkit.commands import (
     train_knowbert,
     train_linker,
     train_tagger,
+    tree,
     vectors,
 )
 from kgkit.commands.messages import report, report_usage, write_line
@@ -150,6 +151,7 @@ app.command("path")(path.path)
 app.command("candidates")(candidates.candidates)
 app.command("link")(link.link)
 app.command("tag")(tag.tag)
+app.command("tree")(tree.tree)
 app.command("embed")(embed.embed)
 app.command("index")(index.index)
 app.command("nearest")(nearest.nearest)

@@ -1,0 +1,133 @@
+"""`kgkit tree`: a text with the facts that K-BERT would read in it."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption, checked_text
+from kgkit.commands.output import Column, check_place, whole_file, write_json, write_table
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.candidates import Generator
+    from kgkit.kb import KnowledgeBase
+    from kgkit.trees import FlatTree, Strings
+    from kgkit.types import Document, LinkedDocument
+
+
+def tree(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="To read.")],
+    kb: Annotated[
+        list[str] | None,
+        typer.Option("--kb", metavar="KB", help="Whose facts are injected; repeat it for more."),
+    ] = None,
+    query: Annotated[
+        Literal["longest", "jieba", "link"],
+        typer.Option(
+            "--query", metavar="BY", help="Which words are looked up: longest surfaces, jieba's, or link."
+        ),
+    ] = "longest",
+    linker: Annotated[
+        str, typer.Option("--linker", metavar="MODEL", help="That --query link asks: prior, gloss, …")
+    ] = "",
+    max_facts: Annotated[
+        int, typer.Option("--max-facts", min=1, metavar="N", help="Of a mention, in the order of the data.")
+    ] = 2,
+    relations: Annotated[
+        bool,
+        typer.Option(
+            "--relations/--no-relations", help="Inject the names of relations too.", show_default=False
+        ),
+    ] = True,
+    size: Annotated[
+        int | None, typer.Option("--size", min=2, metavar="N", help="Tokens, at most; all unless given.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw it on a page.")] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show a text with the facts that K-BERT would read in it: its sentence tree."""
+    from kgkit.kb import open_kb
+    from kgkit.trees import Flattener, Frame, TreeBuilder, TreeConfig
+
+    checked_text(text, "TEXT")
+    if (query == "link") != bool(linker):
+        raise UsageError("--query link asks a linker, and no other does: name one with --linker")
+    pictures = {suffix: path for suffix, path in ((".svg", svg), (".html", html)) if path is not None}
+    for path in pictures.values():
+        check_place(path)
+    with ExitStack() as stack:
+        names: list[str | None] = [*kb] if kb else [None]
+        kbs = [stack.enter_context(open_kb(name, home)) for name in names]
+        document = _linked(text, kbs, linker) if linker else _plain(text)
+        builder = TreeBuilder(
+            [_generator(one, query) for one in kbs], TreeConfig(max_facts=max_facts, relations=relations)
+        )
+        [found] = builder([(document,)])
+    flat = Flattener(_cut, Frame(before=("[CLS]",)), size)(found)
+    for suffix, path in pictures.items():
+        _draw(path, flat, suffix, text)
+        Messages(quiet=quiet).say(f"drawn: {path}")
+    if as_json:
+        write_json({"text": text, "tokens": [*map(_told, _rows(flat))]})
+    elif not pictures:
+        columns = [Column(heading="token"), *(Column(heading=one, align="right") for one in _NUMBERS)]
+        write_table(columns, [[row[0], *map(str, row[1:])] for row in _rows(flat)])
+
+
+_NUMBERS = ("position", "branch", "hook", "start", "end")
+
+
+def _rows(flat: "FlatTree") -> list[tuple[str, int, int, int, int, int]]:
+    numbers = (flat.positions, flat.branches, flat.hooks, flat.starts, flat.ends)
+    return [*zip(flat.tokens, *(one.tolist() for one in numbers), strict=True)]
+
+
+def _told(row: tuple[str, int, int, int, int, int]) -> dict[str, str | int]:
+    return dict(zip(("token", *_NUMBERS), row, strict=True))
+
+
+def _cut(text: str) -> "Strings":
+    """Cut a text into words, and into characters where there are no spaces."""
+    from kgkit.text import token_spans
+    from kgkit.trees import Strings
+
+    spans = [*token_spans(text)]
+    return Strings(
+        [text[start:end] for start, end in spans], [one[0] for one in spans], [one[1] for one in spans]
+    )
+
+
+def _plain(text: str) -> "Document":
+    from kgkit.types import Document
+
+    return Document("", text)
+
+
+def _linked(text: str, kbs: "list[KnowledgeBase]", linker: str) -> "LinkedDocument":
+    import msgspec
+
+    from kgkit.linking import Linker
+
+    linked = [one for kb in kbs for one in Linker.open(kb, model=linker)([text])]
+    return msgspec.structs.replace(linked[0], links=[link for one in linked for link in one.links])
+
+
+def _generator(kb: "KnowledgeBase", query: str) -> "Generator":
+    from kgkit.candidates import AliasGenerator, SegmentGenerator, jieba_segments
+
+    if query == "jieba":
+        return SegmentGenerator(kb, jieba_segments(kb.surfaces()))
+    return AliasGenerator(kb)
+
+
+def _draw(path: Path, flat: "FlatTree", suffix: str, title: str) -> None:
+    from kgkit.trees.picture import picture
+
+    with whole_file(path) as write:
+        write(picture(flat, suffix=suffix, title=title))

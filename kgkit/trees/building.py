@@ -1,0 +1,165 @@
+"""From documents to sentence trees: which words are asked for, and what is injected.
+
+Departures from the released code:
+    Facts come in the order of the data; there in that of a set, which chance decides.
+    Surfaces are found whatever their case.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from typing import Final, NamedTuple
+
+from kgkit.candidates import Generator, longest
+from kgkit.errors import UsageError
+from kgkit.kb import KnowledgeBase
+from kgkit.types import Document, Entity, LinkedDocument
+
+_MAX_REMEMBERED: Final = 500_000
+
+
+class Branch(NamedTuple):
+    """A fact that hangs from a mention.
+
+    Attributes:
+        words: what is injected: the relation and the object, or the object alone.
+        kb: that knows it.
+        entity: key of the entity that it is said of.
+    """
+
+    words: tuple[str, ...]
+    kb: str
+    entity: str
+
+
+class Hook(NamedTuple):
+    """A mention, and what hangs from it.
+
+    Attributes:
+        text: which of the texts it is in, 0 or 1.
+        start: its first code point.
+        end: one past its last.
+        branches: in the order of the data.
+    """
+
+    text: int
+    start: int
+    end: int
+    branches: tuple[Branch, ...]
+
+
+class Tree(NamedTuple):
+    """A text, or a pair, and its mentions with facts, in order; they do not overlap."""
+
+    texts: tuple[str, ...]
+    hooks: tuple[Hook, ...]
+
+
+_Known = tuple[int, int, tuple[Branch, ...]]
+"""Start and end of a mention, and what one knowledge base says of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeConfig:
+    """What is injected.
+
+    Attributes:
+        max_facts: of a mention, of all knowledge bases together; the released code has 2.
+        relations: whether the name of the relation stands before the object: as in the released code in
+            classification, and not in tagging.
+
+    Raises:
+        UsageError: if there is not to be one fact.
+    """
+
+    max_facts: int = 2
+    relations: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_facts < 1:
+            raise UsageError(f"max_facts is {self.max_facts}; it is at least 1")
+
+
+class TreeBuilder:
+    """K-Query and K-Inject, equations (1) and (2): makes trees of texts.
+
+    Mentions are those that a document was given, however it was cut into words; the links of a linked
+    document, but for those that mean nothing; or else the longest surfaces in the text that the knowledge
+    bases know. A mention means its first candidate, a link what it says. What is injected is what a knowledge
+    base says of the entity as subject, in the order of the source, with the label of the object.
+
+    Args:
+        generators: one of each knowledge base; the facts of the first come first.
+        config: what is injected.
+    """
+
+    def __init__(self, generators: Sequence[Generator], config: TreeConfig | None = None) -> None:
+        self._generators, self._config = tuple(generators), config or TreeConfig()
+        self._by_name = {generator.kb.name: generator.kb for generator in generators}
+        self._facts: dict[tuple[str, int], tuple[Branch, ...]] = {}
+
+    def __call__(self, texts: Iterable[Sequence[Document | LinkedDocument]]) -> Iterator[Tree]:
+        """Yield a tree for each text, or pair of texts.
+
+        Raises:
+            UsageError: for a link to a knowledge base that is not here.
+            UnknownEntity: for a link to an entity that the knowledge base does not have.
+        """
+        for documents in texts:
+            hooks = [hook for number, one in enumerate(documents) for hook in self._hooks(number, one)]
+            yield Tree(tuple(one.text for one in documents), tuple(hooks))
+
+    def _hooks(self, number: int, document: Document | LinkedDocument) -> Iterator[Hook]:
+        known = self._linked(document) if isinstance(document, LinkedDocument) else self._queried(document)
+        for (start, end), some in groupby(_apart(known), key=lambda one: one[:2]):
+            branches = [*islice(chain.from_iterable(one[2] for one in some), self._config.max_facts)]
+            if branches:
+                yield Hook(number, start, end, tuple(branches))
+
+    def _queried(self, document: Document) -> Iterator[_Known]:
+        alone = len(self._generators) == 1  # else whose candidates they are is not said
+        for generator in self._generators:
+            mentions = document.mentions
+            if mentions is None:
+                mentions = longest(generator.mentions(document.text))
+            for mention in mentions:
+                candidates = mention.candidates
+                if candidates is None or (document.mentions is not None and not alone):
+                    candidates = generator.of_mention(mention)
+                if len(candidates):
+                    yield mention.start, mention.end, self._injected(generator.kb, int(candidates.ids[0]))
+
+    def _linked(self, document: LinkedDocument) -> Iterator[_Known]:
+        for link in document.links:
+            if link.entity is None:
+                continue
+            kb = self._by_name.get(link.kb)
+            if kb is None:
+                here = ", ".join(self._by_name)
+                raise UsageError(f"{link.text!r} is linked to {link.kb!r}; the knowledge bases here: {here}")
+            yield link.start, link.end, self._injected(kb, kb.id(link.entity))
+
+    def _injected(self, kb: KnowledgeBase, entity: int) -> tuple[Branch, ...]:
+        """Return the first facts of an entity."""
+        found = self._facts.get((kb.name, entity))
+        if found is None:
+            if len(self._facts) >= _MAX_REMEMBERED:
+                self._facts.clear()
+            told = [*islice(kb.match(entity), self._config.max_facts)]
+            found = self._facts[kb.name, entity] = tuple(
+                Branch(self._words(fact.relation, kb[fact.object]), kb.name, fact.subject) for fact in told
+            )
+        return found
+
+    def _words(self, relation: str, other: Entity) -> tuple[str, ...]:
+        name = other.label or other.key
+        return (relation, name) if self._config.relations else (name,)
+
+
+def _apart(mentions: Iterable[_Known]) -> Iterator[_Known]:
+    """Yield mentions by start: of those that overlap the first, of these the longest, and all of its span."""
+    span = (0, 0)
+    for one in sorted(mentions, key=lambda one: (one[0], -one[1])):
+        if one[0] >= span[1] or one[:2] == span:
+            span = one[:2]
+            yield one
