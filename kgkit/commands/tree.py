@@ -113,9 +113,11 @@ def _linked(text: str, kbs: "list[KnowledgeBase]", linker: str) -> "LinkedDocume
     import msgspec
 
     from kgkit.linking import Linker
+    from kgkit.linking.references import References
 
     linked = [one for kb in kbs for one in Linker.open(kb, model=linker)([text])]
-    return msgspec.structs.replace(linked[0], links=[link for one in linked for link in one.links])
+    every = [link for one in linked for link in one.links]
+    return References(kbs)(msgspec.structs.replace(linked[0], links=every))
 
 
 def _generator(kb: "KnowledgeBase", query: str) -> "Generator":

@@ -28,6 +28,7 @@ from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
 from kgkit.linking.linker import Linker
 from kgkit.linking.manifest import FORMAT, KBERT, KNOWBERT, MANIFEST, KBertManifest, is_kind, read_kbert
 from kgkit.linking.model_folder import find_kbert_folder, model_folder
+from kgkit.linking.references import References
 from kgkit.training.curves import Shuffled, TrainingConfig
 from kgkit.training.kbert_plan import KBertTraining
 from kgkit.training.publishing import kgkit_version, published, sizes_of
@@ -313,15 +314,16 @@ def _trees(
 
 
 def _look(kbs: Sequence[KnowledgeBase], query: str, linker: str, home: Home, device: str) -> Look | None:
-    """Return what links texts, if they are to be linked."""
+    """Return what links texts, and words that refer back, if they are to be linked."""
     if query != "link" or not kbs:
         return None
-    linkers = [Linker.open(kb, model=linker, device=device) for kb in kbs]
+    linkers, referring = [Linker.open(kb, model=linker, device=device) for kb in kbs], References([*kbs])
 
     def look(documents: Iterable[Document]) -> Iterator[LinkedDocument]:
         for document in documents:
             linked = [next(iter(one([document]))) for one in linkers]
-            yield msgspec.structs.replace(linked[0], links=[link for one in linked for link in one.links])
+            every = [link for one in linked for link in one.links]
+            yield referring(msgspec.structs.replace(linked[0], links=every))
 
     return look
 
