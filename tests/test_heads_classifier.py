@@ -119,8 +119,8 @@ def test_files_that_are_no_classifier_are_refused(tmp_path):
         ({"dropout": 1.0}, "dropout 1.0"),
         ({"labels": ("a", "a")}, "come twice"),
         ({"labels": ("a", "")}, "may be empty"),
-        ({"labels": ("a",)}, "nothing to tell with fewer than 2"),
-        ({"labels": (), "several": True}, "nothing to tell with fewer than 1"),
+        ({"labels": ("a",)}, "nothing to tell apart with fewer than 2"),
+        ({"labels": (), "several": True}, "nothing to tell apart with fewer than 1"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, told):

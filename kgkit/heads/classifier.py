@@ -49,10 +49,12 @@ class ClassifierConfig:
                 "or more, dropout is from 0 to below 1"
             )
         if len(set(self.labels)) < len(self.labels) or not all(self.labels):
-            raise UsageError(f"labels are {self.labels}: none of them may be empty, or come twice")
+            told = ", ".join(map(repr, self.labels))
+            raise UsageError(f"labels are {told}: none of them may be empty, or come twice")
         least = 1 if self.several else 2
         if len(self.labels) < least:
-            raise UsageError(f"labels are {self.labels}: there is nothing to tell with fewer than {least}")
+            told = ", ".join(self.labels) or "none"
+            raise UsageError(f"labels: {told}; there is nothing to tell apart with fewer than {least}")
 
 
 class Classifier(nn.Module):
