@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,7 +29,7 @@ from kgkit.linking.linker import Linker
 from kgkit.linking.manifest import FORMAT, KBERT, KNOWBERT, MANIFEST, KBertManifest, is_kind, read_kbert
 from kgkit.linking.model_folder import find_kbert_folder, model_folder
 from kgkit.linking.references import References
-from kgkit.training.curves import Shuffled, TrainingConfig
+from kgkit.training.curves import Shuffled, Trained, TrainingConfig
 from kgkit.training.kbert_plan import KBertTraining
 from kgkit.training.publishing import kgkit_version, published, sizes_of
 from kgkit.training.ridge import Progress
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FOLDER: Final = "kbert"
+ENCODER: Final = "encoder"
 CLASSIFIER: Final = "classifier"
 HELD_OUT: Final = 10
 """One example in so many is not learnt from, where no others are named."""
@@ -91,8 +92,7 @@ def train_kbert(
         from kgkit.training.loop import train
     except ImportError as error:
         raise MissingExtra(error.name or "accelerate", "models") from error
-    from kgkit.heads import Classifier, ClassifierConfig, KBert, KBertConfig
-    from kgkit.training.kbert_tasks import TaskReader, TreeTask, answers_of, labels_of, loss_of, scores_of
+    from kgkit.training.kbert_tasks import answers_of, labels_of, loss_of, scores_of
 
     if not (kbs or training.control):
         raise UsageError("there is no knowledge base: name one with --kb, or say --control")
@@ -100,36 +100,31 @@ def train_kbert(
     set_seed(training.seed)
     used = () if training.control else tuple(kbs)
     taught, held_out = _examples(training)
+    if not held_out:
+        log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
     labels = labels_of(training.task, [*taught, *held_out])
     encoder = Encoder.load(_encoder_at(home, training.encoder), device=device)
-    trees = _trees(encoder, used, training.query, training.max_facts, training.says_relations, training.size)
-    reader = TaskReader(trees, labels, _look(used, training.query, training.linker, home, device))
-    config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
-    classifier = Classifier(
-        ClassifierConfig(hidden=encoder.width, labels=labels), torch.Generator().manual_seed(training.seed)
-    )
-    model = TreeTask(KBert(encoder.model, config), classifier.to(encoder.device))
+    made = _begun(home, training, encoder, used, labels, device)
     data = {str(path): sha256_of(path) for path in training.files}
     builds = {kb.name: kb.build for kb in used}
     told = repr((training, builds, encoder.fingerprint, data)).encode()
     job = hashlib.blake2b(told, digest_size=6).hexdigest()
     work = home.path / "runs" / f"kbert-{name}-{job}"  # other settings, another folder
 
-    def evaluate(asked: TreeTask) -> dict[str, float]:
-        return scores_of(training.task, held_out, answers_of(asked, reader, held_out, size=training.batch))
+    def evaluate(asked: "TreeTask") -> dict[str, float]:
+        answers = answers_of(asked, made.reader, held_out, size=training.batch)
+        return scores_of(training.task, held_out, answers)
 
     def tell(done: int, total: int, _: float) -> None:
         assert progress is not None
         progress("training, step", done, total)
 
-    if not held_out:
-        log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
     reading = time.monotonic() - began
     trained = train(
-        model,
-        Shuffled(taught, training.batch, reader.batch, training.seed),
-        loss_of(classifier),
-        [torch.optim.AdamW(_groups(model, training))],
+        made.model,
+        Shuffled(taught, training.batch, made.reader.batch, training.seed),
+        loss_of(made.model.classifier),
+        [torch.optim.AdamW(_groups(made.model, training))],
         TrainingConfig(
             epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
             seed=training.seed,
@@ -139,26 +134,17 @@ def train_kbert(
         progress=None if progress is None else tell,
         resume=True,
     )  # fmt: skip
-    epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
-    best = {key: one for key, one in (trained.best or {}).items() if key != "step"}
-    results = {
-        "examples": len(taught),
-        "labels": len(labels),
-        "told_apart": list(labels),
-        "held_out": len(held_out),
-        "best_epoch": best.pop("epoch", None),
-        **best,
-        "epochs": epochs,
-        "seconds": round(reading + trained.seconds, 1),
-        "peak_memory": peak_memory(),
-    }
+    counts = {"examples": len(taught), "labels": len(labels), "held_out": len(held_out)}
+    results = _results(trained, labels) | counts
+    results |= {"seconds": round(reading + trained.seconds, 1), "peak_memory": peak_memory()}
     with published(folder) as staged:
+        about = ", ".join(f"`{one.name}`" for one in training.data)
         about = (
-            f"Trained for the task {training.task} on {', '.join(f'`{one.name}`' for one in training.data)}."
+            f"Trained for the task {training.task} on {about}. Their licence may bind what is made of them."
         )
-        model.kbert.save_pretrained(staged / FOLDER, about=about)
-        encoder.save(staged / FOLDER / "encoder")
-        classifier.save_pretrained(staged / CLASSIFIER, about=about)
+        made.model.kbert.save_pretrained(staged / FOLDER, about=about)
+        encoder.save(staged / FOLDER / ENCODER)
+        made.model.classifier.save_pretrained(staged / CLASSIFIER, about=about)
         manifest = KBertManifest(
             format=FORMAT, kind=KBERT, name=name, task=training.task, kbs=builds, encoder=training.encoder,
             size=training.size, query=training.query, linker=training.linker, max_facts=training.max_facts,
@@ -170,6 +156,41 @@ def train_kbert(
     for stopped in work.parent.glob(f"kbert-{name}-{'[0-9a-f]' * 12}"):
         shutil.rmtree(stopped, ignore_errors=True)
     return folder
+
+
+class _Begun(NamedTuple):
+    """A model that is to be trained, and what gives it examples."""
+
+    model: "TreeTask"
+    reader: "TaskReader"
+
+
+def _begun(
+    home: Home,
+    training: KBertTraining,
+    encoder: Encoder,
+    kbs: Sequence[KnowledgeBase],
+    labels: tuple[str, ...],
+    device: str,
+) -> _Begun:
+    import torch
+
+    from kgkit.heads import Classifier, ClassifierConfig, KBert, KBertConfig
+    from kgkit.training.kbert_tasks import TaskReader, TreeTask
+
+    trees = _trees(encoder, kbs, training.query, training.max_facts, training.says_relations, training.size)
+    reader = TaskReader(trees, labels, _look(kbs, training.query, training.linker, home, device))
+    config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
+    drawn = torch.Generator().manual_seed(training.seed)
+    classifier = Classifier(ClassifierConfig(hidden=encoder.width, labels=labels), drawn)
+    return _Begun(TreeTask(KBert(encoder.model, config), classifier.to(encoder.device)), reader)
+
+
+def _results(trained: Trained, labels: Sequence[str]) -> dict[str, Any]:
+    """Return the scores of each epoch, and of the best one."""
+    epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
+    best = {key: one for key, one in (trained.best or {}).items() if key != "step"}
+    return {"told_apart": list(labels), "best_epoch": best.pop("epoch", None), **best, "epochs": epochs}
 
 
 class TrainedKBert:
@@ -211,7 +232,7 @@ class TrainedKBert:
         where = home if isinstance(home, Home) else Home.find(home)
         folder = find_kbert_folder(model, where)
         manifest = read_kbert(folder)
-        encoder = Encoder.load(str((folder / FOLDER / "encoder").absolute()), device=device)
+        encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
         kbert = KBert.from_pretrained(folder / FOLDER, model="AutoModel", device=device)
         classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
         with ExitStack() as stack:
@@ -270,7 +291,7 @@ def _encoder_at(home: Home, name: str) -> str:
     """Return where an encoder is; the name of a KnowBert (`kgkit train encoder` makes one) means its own."""
     folder = home.models / name
     if is_name(name) and is_kind(KNOWBERT, folder):
-        return str((folder / KNOWBERT_FOLDER / "encoder").absolute())
+        return str((folder / KNOWBERT_FOLDER / ENCODER).absolute())
     return name
 
 
