@@ -27,7 +27,7 @@ from kb_builders.jsonl import JSONLBuilder
 from kgkit import build_kb, open_kb
 from kgkit.building import Alias, Builder, Entity, Files, Record, SourceInfo, Triple
 from kgkit.candidates import AliasGenerator, SegmentGenerator, jieba_segments
-from kgkit.errors import KgkitError
+from kgkit.errors import NotThere, StaleModel, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
 from kgkit.linking.references import References
@@ -77,14 +77,14 @@ def judged(case: Case, tree: Tree) -> Count:
     start = case.text.index(case.mention)
     end = start + len(case.mention)
     entities = {
-        (hook.start, hook.end, branch.entity)
+        branch.entity
         for hook in tree.hooks
         if hook.start < end and start < hook.end
         for branch in hook.branches
     }
     if not entities:
         return Count(none=1)
-    return Count(right=1) if entities == {(start, end, case.meant)} else Count(wrong=1)
+    return Count(right=1) if entities == {case.meant} else Count(wrong=1)
 
 
 def by_string(kb: KnowledgeBase, some: Sequence[Case]) -> Count:
@@ -116,7 +116,7 @@ def ambiguous(home: Path, models: Sequence[str], scratch: Path) -> Table:
                 for coherence in _COHERENCE:
                     try:
                         found = by_links(kb, some, model, coherence)
-                    except KgkitError as error:
+                    except (NotThere, StaleModel, UsageError) as error:  # it is not for this one
                         print(f"{name}, {model}: {error}")
                         continue
                     rows.append([name, f"link, {model}{', coherence' if coherence else ''}", *found.cells])

@@ -58,6 +58,17 @@ def test_the_function_that_says_so_says_the_same():
     assert torch.equal(said[:, 0], visible_matrix(inputs))
 
 
+@pytest.mark.parametrize("kind", ["Albert", "Camembert", "Electra", "Ernie", "XLMRoberta"])
+def test_what_is_injected_moves_nothing_that_does_not_see_it(kind):
+    model = bert(kind, layers=1, **({"embedding_size": WIDTH} if kind in ("Albert", "Electra") else {}))
+    inputs = tree()._replace(types=None)
+    text = inputs.branches[0] == 0
+    without = KBertInputs(*(None if one is None else one[:, text] for one in inputs))
+    whole, plain = (KBert(model)(one).last_hidden_state[0] for one in (inputs, without))
+    apart = inputs.hooks[0, text] == 0  # mentions see their facts
+    torch.testing.assert_close(whole[text][apart], plain[apart])
+
+
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_a_layer_is_what_the_equations_say(attention):
     model = bert(layers=1, attn_implementation=attention)
@@ -178,8 +189,14 @@ def test_what_does_not_fit_is_told():
     with pytest.raises(UsageError, match="a token stands at 40; the encoder knows 32 positions"):
         kbert(tree()._replace(positions=tree().positions.clamp(min=40)))
     config = transformers.T5Config(vocab_size=9, d_model=8, d_kv=4, num_layers=1, num_heads=2, d_ff=8)
-    with pytest.raises(UsageError, match="T5EncoderModel has no table of positions"):
+    with pytest.raises(UsageError, match="T5EncoderModel cannot be told by a table alone where tokens stand"):
         KBert(transformers.T5EncoderModel(config))
+    with pytest.raises(UsageError, match="MPNetModel cannot be told"):  # it counts distances too
+        KBert(bert("MPNet"))
+    flex = bert(attn_implementation="sdpa").train()
+    flex.config._attn_implementation = "flex_attention"
+    with pytest.raises(UsageError, match="FlexAttention has no dropout: train with sdpa"):
+        KBert(flex)(tree())
 
 
 def test_a_model_that_was_saved_says_the_same(tmp_path):

@@ -64,6 +64,11 @@ def test_persons_are_known_by_what_they_are_a_kind_of(kb, text, meant):
     assert told(kb, text)[-1][1] == meant and len(told(kb, text)) == 2
 
 
+def test_a_character_that_is_part_of_another_word_is_no_pronoun(kb):
+    assert told(kb, "王先生走了，其他人都在弹吉他。") == [("王先生", "王")]
+    assert told(kb, "王先生走了，他在弹吉他。") == [("王先生", "王"), ("他", "王")]
+
+
 def test_a_name_cut_short_means_the_whole_one(kb):
     assert told(kb, "Kamala Harris won. Later Harris thanked all, harris or not.") == [
         ("Kamala Harris", "harris"), ("Harris", "harris"),

@@ -165,6 +165,22 @@ def test_a_part_is_held_out_where_no_other_is_named_and_a_question_stays_whole(c
     assert (results["examples"], results["held_out"]) == (72, 8)  # 4 of 40 questions, with two answers each
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_of_several_files_a_tenth_is_held_out_too(copied, encoder, files, task):
+    both = (files[f"{task}.tsv"], files[f"{task}.test.tsv"])
+    trained(copied, "two", settings(encoder, files, task, data=both, dev=(), steps=1))
+    results = read_kbert(copied.models / "two").results
+    assert results["examples"] + results["held_out"] == 90 and results["held_out"] in (8, 9)
+
+
+def test_what_only_dev_has_is_told(copied, encoder, files, tmp_path, caplog):
+    dev = tmp_path / "dev.tsv"
+    dev.write_text("label\ttext_a\n2\tthe dog\n1\tthe cat\n")
+    trained(copied, "odd", settings(encoder, files, "classification", dev=(dev,), steps=1))
+    assert "the data teach nothing of 2, which --dev has" in caplog.text
+    assert read_kbert(copied.models / "odd").results["told_apart"] == ["0", "1"]
+
+
 def test_what_a_model_says_of_itself(home, encoder, files):
     manifest = read_kbert(home.models / "tagging")
     with open_kb("kinds", home.path) as kb:
@@ -203,6 +219,9 @@ def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
     assert cut.places.tolist() == [1, 2, 3, 4, 5, 6, -1]
     batch = tasks.collate([read, cut])
     assert batch.rows.tolist() == [0] * 4 + [1] * 6 and batch.gold.tolist() == [1, 0, 1, 0] + [0] * 6
+    odd = Example("2", ("\ufeffdog \u200b cat",), ((0, 4), (5, 6), (7, 10)), ("O", "O", "O"))
+    [found] = tasks([odd])  # a character that no piece has may begin a token, or be one
+    assert found.places.tolist() == [1, -1, 2]
     with pytest.raises(UsageError, match="has the label 'B-Y'; those that are told apart are: O, B-X"):
         tasks.batch([example._replace(gold=("B-Y", "O", "O", "O"))])
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity, Triple
-from kgkit.candidates import AliasGenerator
+from kgkit.candidates import AliasGenerator, SegmentGenerator
 from kgkit.errors import UnknownEntity, UsageError
 from kgkit.trees import Branch, Flattener, Frame, Hook, Tree, TreeBuilder, TreeConfig, cutter, visible
 from kgkit.types import Document, Link, LinkedDocument, Mention
@@ -120,6 +120,33 @@ def test_several_knowledge_bases_share_a_mention_and_the_longer_mention_wins(kb,
         given = Document("", "Tim Cook", mentions=[Mention(0, 8, "Tim Cook", wrong)])
         [tree] = TreeBuilder([AliasGenerator(kb), AliasGenerator(other)])([(given,)])
         assert [one.entity for one in tree.hooks[0].branches] == ["tim", "t"]
+
+
+def test_a_mention_without_facts_covers_none_that_has_some(kb, tmp_path):
+    records = [Entity("b"), Alias("visiting Beijing", "b")]
+    with build(tmp_path, records, name="bare") as bare:
+        [tree] = trees_of(TreeBuilder([AliasGenerator(bare), AliasGenerator(kb)]), SENTENCE)
+    assert [(hook.start, hook.end) for hook in tree.hooks] == [(0, 8), (21, 28)]
+
+
+def test_a_knowledge_base_is_named_once(kb):
+    with pytest.raises(UsageError, match="a knowledge base is named twice"):
+        TreeBuilder([AliasGenerator(kb), AliasGenerator(kb)])
+
+
+def test_without_knowledge_bases_links_and_mentions_bring_nothing():
+    link = Link(0, 4, "cook", "paper", "tim", None, "", 1.0, False, [])
+    for one in (
+        LinkedDocument("", "cook", "", [link]),
+        Document("", "cook", mentions=[Mention(0, 4, "cook")]),
+    ):
+        assert [*TreeBuilder([])([(one,)])] == [Tree(("cook",), ())]
+
+
+def test_tokens_of_a_document_can_be_its_segments(kb):
+    builder = TreeBuilder([SegmentGenerator(kb)])
+    [tree] = builder([(Document("", "Tim Cook", tokens=[(0, 3), (4, 8)]),)])
+    assert [(hook.start, hook.end) for hook in tree.hooks] == [(4, 8)]
 
 
 def test_pairs_have_a_text_each(builder):

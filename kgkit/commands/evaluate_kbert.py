@@ -82,6 +82,12 @@ def score_kbert(
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{twice} is named twice with --data: once will do")
     sets = [(name, path, read_task(task, path)) for name, path in zip(names, data, strict=True)]
+    labelled = [name for name, _, examples in sets if all(one.gold is not None for one in examples)]
+    if not labelled and predictions is None:
+        raise UsageError(
+            "the examples have no labels, so there is nothing to score: name a file for the answers with "
+            "--predictions"
+        )
     answers: dict[str, list[Answered]] = {}
     scores: dict[str, dict[str, float]] = {}
     run = recorded(
@@ -101,21 +107,22 @@ def score_kbert(
             answers[name] = trained(examples, size=batch, progress=show)
         if predictions is not None:  # first: whatever scoring says, the answers are there
             _write_answers(predictions, sets, answers)
-        for name, _, examples in sets:
+        for name, _, examples in (one for one in sets if one[0] in labelled):
             scores[name] = scores_of(task, examples, answers[name])
             for metric, value in scores[name].items():
                 record.score(task, name, metric, value, len(examples))
     if as_json:
         told = [
-            {"name": name, "data": str(path), "examples": len(examples), **scores[name]}
+            {"name": name, "data": str(path), "examples": len(examples), **scores.get(name, {})}
             for name, path, examples in sets
         ]
         write_json({"model": model, "task": task, "sets": told})
-    else:
+    elif scores:
         metrics = list(dict.fromkeys(metric for one in scores.values() for metric in one))
         rows = [
             (name, [(number(len(examples)), *(_cell(scores[name].get(metric)) for metric in metrics))])
             for name, _, examples in sets
+            if name in scores
         ]
         write_scores([], ["examples", *(metric.replace("_", " ") for metric in metrics)], rows)
     if predictions is not None:

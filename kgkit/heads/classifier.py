@@ -100,7 +100,8 @@ class Classifier(nn.Module):
             )
         read = hidden.gather(1, places[..., None].expand(-1, -1, width))  # (B, P, H)
         joined = read.flatten(1).to(self.label.weight.dtype)  # (B, P · H)
-        logits: Tensor = self.label(self.dropout(joined))  # (B, L)
+        with torch.autocast(hidden.device.type, enabled=False):  # rounded logits are often alike
+            logits: Tensor = self.label(self.dropout(joined))  # (B, L)
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def loss(self, logits: Tensor, gold: Tensor) -> Tensor:

@@ -5,13 +5,15 @@
     tokens (B, N), soft positions (B, N) ─embedding layer─▶ (B, N, H) ─mask-transformer─▶ hidden (B, N, H)
     branches, hooks (B, N) ─seeing layer─▶ M (B, N, N) ────────────────────┘
 
-The encoder is any BERT-like model of transformers, with whatever stands on top of it; its own code runs, and
-nothing is added to its parameters. What is K-BERT's are two of the things it is told: where each token stands
-(section 3.4, soft-position embedding) and what it may attend to (section 3.5, the visible matrix, equations
-(3) to (6)). How trees are made and what branches and hooks are, `kgkit.trees` says.
+The encoder is a model of transformers like BERT, whose tokens stand where they are told to, with whatever
+stands on top of it; its own code runs, and nothing is added to its parameters. K-BERT's are two of the things
+it is told: where each token stands (section 3.4, soft-position embedding) and what it may attend to (section
+3.5, the visible matrix, equations (3) to (6)). How trees are made and what branches and hooks are,
+`kgkit.trees` says.
 
 The visible matrix is never stored: it follows from 2 N numbers. As a tensor (B, 1, N, N) it exists while the
-encoder runs; on a GPU FlexAttention asks a function instead, and there is none.
+encoder runs. An encoder with `set_attn_implementation("flex_attention")` asks a function instead, block by
+block; it has no dropout of attention, so it serves a model that has been trained.
 
 Departures:
     Equation (4) adds M before the division by √d; that is one thing, as M is 0 or -∞.
@@ -44,6 +46,10 @@ ENCODER: Final = "encoder"
 """The folder, beside these files, of the encoder: as any other."""
 
 _FLEX: Final = "flex_attention"
+_KNOWN: Final = frozenset(
+    ["albert", "bert", "camembert", "distilbert", "electra", "ernie", "roberta", "xlm-roberta"]
+)
+"""Types of models whose tokens stand where they are told to, and nowhere else: others count distances too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +118,15 @@ def block_mask(inputs: KBertInputs) -> "BlockMask":
         return (((mine == other) | hooked) & real[row, key] & real[row, query]) | (query == key)
 
     rows, size = branches.shape
-    return create_block_mask(sees, rows, None, size, size, device=branches.device)
+    return create_block_mask(
+        sees,
+        rows,
+        None,
+        size,
+        size,
+        device=branches.device,
+        _compile=branches.is_cuda,  # else N × N is made
+    )
 
 
 class KBert(nn.Module):
@@ -135,9 +149,10 @@ class KBert(nn.Module):
         super().__init__()
         self.model, self.config = model, config or KBertConfig()
         table = _position_table(model)
-        if table is None:
+        if table is None or model.config.model_type not in _KNOWN:
             raise UsageError(
-                f"{type(model).__name__} has no table of positions: K-BERT takes encoders like BERT's"
+                f"{type(model).__name__} cannot be told by a table alone where tokens stand; K-BERT takes "
+                f"encoders of the types {', '.join(sorted(_KNOWN))}"
             )
         # RoBERTa and its like count from behind the padding token's id.
         self._first = 0 if table.padding_idx is None else table.padding_idx + 1
@@ -177,6 +192,11 @@ class KBert(nn.Module):
                 branches=torch.zeros_like(inputs.branches), hooks=torch.zeros_like(inputs.hooks)
             )
         if self.model.config._attn_implementation == _FLEX:
+            if self.model.training and getattr(self.model.config, "attention_probs_dropout_prob", False):
+                raise UsageError(
+                    "FlexAttention has no dropout: train with sdpa (model.set_attn_implementation), or "
+                    "without dropout of attention"
+                )
             return block_mask(inputs)
         seen = visible_matrix(inputs)[:, None]  # (B, 1, N, N), for all heads
         dtype = next(self.model.parameters()).dtype

@@ -35,7 +35,10 @@ _PRONOUNS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("she", "her", "hers", "herself", "她"), "she"),
     **dict.fromkeys(("it", "its", "itself", "它"), "it"),
 }
-_PLURAL: Final = "们"
+_WORDS: Final = frozenset(
+    "他们 她们 它们 其他 其它 其她 吉他 他人 他国 他乡 他日 他杀 他方 他山 排他 利他 维他 无他".split()
+)
+"""Words that a Chinese pronoun is a part of, and none there."""
 _ENDS: Final = re.compile(r"[.!?]+(?=\s)|[。！？]+|\n+")
 _INSTANCE: Final = "instance_hypernym"
 _KIND: Final = "hypernym"
@@ -94,7 +97,8 @@ class References:
             known = sorted((*taken, *found), key=lambda link: link.start)
             before = [link for link in known if link.end <= start]
             word = text[start:end]
-            asked = "" if text[end : end + 1] == _PLURAL else _PRONOUNS.get(word.lower(), "")
+            inside = text[start : end + 1] in _WORDS or text[max(0, start - 1) : end] in _WORDS
+            asked = "" if inside else _PRONOUNS.get(word.lower(), "")
             if asked:
                 able = [one for one in before if said.get((one.kb, one.entity), asked) == asked]
                 meant = self._of_pronoun(asked, start, able, ends)

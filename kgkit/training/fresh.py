@@ -11,10 +11,9 @@ from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.training.knowbert import train_knowbert
 from kgkit.training.knowbert_plan import KnowBertTraining
+from kgkit.training.publishing import published
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import sha256_of
-
-_LAST: Final = "tokenizer_config.json"  # of the files that are written
 
 _SPECIAL: Final = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 
@@ -115,8 +114,9 @@ def train_encoder(
     """
     told = repr((sha256_of(vocabulary), shape, training.seed)).encode()
     folder = home.path / "cache" / "fresh" / hashlib.blake2b(told, digest_size=6).hexdigest()
-    if not (folder / _LAST).exists():
-        fresh_encoder(folder, vocabulary, shape, training.seed)
+    if not folder.exists():
+        with published(folder) as staged:
+            fresh_encoder(staged, vocabulary, shape, training.seed)
     begins = replace(training, encoder=str(folder), control=True)
     return train_knowbert(home, name, begins, device=device, command=command, progress=progress)
 

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from kgkit.candidates import AliasGenerator, Generator, SegmentGenerator, jieba_segments
-from kgkit.encoder import Encoder
+from kgkit.encoder import Encoder, pick_device
 from kgkit.errors import MissingExtra, NotThere, StaleModel, UsageError
 from kgkit.home import Home, is_name
 from kgkit.inputs.trees import TreeReader
@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 FOLDER: Final = "kbert"
 ENCODER: Final = "encoder"
 CLASSIFIER: Final = "classifier"
+_MAX_KNOWN: Final = 200_000  # linked texts that are kept
+
 HELD_OUT: Final = 10
 """One example in so many is not learnt from, where no others are named."""
 
@@ -102,12 +104,16 @@ def train_kbert(
     taught, held_out = _examples(training)
     if not held_out:
         log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
-    labels = labels_of(training.task, [*taught, *held_out])
+    labels = labels_of(training.task, taught if training.dev else [*taught, *held_out])
+    if strange := sorted({label for one in held_out for label in one.gold or ()} - {*labels}):
+        log.warning("the data teach nothing of %s, which --dev has", ", ".join(strange))
     encoder = Encoder.load(_encoder_at(home, training.encoder), device=device)
     made = _begun(home, training, encoder, used, labels, device)
     data = {str(path): sha256_of(path) for path in training.files}
     builds = {kb.name: kb.build for kb in used}
-    told = repr((training, builds, encoder.fingerprint, data)).encode()
+    about_linker = home.models / training.linker / MANIFEST
+    linker = about_linker.read_bytes() if training.linker and about_linker.is_file() else b""
+    told = repr((training, builds, encoder.fingerprint, data, linker)).encode()
     job = hashlib.blake2b(told, digest_size=6).hexdigest()
     work = home.path / "runs" / f"kbert-{name}-{job}"  # other settings, another folder
 
@@ -304,7 +310,7 @@ def _examples(training: KBertTraining) -> "tuple[list[Example], list[Example]]":
         if len(sets) == 1:
             return sets[0]
         return [
-            one._replace(id=f"{number}.{one.id}", group=f"{number}.{one.group}")
+            one._replace(id=f"{number}.{one.id}", group=f"{number}.{one.group}" if one.group else "")
             for number, some in enumerate(sets, 1)
             for one in some
         ]
@@ -340,11 +346,22 @@ def _look(kbs: Sequence[KnowledgeBase], query: str, linker: str, home: Home, dev
         return None
     linkers, referring = [Linker.open(kb, model=linker, device=device) for kb in kbs], References([*kbs])
 
+    known: dict[str, LinkedDocument] = {}  # texts come again in each epoch
+
     def look(documents: Iterable[Document]) -> Iterator[LinkedDocument]:
-        for document in documents:
-            linked = [next(iter(one([document]))) for one in linkers]
+        import torch
+
+        asked = [*documents]
+        new = [one for one in asked if one.text not in known]
+        if len(known) + len(new) > _MAX_KNOWN:
+            known.clear()
+            new = asked
+        with torch.autocast(pick_device(device).type, enabled=False):  # links do not depend on who asks
+            each = [[*one(new)] for one in linkers]
+        for document, *linked in zip(new, *each, strict=True):
             every = [link for one in linked for link in one.links]
-            yield referring(msgspec.structs.replace(linked[0], links=every))
+            known[document.text] = referring(msgspec.structs.replace(linked[0], links=every))
+        return (known[one.text] for one in asked)
 
     return look
 

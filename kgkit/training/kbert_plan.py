@@ -86,5 +86,5 @@ class KBertTraining:
             if value is not None and value < low:
                 raise UsageError(f"{name} is {value}; it is {low} or more")
         for name in ("lr", "lr_new"):
-            if getattr(self, name) <= 0:
+            if not getattr(self, name) > 0:
                 raise UsageError(f"{name} is {getattr(self, name)}; it is above 0")

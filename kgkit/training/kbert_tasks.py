@@ -221,8 +221,14 @@ class TaskReader:
 
 def _firsts(tree: FlatTree, tokens: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     """Return (W,) the first word piece of each token of the text; -1 where it has none, or was cut off."""
-    places = {start: place for place, start in reversed([*enumerate(tree.starts.tolist())])}
-    return np.array([places.get(start, -1) for start, _ in tokens], np.int64)
+    own = np.flatnonzero(tree.starts >= 0)  # the text's pieces, in order
+    spans = np.array(tokens, np.int64).reshape(-1, 2)
+    first = np.searchsorted(tree.starts[own], spans[:, 0])
+    there = first < len(own)
+    places = own[first[there]]
+    found = np.full(len(spans), -1, np.int64)
+    found[there] = np.where(tree.starts[places] < spans[there, 1], places, -1)
+    return found
 
 
 # -- the model --------------------------------------------------------------
@@ -271,7 +277,8 @@ class Answered(NamedTuple):
 
     Attributes:
         labels: the likeliest of the text, or of each token; O where a token was cut off.
-        right: of ranking, the probability that the answer is right; else that of the likeliest label.
+        right: the probability of the label 1, by which answers are ranked; 0 where there is no such label,
+            and in tagging.
     """
 
     labels: tuple[str, ...]
@@ -306,14 +313,14 @@ def answers_of(
         batch = reader.collate(read).to(device)
         with torch.inference_mode():
             shares = torch.softmax(model(batch), -1)  # (R, L)
-        right = (shares[:, numbers[_RIGHT]] if _RIGHT in numbers else shares.amax(-1)).tolist()
+        right = shares[:, numbers[_RIGHT]].tolist() if _RIGHT in numbers else [0.0] * len(shares)
         told = iter(zip(shares.argmax(-1).tolist(), right, strict=True))
-        for place, one in zip(chosen, read, strict=True):
+        for place, example, one in zip(chosen, some, read, strict=True):
             labels, sure = [OUTSIDE] * len(one.places), 0.0
             for at in np.flatnonzero(one.places >= 0).tolist():
                 best, sure = next(told)
                 labels[at] = reader.labels[best]
-            found[place] = Answered(tuple(labels), sure)
+            found[place] = Answered(tuple(labels), 0.0 if example.tokens else sure)
         if progress is not None:
             progress(min(begin + size, len(examples)), len(examples))
     return [one for one in found if one is not None]

@@ -375,7 +375,8 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
     from kgkit.training.examples import labels_of, scores_of, specials_of
 
     examples = data.examples_of(training)
-    labels = labels_of(training.task, [*examples.taught, *examples.held_out])
+    seen = examples.taught if training.dev else [*examples.taught, *examples.held_out]
+    labels = labels_of(training.task, seen)
     model.specials = specials_of(training.task, examples.taught)
     several = training.task == "typing"
     if several and not any(one.label for one in examples.taught):

@@ -89,13 +89,19 @@ class TreeBuilder:
     base says of the entity as subject, in the order of the source, with the label of the object.
 
     Args:
-        generators: one of each knowledge base; the facts of the first come first.
+        generators: one of each knowledge base; the facts of the first come first. Without any, trees have no
+            facts, as those of a control.
         config: what is injected.
+
+    Raises:
+        UsageError: if two are of one knowledge base.
     """
 
     def __init__(self, generators: Sequence[Generator], config: TreeConfig | None = None) -> None:
         self._generators, self._config = tuple(generators), config or TreeConfig()
         self._by_name = {generator.kb.name: generator.kb for generator in generators}
+        if len(self._by_name) < len(self._generators):
+            raise UsageError("a knowledge base is named twice: once will do")
         self._facts: dict[tuple[str, int], tuple[Branch, ...]] = {}
 
     def __call__(self, texts: Iterable[Sequence[Document | LinkedDocument]]) -> Iterator[Tree]:
@@ -110,18 +116,21 @@ class TreeBuilder:
             yield Tree(tuple(one.text for one in documents), tuple(hooks))
 
     def _hooks(self, number: int, document: Document | LinkedDocument) -> Iterator[Hook]:
+        if not self._generators:
+            return
         known = self._linked(document) if isinstance(document, LinkedDocument) else self._queried(document)
-        for (start, end), some in groupby(_apart(known), key=lambda one: one[:2]):
-            branches = [*islice(chain.from_iterable(one[2] for one in some), self._config.max_facts)]
-            if branches:
-                yield Hook(number, start, end, tuple(branches))
+        told = (one for one in known if one[2])  # who has no facts covers nobody who has
+        for (start, end), some in groupby(_apart(told), key=lambda one: one[:2]):
+            branches = islice(chain.from_iterable(one[2] for one in some), self._config.max_facts)
+            yield Hook(number, start, end, tuple(branches))
 
     def _queried(self, document: Document) -> Iterator[_Known]:
         alone = len(self._generators) == 1  # else whose candidates they are is not said
         for generator in self._generators:
             mentions = document.mentions
             if mentions is None:
-                mentions = longest(generator.mentions(document.text))
+                [found] = generator([document])
+                mentions = longest(found.mentions or [])
             for mention in mentions:
                 candidates = mention.candidates
                 if candidates is None or (document.mentions is not None and not alone):
