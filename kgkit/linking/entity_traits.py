@@ -139,7 +139,10 @@ class EntityTraits:
         surface = fold(mention.text)
         own = frozenset(tokens(surface))
         rows = []
-        for place, (number, _, prior) in enumerate(mention.candidates or NO_CANDIDATES):
+        candidates = mention.candidates or NO_CANDIDATES
+        left = 1 - candidates.null  # that a generator gives NULL a part says nothing of the others
+        for place, (number, _, share) in enumerate(candidates):
+            prior = share / left
             known = self._of(number)
             others = [word for word in known.words if word not in own]
             said = sum(word in words for word in others)
