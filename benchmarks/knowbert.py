@@ -74,8 +74,9 @@ def texts() -> Iterator[tuple[str, ...]]:
                 yield (line.strip(),)
 
 
-def models(generator: torch.Generator) -> dict[str, KnowBert]:
+def models(generator: torch.Generator, batch: Batch) -> dict[str, KnowBert]:
     """Return the variants, by what the paper calls them."""
+    stored = {name: one.vectors.shape[1] for name, one in batch.knowledge.items()}  # with parts of speech
     torch.manual_seed(0)
 
     def of(**kbs: int) -> KnowBert:
@@ -83,7 +84,7 @@ def models(generator: torch.Generator) -> dict[str, KnowBert]:
         linkers = {"wordnet": WORDNET, "aida": WIKI}
         configs = {
             name: KARConfig(
-                linker=EntityLinkerConfig(hidden=768, stored=STORED[name], **linkers[name]),  # type: ignore[arg-type]
+                linker=EntityLinkerConfig(hidden=768, stored=stored[name], **linkers[name]),  # type: ignore[arg-type]
                 layer=layer,
             )
             for name, layer in kbs.items()
@@ -174,7 +175,7 @@ def main() -> None:
     chosen = parser.parse_args()
     device, kbs = torch.device(chosen.device), list[KnowledgeBase]()
     batch, labels, told = read(chosen.home, chosen.rows, chosen.folder, kbs)
-    variants = {name: one.to(device) for name, one in models(torch.Generator().manual_seed(0)).items()}
+    variants = {name: one.to(device) for name, one in models(torch.Generator().manual_seed(0), batch).items()}
     seconds = measured(variants, batch, labels, chosen.rounds, device)
     plain = seconds["BERT-base"]
     rows = []
