@@ -4,8 +4,7 @@
 
 The models that are named were trained as language models, equally long (`benchmarks.language`); each is
 fine-tuned with every seed, in the same way; other options go to `kgkit train knowbert`. Answers lie in
-OUT_DIR: what is there already is not done again. The difference to the first model is tested by drawing, for
-each example, which of the two gave which answers (10,000 times). Pairs of WiC that have a sentence in common
+OUT_DIR: what is there already is not done again. Pairs of WiC that have a sentence in common
 are in one fold, as its own parts have none in common.
 """
 
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
+from benchmarks.significance import chance, counted
 from kgkit.home import Home
 from kgkit.linking.manifest import MANIFEST
 from kgkit.training.examples import Example, Label, read_examples, scores_of
@@ -31,12 +31,11 @@ from kgkit.training.examples import Example, Label, read_examples, scores_of
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 WIC: Final = ("train_part1.jsonl.xz", "train_part2.jsonl")
 FOLDS: Final = 10
-DRAWS: Final = 10_000
 
 NOTES: Final = """
 Mean and deviation over the seeds, of the official score: accuracy for WiC, over all ten folds together; macro
 F1 for SemEval-2010 task 8. `p`: how often chance alone makes a difference in right answers to the first model
-that is as large, in a paired test over examples, the seeds together.
+that is as large (`benchmarks.significance`).
 """
 
 
@@ -83,27 +82,32 @@ class Tuning:
         path = self.out / f"{self.task}-{start}-{seed}-{fold}-{key}.txt"
         if not path.exists():
             name = f"downstream-{self.task}-{start}-{seed}-{fold}"
-            self._run("train", "knowbert", "--task", self.task, "--from", start, "--seed", str(seed),
-                      "--name", name, "--data", str(files[0]), *self.words)  # fmt: skip
-            self._run("evaluate", self.task, "--model", name, "--data", str(files[1]),
-                      "--predictions", str(path))  # fmt: skip
-            shutil.rmtree(Home(self.home).models / name)
-            print(path.name, file=sys.stderr, flush=True)
+            training = ["knowbert", "--task", self.task, "--from", start, "--seed", str(seed), *self.words]
+            fine_tuned(self.home, name, [*training, "--data", str(files[0])], self.task, files[1], path)
         lines = path.read_text(encoding="utf-8").splitlines()
         return {name: label for name, _, label in (line.partition("\t") for line in lines)}
 
-    def _run(self, *words: str) -> None:
-        kgkit = [sys.executable, "-P", "-c", "from kgkit.commands import main; main()"]
-        command = [*kgkit, *words, "--home", str(self.home), "--quiet"]
+
+def fine_tuned(home: Path, name: str, training: list[str], task: str, asked: Path, answers: Path) -> None:
+    """Train a model, write its answers, and remove it.
+
+    Args:
+        home: where it is trained.
+        name: of the model.
+        training: what follows `kgkit train`.
+        task: that `kgkit evaluate` has.
+        asked: the file of questions.
+        answers: the file for them; it appears when they are complete.
+    """
+    kgkit = [sys.executable, "-P", "-c", "from kgkit.commands import main; main()"]
+    for words in (
+        ["train", *training, "--name", name],
+        ["evaluate", task, "--model", name, "--data", str(asked), "--predictions", str(answers)],
+    ):
+        command = [*kgkit, *words, "--home", str(home), "--quiet"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-
-def chance(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
-    """Return how often a difference as large comes by chance, for right answers (seeds, N) of two models."""
-    difference = second.sum(0).astype(float) - first.sum(0)  # (N,)
-    difference = difference[difference != 0]
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (DRAWS, len(difference)))
-    return float((1 + (np.abs(signs @ difference) >= abs(difference.sum())).sum()) / (1 + DRAWS))
+    shutil.rmtree(Home(home).models / name)
+    print(answers.name, file=sys.stderr, flush=True)
 
 
 def main() -> None:
@@ -124,7 +128,7 @@ def main() -> None:
     golds = [read_examples(chosen.task, asked) for _, asked in sets]
     every = [one._replace(id=f"{fold}.{one.id}") for fold, gold in enumerate(golds) for one in gold]
     tuning, seeds = Tuning(chosen.home, chosen.out, chosen.task, words), chosen.seed or [0, 1, 2]
-    rows, right = [], dict[str, NDArray[np.bool_]]()
+    rows, right = [], dict[str, NDArray[np.int64]]()
     for start in chosen.start:
         scores, marks = [], []
         for seed in seeds:
@@ -135,7 +139,7 @@ def main() -> None:
             }
             scores.append(100 * next(iter(scores_of(chosen.task, every, answers).values())))
             marks.append([answers[one.id] == one.label for one in every])
-        right[start] = np.array(marks)
+        right[start] = counted(np.array(marks))
         p = "" if start == chosen.start[0] else f"{chance(right[chosen.start[0]], right[start]):.4f}"
         each = ", ".join(f"{one:.2f}" for one in scores)
         rows.append([start, f"{np.mean(scores):.2f} ± {np.std(scores):.2f}", each, p])
