@@ -48,8 +48,11 @@ class AliasGenerator(Generator):
         self._surfaces = kb.store.surfaces
 
     def mentions(self, text: str) -> list[Mention]:
-        found = super().mentions(text) if self._surfaces is None else self._by_tries(text)
-        return longest(found) if self.config.matches == "longest" else found
+        only = self.config.matches == "longest"
+        if self._surfaces is None:
+            return self._leftmost(text) if only else super().mentions(text)
+        found = self._by_tries(text)
+        return longest(found) if only else found
 
     def entry(self, token: str) -> Entry:
         forms = self.forms(token)
@@ -68,6 +71,28 @@ class AliasGenerator(Generator):
     def of_mention(self, given: Mention) -> Candidates:
         found = self.kb.candidates(given.text, pos=given.pos or None, prefer_case=self.config.prefer_case)
         return self._short(found) or NO_CANDIDATES
+
+    def _leftmost(self, text: str) -> list[Mention]:
+        """Return the leftmost-longest of the mentions in *text*: nothing is sought within one."""
+        found: list[Mention] = []
+        pieces = self._cutter.cut(text)
+        offsets = [*accumulate(map(len, pieces))]
+        entries = [*map(self._entries.__getitem__, pieces[1::2])]
+        place, last = 0, len(entries) - 1
+        while place <= last:
+            entry = entries[place]
+            if entry.starts is not None and place < last and entries[place + 1].texts[0] in entry.starts:
+                longer: list[Mention] = []
+                self._longer(text, pieces, offsets, entries, place, longer)
+                if longer:
+                    found.append(longer[-1])
+                    place = bisect_left(offsets, longer[-1].end) // 2 + 1
+                    continue
+            if entry.candidates is not None:
+                start, end = offsets[2 * place], offsets[2 * place + 1]
+                found.append(Mention(start, end, text[start:end], entry.candidates))
+            place += 1
+        return found
 
     def _by_tries(self, text: str) -> list[Mention]:
         """Return the mentions in *text*, as `Generator.mentions` does, with tries.
