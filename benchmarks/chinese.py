@@ -1,0 +1,54 @@
+"""Plain Chinese of the shared data, to train an encoder on from nothing, and to measure it.
+
+    python -m benchmarks.chinese OUT_DIR
+
+writes `train.txt`, the texts that K-BERT's tasks may be learnt from (their training parts, and those that
+choose the epoch; of tasks without a training part the latter), and `heldout.txt`, the texts of their test
+parts, without any labels: twenty texts of a file to a document, documents apart by blank lines. They must not
+be passed on.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from benchmarks.english import DATA, write
+from kgkit.training.kbert_tasks import read_task
+
+TASKS: Final = DATA / "chinese_tasks"
+READ_AS: Final = {
+    "book_review": "classification", "chnsenticorp": "classification", "shopping": "classification",
+    "lcqmc": "pair", "medical_ner": "tagging", "financial_ner": "tagging", "msra_ner": "tagging",
+}  # fmt: skip
+TEXTS: Final = 20
+
+
+def part(task: str, name: str) -> Path | None:
+    """Return the file of a part of a task, if it has that part."""
+    return next((TASKS / task).glob(f"{name}.*"), None)
+
+
+def documents(*parts: str) -> Iterator[list[str]]:
+    """Yield documents, each a list of texts."""
+    for task, kind in READ_AS.items():
+        for path in filter(None, (part(task, name) for name in parts)):
+            examples = read_task(kind, path)
+            for begin in range(0, len(examples), TEXTS):
+                yield [text for one in examples[begin : begin + TEXTS] for text in one.texts]
+
+
+def main() -> None:
+    """Write the files."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.chinese")
+    parser.add_argument("out", type=Path, metavar="OUT_DIR")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    for name, parts in (("train", ("train", "dev")), ("heldout", ("test",))):
+        path = out / f"{name}.txt"
+        count, _ = write(path, documents(*parts))
+        print(f"{name}: {count:,} documents, {len(path.read_text(encoding='utf-8')):,} characters")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Do facts help that are injected: K-BERT on Chinese tasks, beside its control (Liu et al. 2020).
+
+    python -m benchmarks.chinese TEXT_DIR
+    kgkit train encoder --vocabulary VOCAB --data TEXT_DIR/train.txt --name small
+    python -m benchmarks.injected --home HOME --out OUT_DIR --encoder small [--task msra_ner …] [--seed 0 …]
+
+HOME holds builds of `hownet` and `medical`. The encoder is fine-tuned with every seed, with each knowledge
+base and without, on the same texts, with as many steps; other options go to `kgkit train kbert`. Answers lie
+in OUT_DIR: what is there already is not done again. `--only VARIANT` does a part.
+"""
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.chinese import READ_AS, part
+from benchmarks.downstream import fine_tuned
+from benchmarks.report import Table
+from benchmarks.significance import chance, counted
+from kgkit.evaluation.ner import chunks
+from kgkit.home import Home
+from kgkit.kb import open_kb
+from kgkit.linking.manifest import MANIFEST
+from kgkit.training.kbert_tasks import Example, read_task
+
+VARIANTS: Final = {
+    "control": ("--control",),
+    "hownet": ("--kb", "hownet"),
+    "medical": ("--kb", "medical"),
+    "hownet, hard positions": ("--kb", "hownet", "--no-soft-position"),
+    "hownet, all visible": ("--kb", "hownet", "--no-visible-matrix"),
+    "medical, hard positions": ("--kb", "medical", "--no-soft-position"),
+    "medical, all visible": ("--kb", "medical", "--no-visible-matrix"),
+}
+ABLATED: Final = {"chnsenticorp": "hownet", "medical_ner": "medical"}
+
+NOTES: Final = """
+Mean and deviation over the seeds, of accuracy, or of F1 of names with types (conlleval). `over control`: the
+difference of the means; `p`: how often chance alone makes a difference to the control that is as large
+(`benchmarks.significance`). LCQMC is learnt on one half of its dev part and asked on the other; financial_ner
+and msra_ner are learnt on their dev parts. Ablations: injected tokens are counted like all others; all tokens
+see each other.
+"""
+
+
+def variants_of(task: str) -> list[str]:
+    """Return what is compared on a task, the control first."""
+    fitting = ["hownet", "medical"] if task == "medical_ner" else ["hownet"]
+    ablated = ABLATED.get(task)
+    return ["control", *fitting, *(name for name in VARIANTS if ablated and name.startswith(f"{ablated},"))]
+
+
+class Tuning:
+    """Fine-tunes an encoder, and asks what came of it.
+
+    Args:
+        home: where encoder and knowledge bases lie.
+        out: where answers are kept.
+        encoder: a model of `kgkit train encoder`, or what else `--encoder` takes.
+        words: further options of `kgkit train kbert`.
+    """
+
+    def __init__(self, home: Path, out: Path, encoder: str, words: list[str]) -> None:
+        self.home, self.out = home, out
+        self.words = ["--encoder", encoder, *words]
+        about = Home(home).models / encoder / MANIFEST
+        self._made = about.read_bytes() if about.is_file() else b""
+
+    def answers(self, task: str, variant: str, seed: int) -> dict[str, str]:
+        """Return the answers to the test part by id; it is fine-tuned first, unless that has been done."""
+        taught, chosen_by, asked = (part(task, name) for name in ("train", "dev", "test"))
+        if taught is None:
+            taught, chosen_by = chosen_by, None
+        assert taught is not None and asked is not None
+        injected = [*VARIANTS[variant]]
+        told = repr((self.words, injected, self._build(injected))).encode() + self._made
+        key = hashlib.blake2b(told, digest_size=4).hexdigest()
+        name = f"{task}-{variant.replace(', ', '-').replace(' ', '-')}-{seed}"
+        path = self.out / f"{name}-{key}.txt"
+        if not path.exists():
+            training = ["kbert", "--task", READ_AS[task], *injected, "--data", str(taught)]
+            training += [] if chosen_by is None else ["--dev", str(chosen_by)]
+            training += ["--seed", str(seed), *self.words]
+            verb = "classification" if READ_AS[task] == "pair" else READ_AS[task]
+            fine_tuned(self.home, f"injected-{name}", training, verb, asked, path)
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return {name: answer for name, _, answer in (line.partition("\t") for line in lines)}
+
+    def _build(self, injected: list[str]) -> str:
+        if "--kb" not in injected:
+            return ""
+        with open_kb(injected[injected.index("--kb") + 1], self.home) as kb:
+            return kb.build
+
+
+def counts(examples: list[Example], answers: dict[str, str]) -> NDArray[np.int64]:
+    """Return (N, 3): how many answers are right, given, and to be given, of each example."""
+    if not examples[0].tokens:
+        right = np.array([[(answers[one.id],) == one.gold for one in examples]])
+        return counted(right)[0]
+    rows = []
+    for one in examples:
+        told, meant = {*chunks(answers[one.id].split())}, {*chunks(one.gold or ())}
+        rows.append([len(told & meant), len(told), len(meant)])
+    return np.array(rows)
+
+
+def main() -> None:
+    """Fine-tune, and write the table to the standard output."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.injected")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, metavar="OUT_DIR")
+    parser.add_argument("--encoder", required=True)
+    parser.add_argument("--task", choices=READ_AS, action="append")
+    parser.add_argument("--only", choices=VARIANTS, action="append")
+    parser.add_argument("--seed", type=int, action="append")
+    chosen, words = parser.parse_known_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    tuning, rows = Tuning(chosen.home, chosen.out, chosen.encoder, words), []
+    for task in chosen.task or READ_AS:
+        asked = part(task, "test")
+        assert asked is not None
+        examples, found = read_task(READ_AS[task], asked), dict[str, NDArray[np.int64]]()
+        for variant in [one for one in variants_of(task) if one in (chosen.only or VARIANTS)]:
+            found[variant] = np.stack(
+                [counts(examples, tuning.answers(task, variant, seed)) for seed in chosen.seed or [0, 1, 2]]
+            )
+            totals = found[variant].sum(1)  # (S, 3)
+            scores = 200 * totals[:, 0] / (totals[:, 1] + totals[:, 2])
+            row = [task, variant, f"{scores.mean():.2f} ± {scores.std():.2f}"]
+            row.append(", ".join(f"{one:.2f}" for one in scores))
+            if variant != "control" and "control" in found:
+                base = found["control"].sum(1)
+                over = scores.mean() - (200 * base[:, 0] / (base[:, 1] + base[:, 2])).mean()
+                row += [f"{over:+.2f}", f"{chance(found['control'], found[variant]):.4f}"]
+            rows.append([*row, "", ""][:6])
+            print(rows[-1], file=sys.stderr, flush=True)
+    columns = ("task", "facts of", "score", "seeds", "over control", "p")
+    title = "K-BERT on Chinese tasks"
+    print(Table(title=title, notes=NOTES, columns=columns, rows=rows).markdown())
+
+
+if __name__ == "__main__":
+    main()
