@@ -157,10 +157,15 @@ def cuts(scratch: Path) -> Table:
             "jieba, surfaces kept whole": SegmentGenerator(kb, jieba_segments(kb.surfaces())),
             "jieba, its own words": SegmentGenerator(kb, jieba_segments([])),
         }
-        for name, generator in queries.items():
-            trees = TreeBuilder([generator], TreeConfig(max_facts=1))(
-                [(Document("", one[0]),) for one in sentences]
-            )
+        found_by: dict[str, list[Document | LinkedDocument]] = {
+            name: [*generator([Document("", one[0]) for one in sentences])]
+            for name, generator in queries.items()
+        }
+        linker = Linker.open(kb, model="prior")
+        for name, documents in [*found_by.items()]:
+            found_by[f"{name}, linked"] = [*linker(one for one in documents if isinstance(one, Document))]
+        for name, documents in found_by.items():
+            trees = TreeBuilder([AliasGenerator(kb)], TreeConfig(max_facts=1))([(one,) for one in documents])
             right = extra = lost = 0
             for (text, inside, _), tree in zip(sentences, trees, strict=True):
                 found = {text[hook.start : hook.end] for hook in tree.hooks}
