@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -19,10 +20,11 @@ from kgkit.errors import SourceError, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
-from kgkit.linking.manifest import read_kbert, read_knowbert, read_model, read_tagger
+from kgkit.linking.manifest import MANIFEST, read_kbert, read_knowbert, read_model, read_tagger
 from kgkit.training.kbert import TrainedKBert, train_kbert
 from kgkit.training.kbert_plan import KBertTraining
 from kgkit.training.kbert_tasks import Answered, Example, TaskReader, labels_of, read_task, scores_of
+from kgkit.training.runs import sha256_of
 from kgkit.trees import TreeBuilder
 from tests.cli_helpers import run
 from tests.small_kb import build
@@ -290,6 +292,19 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
         shutil.rmtree(old)
     with pytest.raises(StaleModel, match=r"reads facts of kinds@\w+, which is gone; here is kinds@"):
         TrainedKBert.open("classification", home=copied, device="cpu")
+
+
+def test_a_model_notices_that_its_linker_was_trained_again(copied):
+    about = copied.models / "pair" / MANIFEST
+    told = msgspec.json.decode(about.read_bytes())
+    linker = copied.models / "senses" / MANIFEST
+    linker.parent.mkdir()
+    linker.write_text("{}")
+    about.write_bytes(msgspec.json.encode(told | {"linker": "senses", "linker_made": sha256_of(linker)}))
+    TrainedKBert.open("pair", home=copied, device="cpu").close()
+    linker.write_text("{ }")
+    with pytest.raises(StaleModel, match="reads links of the model senses, which has been trained again"):
+        TrainedKBert.open("pair", home=copied, device="cpu")
 
 
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):

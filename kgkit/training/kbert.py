@@ -111,9 +111,8 @@ def train_kbert(
     made = _begun(home, training, encoder, used, labels, device)
     data = {str(path): sha256_of(path) for path in training.files}
     builds = {kb.name: kb.build for kb in used}
-    about_linker = home.models / training.linker / MANIFEST
-    linker = about_linker.read_bytes() if training.linker and about_linker.is_file() else b""
-    told = repr((training, builds, encoder.fingerprint, data, linker)).encode()
+    linker_made = _made(home, training.linker)
+    told = repr((training, builds, encoder.fingerprint, data, linker_made)).encode()
     job = hashlib.blake2b(told, digest_size=6).hexdigest()
     work = home.path / "runs" / f"kbert-{name}-{job}"  # other settings, another folder
 
@@ -153,8 +152,9 @@ def train_kbert(
         made.model.classifier.save_pretrained(staged / CLASSIFIER, about=about)
         manifest = KBertManifest(
             format=FORMAT, kind=KBERT, name=name, task=training.task, kbs=builds, encoder=training.encoder,
-            size=training.size, query=training.query, linker=training.linker, max_facts=training.max_facts,
-            relations=training.says_relations, config=msgspec.to_builtins(asdict(training), enc_hook=str),
+            size=training.size, query=training.query, linker=training.linker, linker_made=linker_made,
+            max_facts=training.max_facts, relations=training.says_relations,
+            config=msgspec.to_builtins(asdict(training), enc_hook=str),
             results=results, data=data, command=command, sizes=sizes_of(staged),
             kgkit_version=kgkit_version(), created=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
@@ -229,7 +229,7 @@ class TrainedKBert:
 
         Raises:
             UnknownName, NotThere: if there is no such model, or a knowledge base is gone.
-            StaleModel: if a build that it was trained with is gone.
+            StaleModel: if a build that it was trained with is gone, or its linker was trained again.
             DamagedModel: if its files cannot be read.
         """
         from kgkit.heads import Classifier, KBert
@@ -238,6 +238,11 @@ class TrainedKBert:
         where = home if isinstance(home, Home) else Home.find(home)
         folder = find_kbert_folder(model, where)
         manifest = read_kbert(folder)
+        if manifest.linker_made and _made(where, manifest.linker) != manifest.linker_made:
+            raise StaleModel(
+                f"the model {model} reads links of the model {manifest.linker}, which has been trained again "
+                "since, or is gone: train it again too"
+            )
         encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
         kbert = KBert.from_pretrained(folder / FOLDER, model="AutoModel", device=device)
         classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
@@ -291,6 +296,12 @@ def _as_trained(name: str, build: str, home: Home, stack: ExitStack) -> Knowledg
             f"the model reads facts of {name}@{build}, which is gone; here is {name}@{now.build}: train it "
             "again, or build that one again"
         ) from None
+
+
+def _made(home: Home, linker: str) -> str:
+    """Return a checksum of what a linker says of itself; nothing of one that is not a model of *home*."""
+    about = home.models / linker / MANIFEST
+    return sha256_of(about) if linker and about.is_file() else ""
 
 
 def _encoder_at(home: Home, name: str) -> str:
