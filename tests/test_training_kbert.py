@@ -25,7 +25,7 @@ from kgkit.training.kbert import TrainedKBert, train_kbert
 from kgkit.training.kbert_plan import KBertTraining
 from kgkit.training.kbert_tasks import Answered, Example, TaskReader, labels_of, read_task, scores_of
 from kgkit.training.runs import sha256_of
-from kgkit.trees import TreeBuilder
+from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from tests.cli_helpers import run
 from tests.small_kb import build
 from tests.tiny_encoder import tiny_encoder
@@ -324,7 +324,7 @@ def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
 
 def test_an_ambiguous_name_brings_the_facts_of_what_is_meant(tmp_path, encoder):
     from kgkit.linking import Linker
-    from kgkit.training.kbert import _look, _trees
+    from kgkit.linking.several import SeveralLinkers
 
     records = [
         Entity("bank.1", "bank"), Entity("bank.2", "bank"), Entity("dog", "dog"), Entity("tree", "tree"),
@@ -333,9 +333,9 @@ def test_an_ambiguous_name_brings_the_facts_of_what_is_meant(tmp_path, encoder):
     ]  # fmt: skip
     with build(tmp_path, records, name="banks") as kb:
         loaded = Encoder.load(str(encoder), device="cpu", dtype="float32")
-        trees = _trees(loaded, [kb], "link", 1, False, 16)
-        look = _look([kb], "link", "prior", Home(tmp_path), "cpu")
-        tasks = TaskReader(trees, ("0", "1"), look)
+        config = TreeConfig(max_facts=1, relations=False)
+        trees = TreeReader(loaded, TreeBuilder(generators_of([kb], "link"), config), size=16)
+        tasks = TaskReader(trees, ("0", "1"), SeveralLinkers([kb], model="prior", device="cpu"))
         [read] = tasks([Example("1", ("the tree",))])
         [linked] = Linker.open(kb, model="prior")(["the tree"])
         assert [link.entity for link in linked.links] == ["bank.2"]

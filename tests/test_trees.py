@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasGenerator, SegmentGenerator
 from kgkit.errors import UnknownEntity, UsageError
-from kgkit.trees import Branch, Flattener, Frame, Hook, Tree, TreeBuilder, TreeConfig, cutter, visible
+from kgkit.trees import (
+    Branch,
+    Flattener,
+    Frame,
+    Hook,
+    Tree,
+    TreeBuilder,
+    TreeConfig,
+    cutter,
+    generators_of,
+    visible,
+)  # fmt: skip
 from kgkit.types import Document, Link, LinkedDocument, Mention
 from tests.small_kb import build
 
@@ -75,6 +86,22 @@ def test_facts_are_outgoing_in_the_order_of_the_data_and_no_more_than_asked_for(
         TreeBuilder([AliasGenerator(kb)], TreeConfig(max_facts=1, relations=False)), "China Beijing"
     )
     assert tree.hooks == (Hook(0, 6, 13, (Branch(("China",), "paper", "beijing"),)),)
+
+
+def test_values_are_injected_behind_facts_if_they_are_asked_for(tmp_path):
+    told = {"population": 4812, "motto": ["By tide", "and time"], "port": True, "at": {"lat": 1.5}}
+    records = [
+        Entity("t", "Tidewick", attributes=told), Entity("c", "Carrow"), Alias("Tidewick", "t"),
+        Triple("t", "part of", "c"),
+    ]  # fmt: skip
+    with build(tmp_path, records, name="towns") as towns:
+        for attributes in (False, True):
+            config = TreeConfig(max_facts=9, attributes=attributes)
+            [tree] = trees_of(TreeBuilder(generators_of([towns], "longest"), config), "In Tidewick")
+            found = [one.words for one in tree.hooks[0].branches]
+            values = [("population", "4812"), ("motto", "By tide"), ("motto", "and time")]
+            assert found == [("part of", "Carrow"), *(values if attributes else [])]
+            assert {one.entity for one in tree.hooks[0].branches} == {"t"}
 
 
 def test_a_mention_means_its_first_candidate_and_a_link_what_it_says(builder):

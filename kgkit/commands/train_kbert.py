@@ -65,6 +65,9 @@ def kbert(
             show_default=False,
         ),
     ] = None,
+    attributes: Annotated[
+        bool, typer.Option("--attributes", metavar="", help="Inject values too, not entities alone.")
+    ] = False,
     no_soft_position: Annotated[
         bool,
         typer.Option("--no-soft-position", metavar="", help="Tokens stand one behind the other."),
@@ -112,7 +115,8 @@ def kbert(
     training = KBertTraining(
         task=task, data=tuple(data), dev=tuple(dev or ()), encoder=encoder,
         control=control or named == [_NONE], query=query, linker=linker, max_facts=max_facts,
-        relations=relations, soft_positions=not no_soft_position, visible_matrix=not no_visible_matrix,
+        relations=relations, attributes=attributes, soft_positions=not no_soft_position,
+        visible_matrix=not no_visible_matrix,
         size=size, batch=batch, epochs=epochs, steps=steps, lr=lr, lr_new=lr_new, seed=seed,
     )  # fmt: skip
     check_files(training.files)

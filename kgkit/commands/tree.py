@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption, checked_text
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, checked_text
 from kgkit.commands.output import Column, check_place, whole_file, write_json, write_table
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.candidates import Generator
     from kgkit.kb import KnowledgeBase
     from kgkit.trees import FlatTree, Strings
     from kgkit.types import Document, LinkedDocument
@@ -42,18 +41,22 @@ def tree(
             "--relations/--no-relations", help="Inject the names of relations too.", show_default=False
         ),
     ] = True,
+    attributes: Annotated[
+        bool, typer.Option("--attributes", metavar="", help="Inject values too, not entities alone.")
+    ] = False,
     size: Annotated[
         int | None, typer.Option("--size", min=2, metavar="N", help="Tokens, at most; all unless given.")
     ] = None,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it.")] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw it on a page.")] = None,
+    device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show a text with the facts that K-BERT would read in it: its sentence tree."""
     from kgkit.kb import open_kb
-    from kgkit.trees import Flattener, Frame, TreeBuilder, TreeConfig
+    from kgkit.trees import Flattener, Frame, TreeBuilder, TreeConfig, generators_of
 
     checked_text(text, "TEXT")
     if (query == "link") != bool(linker):
@@ -64,9 +67,10 @@ def tree(
     with ExitStack() as stack:
         names: list[str | None] = [*kb] if kb else [None]
         kbs = [stack.enter_context(open_kb(name, home)) for name in names]
-        document = _linked(text, kbs, linker) if linker else _plain(text)
+        document = _read(text, kbs, linker, device)
         builder = TreeBuilder(
-            [_generator(one, query) for one in kbs], TreeConfig(max_facts=max_facts, relations=relations)
+            generators_of(kbs, query),
+            TreeConfig(max_facts=max_facts, relations=relations, attributes=attributes),
         )
         [found] = builder([(document,)])
     flat = Flattener(_cut, Frame(before=("[CLS]",)), size)(found)
@@ -103,29 +107,15 @@ def _cut(text: str) -> "Strings":
     )
 
 
-def _plain(text: str) -> "Document":
+def _read(text: str, kbs: "list[KnowledgeBase]", linker: str, device: str) -> "Document | LinkedDocument":
     from kgkit.types import Document
 
-    return Document("", text)
+    document = Document("", text)
+    if not linker:
+        return document
+    from kgkit.linking.several import SeveralLinkers
 
-
-def _linked(text: str, kbs: "list[KnowledgeBase]", linker: str) -> "LinkedDocument":
-    import msgspec
-
-    from kgkit.linking import Linker
-    from kgkit.linking.references import References
-
-    linked = [one for kb in kbs for one in Linker.open(kb, model=linker)([text])]
-    every = [link for one in linked for link in one.links]
-    return References(kbs)(msgspec.structs.replace(linked[0], links=every))
-
-
-def _generator(kb: "KnowledgeBase", query: str) -> "Generator":
-    from kgkit.candidates import AliasGenerator, SegmentGenerator, jieba_segments
-
-    if query == "jieba":
-        return SegmentGenerator(kb, jieba_segments(kb.surfaces()))
-    return AliasGenerator(kb)
+    return next(iter(SeveralLinkers(kbs, model=linker, device=device)([document])))
 
 
 def _draw(path: Path, flat: "FlatTree", suffix: str, title: str) -> None:

@@ -158,7 +158,7 @@ class KBertManifest(msgspec.Struct, frozen=True, kw_only=True):
         size: word pieces of a tree, facts and special ones included.
         query: which words of a text the knowledge bases are asked for, and `linker` by which linker.
         linker_made: the checksum of what that linker says of itself; empty where it is not one of the home.
-        max_facts, relations: what is injected, see `TreeConfig`.
+        max_facts, relations, attributes: what is injected, see `TreeConfig`.
         config: everything else that decides its numbers.
         results: what was measured while it was trained.
         data: the SHA-256 of each file it was trained on, and of those that chose the epoch.
@@ -179,6 +179,7 @@ class KBertManifest(msgspec.Struct, frozen=True, kw_only=True):
     relations: bool
     config: dict[str, Any]
     linker_made: str = ""
+    attributes: bool = False
     results: dict[str, Any] = {}
     data: dict[str, str] = {}
     command: str = ""

@@ -18,23 +18,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from kgkit.candidates import AliasGenerator, Generator, SegmentGenerator, jieba_segments
 from kgkit.encoder import Encoder, pick_device
 from kgkit.errors import MissingExtra, NotThere, StaleModel, UsageError
 from kgkit.home import Home, is_name
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
-from kgkit.linking.linker import Linker
 from kgkit.linking.manifest import FORMAT, KBERT, KNOWBERT, MANIFEST, KBertManifest, is_kind, read_kbert
 from kgkit.linking.model_folder import find_kbert_folder, model_folder
-from kgkit.linking.references import References
+from kgkit.linking.several import SeveralLinkers
 from kgkit.training.curves import Shuffled, Trained, TrainingConfig
 from kgkit.training.kbert_plan import KBertTraining
 from kgkit.training.publishing import kgkit_version, published, sizes_of
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
-from kgkit.trees import TreeBuilder, TreeConfig
+from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
@@ -154,7 +152,7 @@ def train_kbert(
             format=FORMAT, kind=KBERT, name=name, task=training.task, kbs=builds, encoder=training.encoder,
             size=training.size, query=training.query, linker=training.linker, linker_made=linker_made,
             max_facts=training.max_facts, relations=training.says_relations,
-            config=msgspec.to_builtins(asdict(training), enc_hook=str),
+            attributes=training.attributes, config=msgspec.to_builtins(asdict(training), enc_hook=str),
             results=results, data=data, command=command, sizes=sizes_of(staged),
             kgkit_version=kgkit_version(), created=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
@@ -184,8 +182,12 @@ def _begun(
     from kgkit.heads import Classifier, ClassifierConfig, KBert, KBertConfig
     from kgkit.training.kbert_tasks import TaskReader, TreeTask
 
-    trees = _trees(encoder, kbs, training.query, training.max_facts, training.says_relations, training.size)
-    reader = TaskReader(trees, labels, _look(kbs, training.query, training.linker, home, device))
+    facts = TreeConfig(
+        max_facts=training.max_facts, relations=training.says_relations, attributes=training.attributes
+    )
+    builder = TreeBuilder(generators_of(kbs, training.query), facts)
+    trees = TreeReader(encoder, builder, size=training.size)
+    reader = TaskReader(trees, labels, _look(kbs, training.query, training.linker, device))
     config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(ClassifierConfig(hidden=encoder.width, labels=labels), drawn)
@@ -248,10 +250,12 @@ class TrainedKBert:
         classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
         with ExitStack() as stack:
             kbs = [_as_trained(name, build, where, stack) for name, build in manifest.kbs.items()]
-            trees = _trees(
-                encoder, kbs, manifest.query, manifest.max_facts, manifest.relations, manifest.size
+            facts = TreeConfig(
+                max_facts=manifest.max_facts, relations=manifest.relations, attributes=manifest.attributes
             )
-            look = _look(kbs, manifest.query, manifest.linker, where, device)
+            builder = TreeBuilder(generators_of(kbs, manifest.query), facts)
+            trees = TreeReader(encoder, builder, size=manifest.size)
+            look = _look(kbs, manifest.query, manifest.linker, device)
             reader = TaskReader(trees, classifier.config.labels, look)
             found = cls(TreeTask(kbert, classifier).eval(), reader, manifest)
             found._open = stack.pop_all()
@@ -338,25 +342,11 @@ def _examples(training: KBertTraining) -> "tuple[list[Example], list[Example]]":
     )
 
 
-def _trees(
-    encoder: Encoder, kbs: Sequence[KnowledgeBase], query: str, max_facts: int, relations: bool, size: int
-) -> TreeReader:
-    generators: list[Generator] = []
-    for kb in kbs:
-        if query == "jieba":
-            generators.append(SegmentGenerator(kb, jieba_segments(kb.surfaces())))
-        else:
-            generators.append(AliasGenerator(kb))
-    config = TreeConfig(max_facts=max_facts, relations=relations)
-    return TreeReader(encoder, TreeBuilder(generators, config), size=size)
-
-
-def _look(kbs: Sequence[KnowledgeBase], query: str, linker: str, home: Home, device: str) -> Look | None:
+def _look(kbs: Sequence[KnowledgeBase], query: str, linker: str, device: str) -> Look | None:
     """Return what links texts, and words that refer back, if they are to be linked."""
     if query != "link" or not kbs:
         return None
-    linkers, referring = [Linker.open(kb, model=linker, device=device) for kb in kbs], References([*kbs])
-
+    linkers = SeveralLinkers(kbs, model=linker, device=device)
     known: dict[str, LinkedDocument] = {}  # texts come again in each epoch
 
     def look(documents: Iterable[Document]) -> Iterator[LinkedDocument]:
@@ -368,10 +358,7 @@ def _look(kbs: Sequence[KnowledgeBase], query: str, linker: str, home: Home, dev
             known.clear()
             new = asked
         with torch.autocast(pick_device(device).type, enabled=False):  # links do not depend on who asks
-            each = [[*one(new)] for one in linkers]
-        for document, *linked in zip(new, *each, strict=True):
-            every = [link for one in linked for link in one.links]
-            known[document.text] = referring(msgspec.structs.replace(linked[0], links=every))
+            known.update((one.text, one) for one in linkers(new))
         return (known[one.text] for one in asked)
 
     return look

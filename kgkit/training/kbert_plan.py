@@ -25,6 +25,7 @@ class KBertTraining:
         linker: of the query `link`.
         max_facts: of a mention.
         relations: whether the name of a relation is injected too; None: but in tagging.
+        attributes: whether what a knowledge base says in words and numbers is injected too, behind facts.
         soft_positions, visible_matrix: see `KBertConfig`.
         size: word pieces of a tree, facts and special ones included.
         batch: texts of a step.
@@ -50,6 +51,7 @@ class KBertTraining:
     linker: str = ""
     max_facts: int = 2
     relations: bool | None = None
+    attributes: bool = False
     soft_positions: bool = True
     visible_matrix: bool = True
     size: int = 128

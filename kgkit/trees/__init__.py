@@ -20,7 +20,7 @@ only where an attention wants them.
     picture    a tree to look at
 """
 
-from kgkit.trees.building import Branch, Hook, Tree, TreeBuilder, TreeConfig
+from kgkit.trees.building import Branch, Hook, Tree, TreeBuilder, TreeConfig, generators_of
 from kgkit.trees.flat import Cut, Flattener, FlatTree, Frame, Pieces, Strings, cutter, visible
 
 __all__ = [
@@ -36,5 +36,6 @@ __all__ = [
     "TreeBuilder",
     "TreeConfig",
     "cutter",
+    "generators_of",
     "visible",
 ]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
-from kgkit.candidates import Generator, longest
+from kgkit.candidates import AliasGenerator, Generator, SegmentGenerator, jieba_segments, longest
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.types import Document, Entity, LinkedDocument
+from kgkit.types import Document, LinkedDocument
 
 _MAX_REMEMBERED: Final = 500_000
 
@@ -67,6 +67,8 @@ class TreeConfig:
         max_facts: of a mention, of all knowledge bases together; the released code has 2.
         relations: whether the name of the relation stands before the object: as in the released code in
             classification, and not in tagging.
+        attributes: whether what a knowledge base says in words and numbers is injected too, behind facts:
+            (Tidewick, population, 4812). Lists count as a fact for each value.
 
     Raises:
         UsageError: if there is not to be one fact.
@@ -74,6 +76,7 @@ class TreeConfig:
 
     max_facts: int = 2
     relations: bool = True
+    attributes: bool = False
 
     def __post_init__(self) -> None:
         if self.max_facts < 1:
@@ -154,15 +157,38 @@ class TreeBuilder:
         if found is None:
             if len(self._facts) >= _MAX_REMEMBERED:
                 self._facts.clear()
-            told = [*islice(kb.match(entity), self._config.max_facts)]
+            told = [*islice(self._told(kb, entity), self._config.max_facts)]
+            key = kb.key(entity) if told else ""
             found = self._facts[kb.name, entity] = tuple(
-                Branch(self._words(fact.relation, kb[fact.object]), kb.name, fact.subject) for fact in told
+                Branch(words if self._config.relations else words[1:], kb.name, key) for words in told
             )
         return found
 
-    def _words(self, relation: str, other: Entity) -> tuple[str, ...]:
-        name = other.label or other.key
-        return (relation, name) if self._config.relations else (name,)
+    def _told(self, kb: KnowledgeBase, entity: int) -> Iterator[tuple[str, str]]:
+        """Yield what is known of an entity: a relation, and the name at its other end."""
+        for fact in kb.match(entity):
+            other = kb[fact.object]
+            yield fact.relation, other.label or other.key
+        if self._config.attributes:
+            for name, value in kb[entity].attributes.items():
+                for one in value if isinstance(value, list) else [value]:
+                    if isinstance(one, str | int | float) and not isinstance(one, bool):
+                        yield name, f"{one}"
+
+
+def generators_of(kbs: Sequence[KnowledgeBase], query: str) -> list[Generator]:
+    """Return what finds the mentions of knowledge bases, for `TreeBuilder`.
+
+    Args:
+        kbs: any.
+        query: `jieba`, its words that are surfaces; any other: the longest surfaces.
+
+    Raises:
+        MissingExtra: if jieba is wanted, and not installed.
+    """
+    if query == "jieba":
+        return [SegmentGenerator(kb, jieba_segments(kb.surfaces())) for kb in kbs]
+    return [AliasGenerator(kb) for kb in kbs]
 
 
 def _apart(mentions: Iterable[_Known]) -> Iterator[_Known]:

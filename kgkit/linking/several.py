@@ -1,0 +1,33 @@
+"""Links to several knowledge bases at once, those of words that refer back among them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from kgkit.kb import KnowledgeBase
+from kgkit.linking.linker import Linker
+from kgkit.linking.references import References
+from kgkit.types import Document, LinkedDocument
+
+
+class SeveralLinkers:
+    """Links documents to each of several knowledge bases, and words that refer back.
+
+    Args:
+        kbs: one or more; links of the first come first.
+        model: of each linker, as for `Linker.open`.
+        device: where they are.
+
+    Raises: as `Linker.open` does.
+    """
+
+    def __init__(self, kbs: Sequence[KnowledgeBase], *, model: str, device: str = "auto") -> None:
+        self._linkers = [Linker.open(kb, model=model, device=device) for kb in kbs]
+        self._referring = References([*kbs])
+
+    def __call__(self, documents: Iterable[Document]) -> Iterator[LinkedDocument]:
+        """Yield each document with the links to all knowledge bases; they may overlap."""
+        asked = [*documents]
+        for linked in zip(*[[*one(asked)] for one in self._linkers], strict=True):
+            every = [link for one in linked for link in one.links]
+            yield self._referring(msgspec.structs.replace(linked[0], links=every))
