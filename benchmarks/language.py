@@ -126,7 +126,9 @@ def stated_pairs() -> set[tuple[str, str]]:
     return {*pairs, *((tail, head) for head, tail in pairs)}
 
 
-def stages(text: Path, seeds: list[int], steps: int, base: list[str]) -> dict[str, list[str]]:
+def stages(
+    text: Path, seeds: list[int], steps: int, base: list[str], back: str = "inverse"
+) -> dict[str, list[str]]:
     """Return the models by name, those that others begin as first, and how each is trained."""
     train = str(text / "train.txt")
     senses = ["--task", "wsd", "--kb", "wordnet", "--data", SEMCOR[0], "--gold", SEMCOR[1]]
@@ -144,6 +146,8 @@ def stages(text: Path, seeds: list[int], steps: int, base: list[str]) -> dict[st
             words += ["--lr", "1e-4", "--lr-new", "5e-4"]
             words += [word for kb in kbs or LINKING for word in ("--linking", LINKING[kb])]
             words += ["--from", f"link-{name}"] if kbs else ["--from", "base", "--control"]
+            if kbs and back != "inverse":
+                name, words = f"{name}-{back}", [*words, "--back", back]
             found[f"{name}-{seed}"] = words
     return found
 
@@ -208,11 +212,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--facts", type=int, default=100, help="of each relation")
+    parser.add_argument("--back", default="inverse", help="as of kgkit train knowbert")
     parser.add_argument("--only", action="append", metavar="NAME", help="train and score these alone")
     chosen, base = parser.parse_known_args()
     runs, seeds = Runs(chosen.home), chosen.seed or [0, 1, 2]
     base = base or ["--epochs", "1", "--lr", "5e-4", "--lr-new", "1e-3"]
-    models = stages(chosen.text, seeds, chosen.steps, base)
+    models = stages(chosen.text, seeds, chosen.steps, base, chosen.back)
     names = chosen.only or list(models)
     for name in names:
         runs.train(name, *models[name])

@@ -96,6 +96,15 @@ def test_narrower_than_the_encoder_it_undoes_what_can_be_undone():
     torch.testing.assert_close(kar.linker.project(kar.back(there)), there, atol=1e-4, rtol=1e-4)
 
 
+def test_silenced_it_leaves_the_encoder_as_it_was_but_for_the_norm():
+    kar = far(KAR(CONFIG))
+    kar.silence()
+    inputs = inputs_of(LINKER)
+    with torch.no_grad():
+        found, _ = kar(inputs)
+        assert torch.equal(found, kar.norm(inputs.hidden))
+
+
 # -- in an encoder ----------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """A KnowBert from files to links: stages, a training that was stopped, what is refused, and the commands."""
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -205,6 +206,13 @@ def test_the_way_back_undoes_what_a_linker_has_learnt_until_all_has_been_trained
     idle = settings(encoder, files, "mlm", start="senses", steps=1, lr=1e-12, lr_new=1e-12)
     trained(copied, "idle", idle)
     assert undoes(copied, "idle")
+    trained(copied, "silent", dataclasses.replace(idle, back="nothing"))
+    assert float(kars_of(copied, "silent")["0.back.weight"].abs().max()) < 1e-9
+    trained(copied, "late", settings(encoder, files, "mlm", start="language", steps=1, lr=1e-12, lr_new=1e-12,
+                                     back="nothing"))  # fmt: skip
+    assert torch.allclose(
+        kars_of(copied, "late")["0.back.weight"], kars_of(home, "language")["0.back.weight"]
+    )
     trained(copied, "more", settings(encoder, files, "wsd", start="language", steps=2))
     assert not undoes(copied, "more")
     assert torch.equal(kars_of(copied, "more")["0.back.weight"], kars_of(home, "language")["0.back.weight"])
@@ -485,6 +493,8 @@ def test_vectors_that_are_gone_are_told(copied, encoder, files):
         ("mlm", {"data": ()}, "there is nothing to learn from: name files of data"),
         ("wsd", {"gold": ()}, "1 files of data and 0 of gold: each needs the other"),
         ("wsd", {"dev": (Path("x"),)}, "1 files of data and 0 of gold: each needs the other"),
+        ("el", {"back": "nothing"}, "the way back is begun anew in the task mlm, not in el"),
+        ("mlm", {"back": "none"}, "no way back"),
         ("mlm", {"gold": (Path("x"),)}, "data of mlm hold their gold: leave out the files of gold"),
         ("el", {"dev_gold": (Path("x"),)}, "data of el hold their gold: leave out the files of gold"),
         ("wsd", {"control": True}, "wsd trains the linker of a knowledge base: a control has none"),

@@ -87,6 +87,12 @@ def knowbert(
             help="mlm: links to learn beside, a fifth of the batches; senses have GOLD; repeat it for more.",
         ),
     ] = None,
+    back: Annotated[
+        Literal["inverse", "nothing"],
+        typer.Option(
+            "--back", metavar="HOW", help="mlm: what first comes back to the encoder: inverse or nothing."
+        ),
+    ] = "inverse",
     examples: TaughtExamplesOption = False,
     without: WithoutOption = None,
     control: Annotated[
@@ -141,7 +147,7 @@ def knowbert(
     training = KnowBertTraining(
         task=task, data=tuple(data), gold=tuple(gold or ()), dev=tuple(dev or ()),
         dev_gold=tuple(dev_gold or ()), start=start, encoder=encoder or _USUAL,
-        linking=tuple(map(_supervision, linking or ())), examples=examples,
+        linking=tuple(map(_supervision, linking or ())), back=back, examples=examples,
         without=() if without is None else (without,), control=control, size=size, batch=batch,
         epochs=epochs, steps=steps, lr=lr, lr_new=lr_new, seed=seed,
         bf16="auto" if bf16 is None else bf16,

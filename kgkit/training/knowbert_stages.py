@@ -302,6 +302,8 @@ def _language(training: KnowBertTraining, model: BegunModel, progress: Progress 
             _log.warning("the linker of %s has not been trained by itself (wsd, el)", kb)
         if kb not in beside:
             _log.warning("no links of %s are learnt from: name some with --linking %s=…", kb, kb)
+        if training.back == "nothing" and not about.joint:
+            model.knowbert.kars[kb].silence()
     model.knowbert.unfreeze()
     paired = hasattr(getattr(around, "cls", None), "seq_relationship")
     passages = data.passages_of(training, model.reader, paired=paired, progress=progress)
