@@ -234,6 +234,7 @@ class TrainedKBert:
             StaleModel: if a build that it was trained with is gone, or its linker was trained again.
             DamagedModel: if its files cannot be read.
         """
+        from kgkit.encoder.loading import load_tokenizer
         from kgkit.heads import Classifier, KBert
         from kgkit.training.kbert_tasks import TaskReader, TreeTask
 
@@ -245,8 +246,9 @@ class TrainedKBert:
                 f"the model {model} reads links of the model {manifest.linker}, which has been trained again "
                 "since, or is gone: train it again too"
             )
-        encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
         kbert = KBert.from_pretrained(folder / FOLDER, model="AutoModel", device=device)
+        at = (folder / FOLDER / ENCODER).absolute()
+        encoder = Encoder(str(at), at, kbert.model, load_tokenizer(at))
         classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
         with ExitStack() as stack:
             kbs = [_as_trained(name, build, where, stack) for name, build in manifest.kbs.items()]
