@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
-from benchmarks.significance import chance, counted
+from benchmarks.significance import NOTES as ABOUT_P
+from benchmarks.significance import chance, counted, spread
 from kgkit.home import Home
 from kgkit.linking.manifest import MANIFEST
 from kgkit.training.examples import Example, Label, read_examples, scores_of
@@ -34,8 +35,7 @@ FOLDS: Final = 10
 
 NOTES: Final = """
 Mean and deviation over the seeds, of the official score: accuracy for WiC, over all ten folds together; macro
-F1 for SemEval-2010 task 8. `p`: how often chance alone makes a difference in right answers to the first model
-that is as large (`benchmarks.significance`).
+F1 for SemEval-2010 task 8, whose p is that of right answers.
 """
 
 
@@ -81,7 +81,7 @@ class Tuning:
         key = hashlib.blake2b(made + repr(self.words).encode(), digest_size=4).hexdigest()
         path = self.out / f"{self.task}-{start}-{seed}-{fold}-{key}.txt"
         if not path.exists():
-            name = f"downstream-{self.task}-{start}-{seed}-{fold}"
+            name = f"downstream-{self.task}-{start}-{seed}-{fold}-{key}"
             training = ["knowbert", "--task", self.task, "--from", start, "--seed", str(seed), *self.words]
             fine_tuned(self.home, name, [*training, "--data", str(files[0])], self.task, files[1], path)
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -142,9 +142,9 @@ def main() -> None:
         right[start] = counted(np.array(marks))
         p = "" if start == chosen.start[0] else f"{chance(right[chosen.start[0]], right[start]):.4f}"
         each = ", ".join(f"{one:.2f}" for one in scores)
-        rows.append([start, f"{np.mean(scores):.2f} ± {np.std(scores):.2f}", each, p])
+        rows.append([start, spread(np.array(scores)), each, p])
     columns, title = ("begun as", "score", "seeds", "p"), f"Fine-tuned: {chosen.task}"
-    print(Table(title=title, notes=NOTES, columns=columns, rows=rows).markdown())
+    print(Table(title=title, notes=NOTES + ABOUT_P, columns=columns, rows=rows).markdown())
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ in OUT_DIR: what is there already is not done again. `--only VARIANT` does a par
 import argparse
 import hashlib
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +23,9 @@ from numpy.typing import NDArray
 from benchmarks.chinese import READ_AS, part
 from benchmarks.downstream import fine_tuned
 from benchmarks.report import Table
-from benchmarks.significance import chance, counted
+from benchmarks.significance import NOTES as ABOUT_P
+from benchmarks.significance import chance, counted, f1_of, spread
+from kgkit.encoder import Encoder
 from kgkit.evaluation.ner import chunks
 from kgkit.home import Home
 from kgkit.kb import open_kb
@@ -40,11 +44,13 @@ VARIANTS: Final = {
 ABLATED: Final = {"chnsenticorp": "hownet", "medical_ner": "medical"}
 
 NOTES: Final = """
-Mean and deviation over the seeds, of accuracy, or of F1 of names with types (conlleval). `over control`: the
-difference of the means; `p`: how often chance alone makes a difference to the control that is as large
-(`benchmarks.significance`). LCQMC is learnt on one half of its dev part and asked on the other; financial_ner
-and msra_ner are learnt on their dev parts. Ablations: injected tokens are counted like all others; all tokens
-see each other.
+Mean and deviation over the seeds, of accuracy, or of F1 of names with types (conlleval). LCQMC is learnt on
+one half of its dev part and asked on the other; financial_ner and msra_ner are learnt on their dev parts.
+Ablations: injected tokens are counted like all others; all tokens see each other.
+
+Many texts of the test parts come in the other parts of a task too, or twice: `new` is the score of the
+others, each once, and what `over control`, the difference of the means, and p are of. `all` is of the whole
+test part, as it is usually given. Texts: of how many, and how many of them are new.
 """
 
 
@@ -68,8 +74,10 @@ class Tuning:
     def __init__(self, home: Path, out: Path, encoder: str, words: list[str]) -> None:
         self.home, self.out = home, out
         self.words = ["--encoder", encoder, *words]
-        about = Home(home).models / encoder / MANIFEST
-        self._made = about.read_bytes() if about.is_file() else b""
+        about = [Home(home).models / name / MANIFEST for name in (encoder, *words)]  # of a linker too
+        self._made = [path.read_bytes() for path in about if path.is_file()]
+        if not self._made:
+            self._made = [Encoder.load(encoder, device="cpu").fingerprint.encode()]
 
     def answers(self, task: str, variant: str, seed: int) -> dict[str, str]:
         """Return the answers to the test part by id; it is fine-tuned first, unless that has been done."""
@@ -78,10 +86,10 @@ class Tuning:
             taught, chosen_by = chosen_by, None
         assert taught is not None and asked is not None
         injected = [*VARIANTS[variant]]
-        told = repr((self.words, injected, self._build(injected))).encode() + self._made
+        told = repr((self.words, injected, self._build(injected), self._made)).encode()
         key = hashlib.blake2b(told, digest_size=4).hexdigest()
-        name = f"{task}-{variant.replace(', ', '-').replace(' ', '-')}-{seed}"
-        path = self.out / f"{name}-{key}.txt"
+        name = f"{task}-{variant.replace(', ', '-').replace(' ', '-')}-{seed}-{key}"
+        path = self.out / f"{name}.txt"
         if not path.exists():
             training = ["kbert", "--task", READ_AS[task], *injected, "--data", str(taught)]
             training += [] if chosen_by is None else ["--dev", str(chosen_by)]
@@ -110,6 +118,35 @@ def counts(examples: list[Example], answers: dict[str, str]) -> NDArray[np.int64
     return np.array(rows)
 
 
+def new(examples: list[Example], others: Iterable[Example]) -> NDArray[np.bool_]:
+    """Say of each example whether none of its texts is in the others, or in one before it."""
+    seen, found = {text for one in others for text in one.texts}, []
+    for one in examples:
+        found.append(seen.isdisjoint(one.texts))
+        seen.update(one.texts)
+    return np.array(found)
+
+
+def rows_of(task: str, tuning: Tuning, variants: Sequence[str], seeds: Sequence[int]) -> Iterator[list[str]]:
+    """Yield a row for each variant on a task."""
+    kind, parts = READ_AS[task], {name: part(task, name) for name in ("train", "dev", "test")}
+    read = {name: read_task(kind, path) for name, path in parts.items() if path is not None}
+    examples = read.pop("test")
+    kept = new(examples, chain.from_iterable(read.values()))
+    control: NDArray[np.int64] | None = None
+    for variant in variants:
+        found = np.stack([counts(examples, tuning.answers(task, variant, seed)) for seed in seeds])
+        scores, whole = (100 * f1_of(some.sum(1)) for some in (found[:, kept], found))  # (S,)
+        row = [task, f"{len(kept):,}, {kept.sum():,}", variant, spread(scores)]
+        row += [", ".join(f"{one:.2f}" for one in scores), spread(whole)]
+        if variant == "control":
+            control = found[:, kept]
+        elif control is not None:
+            over = scores.mean() - 100 * f1_of(control.sum(1)).mean()
+            row += [f"{over:+.2f}", f"{chance(control, found[:, kept]):.4f}"]
+        yield [*row, "", ""][:8]
+
+
 def main() -> None:
     """Fine-tune, and write the table to the standard output."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.injected")
@@ -123,26 +160,13 @@ def main() -> None:
     chosen.out.mkdir(parents=True, exist_ok=True)
     tuning, rows = Tuning(chosen.home, chosen.out, chosen.encoder, words), []
     for task in chosen.task or READ_AS:
-        asked = part(task, "test")
-        assert asked is not None
-        examples, found = read_task(READ_AS[task], asked), dict[str, NDArray[np.int64]]()
-        for variant in [one for one in variants_of(task) if one in (chosen.only or VARIANTS)]:
-            found[variant] = np.stack(
-                [counts(examples, tuning.answers(task, variant, seed)) for seed in chosen.seed or [0, 1, 2]]
-            )
-            totals = found[variant].sum(1)  # (S, 3)
-            scores = 200 * totals[:, 0] / (totals[:, 1] + totals[:, 2])
-            row = [task, variant, f"{scores.mean():.2f} ± {scores.std():.2f}"]
-            row.append(", ".join(f"{one:.2f}" for one in scores))
-            if variant != "control" and "control" in found:
-                base = found["control"].sum(1)
-                over = scores.mean() - (200 * base[:, 0] / (base[:, 1] + base[:, 2])).mean()
-                row += [f"{over:+.2f}", f"{chance(found['control'], found[variant]):.4f}"]
-            rows.append([*row, "", ""][:6])
-            print(rows[-1], file=sys.stderr, flush=True)
-    columns = ("task", "facts of", "score", "seeds", "over control", "p")
+        variants = [one for one in variants_of(task) if one in (chosen.only or VARIANTS)]
+        for row in rows_of(task, tuning, variants, chosen.seed or [0, 1, 2]):
+            rows.append(row)
+            print(row, file=sys.stderr, flush=True)
+    columns = ("task", "texts", "facts of", "new", "seeds", "all", "over control", "p")
     title = "K-BERT on Chinese tasks"
-    print(Table(title=title, notes=NOTES, columns=columns, rows=rows).markdown())
+    print(Table(title=title, notes=NOTES + ABOUT_P, columns=columns, rows=rows).markdown())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Does knowledge help a language model: perplexity and recall of facts, with and without knowledge bases.
 
     python -m benchmarks.english TEXT_DIR
-    python -m benchmarks.language --home HOME --text TEXT_DIR [--seed 0 --seed 1 --seed 2] [--steps 300]
+    python -m benchmarks.language --home HOME --text TEXT_DIR [--seed 0 …] [--steps 300] [--back nothing]
 
 HOME holds WordNet and `aida` (`benchmarks.aida_kb`), with vectors `text`. A masked language model is made of
 the encoder first (`base`), then each linker is trained on it alone, then all together,
@@ -212,7 +212,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--facts", type=int, default=100, help="of each relation")
-    parser.add_argument("--back", default="inverse", help="as of kgkit train knowbert")
+    parser.add_argument("--back", choices=["inverse", "nothing"], default="inverse", help="as kgkit has it")
     parser.add_argument("--only", action="append", metavar="NAME", help="train and score these alone")
     chosen, base = parser.parse_known_args()
     runs, seeds = Runs(chosen.home), chosen.seed or [0, 1, 2]

@@ -7,32 +7,40 @@ from numpy.typing import NDArray
 from scipy.stats import permutation_test
 
 DRAWS: Final = 10_000
+_AT_ONCE: Final = 100
+
+NOTES: Final = """
+`p`: how often chance alone makes a difference in score to the first row as large, either way, in a paired
+test: for each example it is drawn which of the two gave which answers, those of all seeds together, 10,000
+times. It speaks of the models that were trained: what other seeds would bring, the deviations tell. Of many
+comparisons some come out small.
+"""
 
 
 def chance(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """Return how often a difference in F1 as large comes by chance.
-
-    For each example it is drawn which of the two models gave which answers, 10,000 times; the answers of all
-    seeds to an example change places together.
+    """Return how often a difference in the mean F1 of all seeds as large comes by chance.
 
     Args:
         first, second: (S, N, 3), for S seeds and N examples how many of a model's answers are right, how many
             it gave, and how many there are to give. Where each is answered once, F1 is accuracy.
     """
-    apart = (first.sum(0) != second.sum(0)).any(1)  # the others can change places unnoticed
+    apart = (first != second).any((0, 2))  # the others can change places unnoticed
     if not apart.any():
         return 1.0
-    counts = np.concatenate([first.sum(0)[apart], second.sum(0)[apart]])  # (2 M, 3)
-    same = first.sum(0)[~apart].sum(0)  # (3,)
+    counts = np.concatenate([first[:, apart], second[:, apart]], 1)  # (S, 2 M, 3)
+    same = first[:, ~apart].sum(1)  # (S, 3)
 
     def difference(one: NDArray[np.int64], other: NDArray[np.int64], **_: object) -> NDArray[np.float64]:
-        found = [_f1(counts[places].sum(-2) + same) for places in (one, other)]
+        found = []
+        for places in (one, other):  # (…, M)
+            totals = [each[places].sum(-2) + rest for each, rest in zip(counts, same, strict=True)]
+            found.append(f1_of(np.stack(totals)).mean(0))
         return found[1] - found[0]
 
-    places = np.arange(len(counts)).reshape(2, -1)
+    places = np.arange(counts.shape[1]).reshape(2, -1)
     tested: Any = permutation_test(
         (places[0], places[1]), difference, permutation_type="samples", vectorized=True,
-        n_resamples=DRAWS, batch=250, axis=-1, rng=np.random.default_rng(0),
+        n_resamples=DRAWS, batch=_AT_ONCE, axis=-1, rng=np.random.default_rng(0),
     )  # fmt: skip
     return float(tested.pvalue)
 
@@ -42,7 +50,13 @@ def counted(right: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.stack([right, np.ones_like(right), np.ones_like(right)], -1).astype(np.int64)
 
 
-def _f1(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def f1_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return (…) F1 of (…, 3) counts."""
     right, told, meant = np.moveaxis(counts, -1, 0)
     f1: NDArray[np.float64] = 2 * right / np.maximum(told + meant, 1)
     return f1
+
+
+def spread(scores: NDArray[np.float64]) -> str:
+    """Return the mean of the scores of seeds, and their sample deviation if there are several."""
+    return f"{scores.mean():.2f}" + (f" ± {scores.std(ddof=1):.2f}" if len(scores) > 1 else "")

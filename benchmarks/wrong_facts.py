@@ -157,13 +157,10 @@ def cuts(scratch: Path) -> Table:
             "jieba, surfaces kept whole": SegmentGenerator(kb, jieba_segments(kb.surfaces())),
             "jieba, its own words": SegmentGenerator(kb, jieba_segments([])),
         }
-        found_by: dict[str, list[Document | LinkedDocument]] = {
-            name: [*generator([Document("", one[0]) for one in sentences])]
-            for name, generator in queries.items()
-        }
-        linker = Linker.open(kb, model="prior")
-        for name, documents in [*found_by.items()]:
-            found_by[f"{name}, linked"] = [*linker(one for one in documents if isinstance(one, Document))]
+        linker, found_by = Linker.open(kb, model="prior"), dict[str, list[Document | LinkedDocument]]()
+        for name, generator in queries.items():
+            cut = [*generator([Document("", one[0]) for one in sentences])]
+            found_by |= {name: [*cut], f"{name}, linked": [*linker(cut)]}
         for name, documents in found_by.items():
             trees = TreeBuilder([AliasGenerator(kb)], TreeConfig(max_facts=1))([(one,) for one in documents])
             right = extra = lost = 0

@@ -13,7 +13,8 @@ from tests.cli_helpers import run
 from tests.small_kb import build
 
 RECORDS = [
-    Entity("tim", "Tim Cook"), Entity("apple", "Apple"), Entity("cook", "cook"), Entity("job", "profession"),
+    Entity("tim", "Tim Cook", attributes={"born": 1960}), Entity("apple", "Apple"),
+    Entity("cook", "cook"), Entity("job", "profession"),
     Entity("花", "花"), Entity("植物", "植物"), Alias("Tim Cook", "tim", 3), Alias("cook", "cook", 5),
     Alias("新西兰花", "花"), Triple("tim", "CEO", "apple"), Triple("cook", "is_a", "job"),
     Triple("花", "义原", "植物"),
@@ -48,6 +49,11 @@ def test_chinese_is_cut_into_characters_and_objects_alone_can_be_injected(home):
     assert "".join(one["token"] for one in found) == "[CLS]我喜欢新西兰花植物"
     few = json.loads(told(home, "我喜欢新西兰花", "--size", 10, "--json").out)["tokens"]
     assert "".join(one["token"] for one in few) == "[CLS]我喜欢新西兰花"
+
+
+def test_values_are_injected_where_they_are_asked_for(home):
+    found = json.loads(told(home, "Tim Cook left", "--attributes", "--json").out)["tokens"]
+    assert " ".join(one["token"] for one in found) == "[CLS] Tim Cook CEO Apple born 1960 left"
 
 
 def test_links_say_what_is_meant(home):

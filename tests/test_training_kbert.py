@@ -2,8 +2,8 @@
 
 import json
 import shutil
+from dataclasses import replace
 
-import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -21,6 +21,7 @@ from kgkit.home import Home
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
 from kgkit.linking.manifest import MANIFEST, read_kbert, read_knowbert, read_model, read_tagger
+from kgkit.training import kbert
 from kgkit.training.kbert import TrainedKBert, train_kbert
 from kgkit.training.kbert_plan import KBertTraining
 from kgkit.training.kbert_tasks import Answered, Example, TaskReader, labels_of, read_task, scores_of
@@ -294,17 +295,35 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
         TrainedKBert.open("classification", home=copied, device="cpu")
 
 
-def test_a_model_notices_that_its_linker_was_trained_again(copied):
-    about = copied.models / "pair" / MANIFEST
-    told = msgspec.json.decode(about.read_bytes())
+def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, files, monkeypatch):
+    linkers = kbert.SeveralLinkers
+    monkeypatch.setattr(kbert, "SeveralLinkers", lambda kbs, **_: linkers(kbs, model="prior", device="cpu"))
     linker = copied.models / "senses" / MANIFEST
     linker.parent.mkdir()
     linker.write_text("{}")
-    about.write_bytes(msgspec.json.encode(told | {"linker": "senses", "linker_made": sha256_of(linker)}))
-    TrainedKBert.open("pair", home=copied, device="cpu").close()
-    linker.write_text("{ }")
-    with pytest.raises(StaleModel, match="reads links of the model senses, which has been trained again"):
-        TrainedKBert.open("pair", home=copied, device="cpu")
+    asked = settings(encoder, files, "pair", query="link", linker="senses", steps=1)
+    trained(copied, "linked", asked)
+    trained(copied, "plain", replace(asked, control=True))
+    assert read_kbert(copied.models / "linked").linker_made == sha256_of(linker)
+    TrainedKBert.open("linked", home=copied, device="cpu").close()
+    for change in (lambda: linker.write_text("{ }"), linker.unlink):
+        change()
+        TrainedKBert.open("plain", home=copied, device="cpu").close()  # it asks no linker
+        with pytest.raises(StaleModel, match="reads links of the model senses, which has been trained again"):
+            TrainedKBert.open("linked", home=copied, device="cpu")
+
+
+def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder, files):
+    build(
+        copied.path, [Entity("n", "cat", attributes={"is": "the dog"}), Alias("name1", "n")], name="told"
+    ).close()
+    with open_kb("told", copied.path) as kb:
+        for attributes, pieces in ((False, 3), (True, 6)):
+            asked = settings(encoder, files, "classification", attributes=attributes, steps=1)
+            train_kbert(copied, "told", asked, [kb], device="cpu")
+            with TrainedKBert.open("told", home=copied, device="cpu") as model:
+                [read] = model.reader([Example("1", ("name1",))])
+            assert len(read.tree) == pieces
 
 
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):

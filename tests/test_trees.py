@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasGenerator, SegmentGenerator
-from kgkit.errors import UnknownEntity, UsageError
+from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.trees import (
     Branch,
     Flattener,
@@ -154,6 +154,11 @@ def test_a_mention_without_facts_covers_none_that_has_some(kb, tmp_path):
     with build(tmp_path, records, name="bare") as bare:
         [tree] = trees_of(TreeBuilder([AliasGenerator(bare), AliasGenerator(kb)]), SENTENCE)
     assert [(hook.start, hook.end) for hook in tree.hooks] == [(0, 8), (21, 28)]
+
+
+def test_a_query_that_is_none_is_refused(kb):
+    with pytest.raises(UnknownName, match="no query named 'jeiba'"):
+        generators_of([kb], "jeiba")
 
 
 def test_a_knowledge_base_is_named_once(kb):

@@ -31,7 +31,7 @@ Departures:
     learned projection of stored vectors, trained vectors of entities that are added to it, `input_dropout`
     and `control` are additions, and off unless asked for. The way back to the encoder begins as the
     pseudo-inverse of (1): the code inverts a matrix that has no inverse where E < H, and adds the bias that
-    is to be taken away. [MASK], too, is one trained vector.
+    is to be taken away; it may begin as nothing, see `KAR.silence`. [MASK], too, is one trained vector.
 """
 
 import math

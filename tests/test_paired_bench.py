@@ -1,0 +1,71 @@
+"""The paired test of the benchmarks beside all swaps by hand; which texts of a test part are new."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("torch")
+
+from benchmarks.chinese import documents
+from benchmarks.injected import counts, new
+from benchmarks.significance import chance, counted, f1_of, spread
+from kgkit.training.kbert_tasks import Example
+
+
+def by_hand(first, second):
+    """All ways to swap the answers to examples, one after the other."""
+    seeds, examples, _ = first.shape
+
+    def apart(swapped):
+        totals = np.zeros((2, seeds, 3), int)
+        for place in range(examples):
+            one, other = (first, second) if not swapped[place] else (second, first)
+            totals[0] += one[:, place]
+            totals[1] += other[:, place]
+        return f1_of(totals[1]).mean() - f1_of(totals[0]).mean()
+
+    every = [abs(apart(swapped)) for swapped in product((False, True), repeat=examples)]
+    return np.mean(np.array(every) >= abs(apart((False,) * examples)) - 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_difference_is_as_likely_as_all_swaps_say(seed):
+    drawn = np.random.default_rng(seed)
+    meant = drawn.integers(0, 4, (1, 6, 1)).repeat(2, 0)
+    models = []
+    for _ in range(2):
+        told = drawn.integers(0, 4, (2, 6, 1))
+        right = np.minimum(drawn.integers(0, 4, (2, 6, 1)), np.minimum(told, meant))
+        models.append(np.concatenate([right, told, meant], -1))
+    models[1][:, 0] = models[0][:, 0]  # one that both answer alike
+    assert chance(*models) == pytest.approx(by_hand(*models))
+
+
+def test_where_nothing_differs_chance_is_certain_and_one_answer_is_no_evidence():
+    right = np.array([[True, False, True]])
+    assert chance(counted(right), counted(right)) == 1.0
+    assert chance(counted(right), counted(~right[:, :1] | [[True, False, True]])) == 1.0
+
+
+def test_the_deviation_is_that_of_a_sample():
+    assert spread(np.array([1.0, 2.0, 3.0])) == "2.00 ± 1.00"
+    assert spread(np.array([1.0])) == "1.00"
+
+
+def test_answers_are_counted_by_name_in_tagging_and_by_text_elsewhere():
+    named = [Example("1", ("a b",), ((0, 1), (2, 3)), ("B-X", "O")), Example("2", ("c",), ((0, 1),), ("O",))]
+    assert counts(named, {"1": "B-X B-X", "2": "O"}).tolist() == [[1, 2, 1], [0, 0, 0]]
+    plain = [Example("1", ("a",), (), ("0",)), Example("2", ("b",), (), ("1",))]
+    assert counts(plain, {"1": "0", "2": "0"}).tolist() == [[1, 1, 1], [0, 1, 1]]
+
+
+def test_a_text_is_new_that_was_not_learnt_and_did_not_come_before():
+    some = [Example(f"{place}", texts) for place, texts in enumerate([("a",), ("b",), ("b",), ("c", "d")])]
+    assert new(some, [Example("x", ("a",))]).tolist() == [False, True, False, True]
+    assert new(some, [Example("x", ("d", "e"))]).tolist() == [True, True, False, False]
+
+
+def test_documents_leave_texts_out():
+    assert [*documents([["a", "b", "c"], ["d"]], without={"b"})] == [["a", "c"], ["d"]]
