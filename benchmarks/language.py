@@ -127,7 +127,7 @@ def stated_pairs() -> set[tuple[str, str]]:
 
 
 def stages(
-    text: Path, seeds: list[int], steps: int, base: list[str], back: str = "inverse"
+    text: Path, seeds: list[int], steps: int, base: list[str], back: str = "inverse", more: int = 0
 ) -> dict[str, list[str]]:
     """Return the models by name, those that others begin as first, and how each is trained."""
     train = str(text / "train.txt")
@@ -142,13 +142,16 @@ def stages(
     }
     for seed in seeds:
         for name, kbs in VARIANTS.items():
-            words = ["--task", "mlm", "--data", train, "--steps", str(steps), "--seed", str(seed)]
-            words += ["--lr", "1e-4", "--lr-new", "5e-4"]
+            words = ["--task", "mlm", "--data", train, "--lr", "1e-4", "--lr-new", "5e-4"]
             words += [word for kb in kbs or LINKING for word in ("--linking", LINKING[kb])]
-            words += ["--from", f"link-{name}"] if kbs else ["--from", "base", "--control"]
-            if kbs and back != "inverse":
-                name, words = f"{name}-{back}", [*words, "--back", back]
-            found[f"{name}-{seed}"] = words
+            words += [] if kbs else ["--control"]
+            anew = ["--back", back] if kbs and back != "inverse" else []
+            begun = f"{'-'.join([name, *anew[1:]])}-{seed}"
+            found[begun] = [*words, "--steps", str(steps), "--seed", str(seed), *anew]
+            found[begun] += ["--from", f"link-{name}" if kbs else "base"]
+            if more:
+                again = ["--steps", str(more), "--seed", str(seed + 10), "--from", begun]
+                found[f"{begun}-more"] = [*words, *again]
     return found
 
 
@@ -212,12 +215,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--facts", type=int, default=100, help="of each relation")
+    parser.add_argument("--more", type=int, default=0, help="batches that each goes on for, as NAME-more")
     parser.add_argument("--back", choices=["inverse", "nothing"], default="inverse", help="as kgkit has it")
     parser.add_argument("--only", action="append", metavar="NAME", help="train and score these alone")
     chosen, base = parser.parse_known_args()
     runs, seeds = Runs(chosen.home), chosen.seed or [0, 1, 2]
     base = base or ["--epochs", "1", "--lr", "5e-4", "--lr-new", "1e-3"]
-    models = stages(chosen.text, seeds, chosen.steps, base, chosen.back)
+    models = stages(chosen.text, seeds, chosen.steps, base, chosen.back, chosen.more)
     names = chosen.only or list(models)
     for name in names:
         runs.train(name, *models[name])
