@@ -234,10 +234,10 @@ def start(home: str, size: int) -> None:
     _worker = Ours(AliasGenerator(open_kb("hownet", home)), size)
 
 
-def work(texts: Sequence[tuple[str, ...]]) -> list[FlatTree]:
-    """Return the trees of some texts."""
+def work(texts: Sequence[tuple[str, ...]]) -> int:
+    """Make the trees of some texts, and return how many tokens they have."""
     assert _worker is not None
-    return [*_worker(texts)]
+    return sum(map(len, _worker(texts)))
 
 
 def spread_out(home: str, task: str, size: int, count: int, rounds: int, processes: int) -> Table:
@@ -262,7 +262,7 @@ def spread_out(home: str, task: str, size: int, count: int, rounds: int, process
         ratio = statistics.median(one / other for one, other in zip(seconds[1], some, strict=True))
         rows.append([f"{many}", figures(len(texts) / statistics.median(some)), f"{ratio:.2f}"])
     notes = f"""
-{len(texts):,} sentences of {task} at {size} tokens, {CHUNK} a call, trees pickled on their way back; seconds
+{len(texts):,} sentences of {task} at {size} tokens, {CHUNK} a call, trees left where they are made; seconds
 by the clock, in turn, {rounds} rounds after one that is not counted.
 """
     return Table(
