@@ -374,7 +374,8 @@ def _trained(
         return right / max(1, total)
 
     train(
-        joint, source, _loss, [torch.optim.AdamW(groups, lr=config.lr, weight_decay=config.decay)],
+        joint, source, _loss,
+        [torch.optim.AdamW(groups, lr=config.lr, weight_decay=config.decay, fused=True)],
         TrainingConfig(epochs=config.epochs, device=device, seed=config.seed),
         work,
         evaluate=accuracy if source.held else None,

@@ -127,7 +127,7 @@ def train_kbert(
         made.model,
         Shuffled(taught, training.batch, made.reader.batch, training.seed),
         loss_of(made.model.classifier),
-        [torch.optim.AdamW(_groups(made.model, training))],
+        [torch.optim.AdamW(_groups(made.model, training), fused=True)],
         TrainingConfig(
             epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
             seed=training.seed,

@@ -104,7 +104,7 @@ def train_knowbert(
 
         trained = train(
             stage.model, stage.batches, stage.loss,
-            [torch.optim.AdamW(groups_of(stage.model, model, training))],
+            [torch.optim.AdamW(groups_of(stage.model, model, training), fused=True)],
             TrainingConfig(epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
                            seed=training.seed),
             work,
