@@ -28,9 +28,14 @@ from benchmarks.significance import chance, counted, f1_of, spread
 from kgkit.encoder import Encoder
 from kgkit.evaluation.ner import chunks
 from kgkit.home import Home
+from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb
 from kgkit.linking.manifest import MANIFEST
+from kgkit.training.kbert import encoder_at
 from kgkit.training.kbert_tasks import Example, read_task
+from kgkit.training.runs import sha256_of
+from kgkit.trees import TreeBuilder, TreeConfig, generators_of
+from kgkit.types import Document
 
 VARIANTS: Final = {
     "control": ("--control",),
@@ -49,8 +54,10 @@ one half of its dev part and asked on the other; financial_ner and msra_ner are 
 Ablations: injected tokens are counted like all others; all tokens see each other.
 
 Many texts of the test parts come in the other parts of a task too, or twice: `new` is the score of the
-others, each once, and what `over control`, the difference of the means, and p are of. `all` is of the whole
-test part, as it is usually given. Texts: of how many, and how many of them are new.
+others, each once, and what the differences of the means, and p, are of. `all` is of the whole test part, as
+it is usually given. Texts: of how many, and how many of them are new. Facts: how many are injected into a
+test text, and into how many of the texts none is. p compares with the control; that of an ablation with the
+same facts read as they are meant to be.
 """
 
 
@@ -74,10 +81,9 @@ class Tuning:
     def __init__(self, home: Path, out: Path, encoder: str, words: list[str]) -> None:
         self.home, self.out = home, out
         self.words = ["--encoder", encoder, *words]
-        about = [Home(home).models / name / MANIFEST for name in (encoder, *words)]  # of a linker too
-        self._made = [path.read_bytes() for path in about if path.is_file()]
-        if not self._made:
-            self._made = [Encoder.load(encoder, device="cpu").fingerprint.encode()]
+        self.encoder = Encoder.load(encoder_at(Home(home), encoder), device="cpu")
+        about = [Home(home).models / name / MANIFEST for name in words]  # of a linker
+        self._made = [self.encoder.fingerprint, *(sha256_of(path) for path in about if path.is_file())]
 
     def answers(self, task: str, variant: str, seed: int) -> dict[str, str]:
         """Return the answers to the test part by id; it is fine-tuned first, unless that has been done."""
@@ -98,6 +104,18 @@ class Tuning:
             fine_tuned(self.home, f"injected-{name}", training, verb, asked, path)
         lines = path.read_text(encoding="utf-8").splitlines()
         return {name: answer for name, _, answer in (line.partition("\t") for line in lines)}
+
+    def facts(self, task: str, variant: str, examples: Sequence[Example]) -> str:
+        """Return how many facts an example is given, and to how many examples none is."""
+        if variant == "control":
+            return ""
+        size = int(self.words[self.words.index("--size") + 1]) if "--size" in self.words else SIZE
+        config = TreeConfig(relations=READ_AS[task] != "tagging")
+        with open_kb(VARIANTS[variant][1], self.home) as kb:
+            reader = TreeReader(self.encoder, TreeBuilder(generators_of([kb], "longest"), config), size=size)
+            trees = reader(tuple(Document("", text) for text in one.texts) for one in examples)
+            found = np.array([tree.branches.max() for tree in trees])
+        return f"{found.mean():.1f}, none {100 * (found == 0).mean():.0f} %"
 
     def _build(self, injected: list[str]) -> str:
         if "--kb" not in injected:
@@ -133,18 +151,22 @@ def rows_of(task: str, tuning: Tuning, variants: Sequence[str], seeds: Sequence[
     read = {name: read_task(kind, path) for name, path in parts.items() if path is not None}
     examples = read.pop("test")
     kept = new(examples, chain.from_iterable(read.values()))
-    control: NDArray[np.int64] | None = None
+    given = dict[str, NDArray[np.int64]]()
     for variant in variants:
         found = np.stack([counts(examples, tuning.answers(task, variant, seed)) for seed in seeds])
         scores, whole = (100 * f1_of(some.sum(1)) for some in (found[:, kept], found))  # (S,)
         row = [task, f"{len(kept):,}, {kept.sum():,}", variant, spread(scores)]
-        row += [", ".join(f"{one:.2f}" for one in scores), spread(whole)]
-        if variant == "control":
-            control = found[:, kept]
-        elif control is not None:
-            over = scores.mean() - 100 * f1_of(control.sum(1)).mean()
-            row += [f"{over:+.2f}", f"{chance(control, found[:, kept]):.4f}"]
-        yield [*row, "", ""][:8]
+        row += [
+            ", ".join(f"{one:.2f}" for one in scores),
+            spread(whole),
+            tuning.facts(task, variant, examples),
+        ]
+        given[variant] = found[:, kept]
+        kb, _, ablated = variant.partition(", ")
+        if (first := given.get(kb if ablated else "control")) is not None and variant != "control":
+            over = scores.mean() - 100 * f1_of(first.sum(1)).mean()
+            row += [f"{over:+.2f}", f"{chance(first, given[variant]):.4f}"]
+        yield [*row, "", ""][:9]
 
 
 def main() -> None:
@@ -164,7 +186,7 @@ def main() -> None:
         for row in rows_of(task, tuning, variants, chosen.seed or [0, 1, 2]):
             rows.append(row)
             print(row, file=sys.stderr, flush=True)
-    columns = ("task", "texts", "facts of", "new", "seeds", "all", "over control", "p")
+    columns = ("task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p")
     title = "K-BERT on Chinese tasks"
     print(Table(title=title, notes=NOTES + ABOUT_P, columns=columns, rows=rows).markdown())
 

@@ -31,7 +31,7 @@ from kgkit.errors import NotThere, StaleModel, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
 from kgkit.linking.references import References
-from kgkit.trees import Tree, TreeBuilder, TreeConfig
+from kgkit.trees import Tree, TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document, LinkedDocument
 
 HERE: Final = Path(__file__).parent / "ambiguous"
@@ -89,7 +89,7 @@ def judged(case: Case, tree: Tree) -> Count:
 
 def by_string(kb: KnowledgeBase, some: Sequence[Case]) -> Count:
     """Count over trees of the longest surfaces, each with its likeliest entity."""
-    trees = TreeBuilder([AliasGenerator(kb)])([(Document("", one.text),) for one in some])
+    trees = TreeBuilder(generators_of([kb], "longest"))([(Document("", one.text),) for one in some])
     return reduce(Count.plus, map(judged, some, trees), Count())
 
 

@@ -62,6 +62,8 @@ def test_links_say_what_is_meant(home):
         "is_a",
         "profession",
     ]
+    assert run("tree", *args, "--coherence", "graph", "--home", home).code == 0
+    assert run("tree", "x", "--coherence", "graph", "--home", home).code == 2
     assert run("tree", "x", "--query", "link", "--home", home).code == 2
     assert run("tree", "x", "--linker", "prior", "--home", home).code == 2
 

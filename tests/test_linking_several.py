@@ -2,7 +2,7 @@
 
 import pytest
 
-from kgkit.building import Alias, Entity
+from kgkit.building import Alias, Entity, Triple
 from kgkit.errors import UsageError
 from kgkit.linking.several import SeveralLinkers
 from kgkit.types import Document
@@ -28,6 +28,18 @@ def test_a_document_has_the_links_to_all_and_those_that_refer_back(tmp_path):
         (12, "He", "people", "biden"),
     ]  # fmt: skip
     assert not found[1].links and [link.entity for link in found[2].links] == ["win.v"]
+
+
+def test_the_links_of_a_document_may_agree(tmp_path):
+    records = [
+        Entity("bank.1"), Entity("bank.2"), Entity("tree"), Alias("bank", "bank.1", 5),
+        Alias("bank", "bank.2", 4), Alias("tree", "tree"), Triple("bank.2", "has", "tree"),
+    ]  # fmt: skip
+    with build(tmp_path, records, name="banks") as kb:
+        for coherence, meant in ((None, "bank.1"), ("graph", "bank.2")):
+            linkers = SeveralLinkers([kb], model="prior", coherence=coherence, device="cpu")
+            [linked] = linkers([Document("", "a tree at the bank")])
+            assert [link.entity for link in linked.links] == ["tree", meant]
 
 
 def test_without_a_knowledge_base_nothing_can_be_linked():

@@ -245,7 +245,9 @@ def test_files_of_tasks_are_refused_where_they_are_not_what_they_should_be(files
 def test_scores_are_those_of_the_task():
     two = [Example("1", ("a",), (), ("1",)), Example("2", ("b",), (), ("0",))]
     told = [Answered(("1",), 0.9), Answered(("1",), 0.8)]
-    assert scores_of("classification", two, told) == {"accuracy": 0.5, "f1": pytest.approx(2 / 3)}
+    assert scores_of("classification", two, told) == {
+        "accuracy": 0.5, "f1": pytest.approx(2 / 3), "precision": 0.5, "recall": 1.0,
+    }  # fmt: skip
     ranked = [one._replace(group="q") for one in two]
     assert scores_of("ranking", ranked, told) == {"mrr": 1.0, "map": 1.0, "accuracy": 0.5}
     named = [Example("1", ("a b c",), (), ("B-X", "I-X", "O"))]
@@ -311,6 +313,48 @@ def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, file
         TrainedKBert.open("plain", home=copied, device="cpu").close()  # it asks no linker
         with pytest.raises(StaleModel, match="reads links of the model senses, which has been trained again"):
             TrainedKBert.open("linked", home=copied, device="cpu")
+
+
+def test_a_model_remembers_that_its_links_agree(copied, encoder, files, monkeypatch):
+    asked, linkers = [], kbert.SeveralLinkers
+
+    def several(kbs, **told):
+        asked.append(told["coherence"])
+        return linkers(kbs, **told)
+
+    monkeypatch.setattr(kbert, "SeveralLinkers", several)
+    agreeing = settings(encoder, files, "pair", query="link", linker="prior", coherence="graph", steps=1)
+    trained(copied, "agreed", agreeing)
+    TrainedKBert.open("agreed", home=copied, device="cpu").close()
+    assert asked == ["graph", "graph"]
+    with pytest.raises(UsageError, match="only the query link makes some"):
+        replace(agreeing, query="longest", linker="")
+
+
+def test_files_without_labels_are_refused_before_anything_is_learnt(copied, encoder, files, tmp_path):
+    bare = tmp_path / "bare.tsv"
+    bare.write_text("text_a\ttext_b\nname1\tit\n", encoding="utf-8")
+    for names in ({"dev": (bare,)}, {"data": (bare,)}):
+        with pytest.raises(UsageError, match="has no label: nothing can be learnt from it"):
+            trained(copied, "bare", settings(encoder, files, "pair", **names))
+    assert not (copied.models / "bare").exists()
+
+
+def test_three_classes_are_told_apart_and_of_two_that_of_the_label_1_is_scored(copied, encoder, tmp_path):
+    dogs = {name: int(kind == "dog") for name, kind in zip(NAMES, KINDS, strict=True)}
+    for name, labels in (("xnli", "012"), ("law_qa", "01")):
+        path = tmp_path / f"{name}.tsv"
+        lines = [f"{dogs[one]}\tthe {one}\tit" for one in NAMES * 4]
+        lines += [f"2\tthe {one}\tfruit" for one in NAMES * 2 if name == "xnli"]
+        path.write_text("\n".join(["label\ttext_a\ttext_b", *lines]) + "\n", encoding="utf-8")
+        asked = KBertTraining(
+            task="pair", data=(path,), encoder=str(encoder), size=16, batch=16, epochs=12, lr=3e-3,
+            lr_new=1e-2, bf16=False,
+        )  # fmt: skip
+        results = read_kbert(trained(copied, name, asked)).results
+        assert results["told_apart"] == [*labels] and results["accuracy"] == 1.0
+        positive = {metric: results.get(metric) for metric in ("f1", "precision", "recall")}
+        assert positive == dict.fromkeys(positive, 1.0 if name == "law_qa" else None)
 
 
 def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder, files):
@@ -402,6 +446,43 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
     assert all(yes > no for no, yes in zip(right[::2], right[1::2], strict=True))
 
 
+def test_a_folder_has_the_parts_of_a_task(copied, encoder, files, tmp_path):
+    common = ("--encoder", encoder, "--size", 16, "--steps", 1, "--home", copied.path, "--device", "cpu")
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    train = ("train", "kbert", "--task", "pair", "--name", "x", "--data", folder, *common)
+    shutil.copy(files["pair.test.tsv"], folder / "dev.tsv")
+    lacking = run(*train)
+    assert lacking.code == 3 and "has no train.*, but dev.tsv: name the file" in lacking.err
+    shutil.copy(files["pair.tsv"], folder / "train.tsv")
+    assert run(*train).code == 0
+    assert [*read_kbert(copied.models / "x").kbs] == ["kinds"]  # the only one need not be named
+    assert [*read_kbert(copied.models / "x").data] == [f"{folder}/train.tsv", f"{folder}/dev.tsv"]
+    shutil.copy(files["pair.tsv"], folder / "train.txt")
+    twice = run(*train)
+    assert twice.code == 2 and "has train.tsv, train.txt: name the files" in twice.err
+
+
+def test_what_cannot_be_scored_is_said_before_it_is_read_or_left_out(home, files, tmp_path):
+    common = ("--home", home.path, "--device", "cpu")
+    asked = ("evaluate", "classification", "--model", "pair", "--data")
+    contents = {
+        "bare": "text_a\ttext_b\nname1\tit\n",
+        "some": "name1\tit\t1\nname2\tit\t\n",
+        "others": "name1\tit\tyes\n",
+    }
+    places = {}
+    for name, content in contents.items():
+        places[name] = tmp_path / f"{name}.tsv"
+        places[name].write_text(content, encoding="utf-8")
+    beside = run(*asked, places["bare"], "--data", files["pair.test.tsv"], *common)
+    assert beside.code == 0 and "not scored, as the examples have no labels: bare\n" in beside.err
+    partly = run(*asked, places["some"], *common)
+    assert partly.code and "label" in partly.err
+    strange = run(*asked, places["others"], *common)
+    assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
+
+
 TRAIN = ("train", "kbert", "--task", "pair", "--name", "x", "--data")
 
 
@@ -409,7 +490,6 @@ TRAIN = ("train", "kbert", "--task", "pair", "--name", "x", "--data")
     ("args", "code", "said"),
     [
         ((*TRAIN, "no.tsv", "--control"), 3, "no file no.tsv"),
-        ((*TRAIN, "PAIR"), 2, "name one with --kb, or say --control"),
         ((*TRAIN, "PAIR", "--kb", "nope"), 3, "nope"),
         ((*TRAIN, "PAIR", "--kb", "none", "--kb", "kinds"), 2, "--kb none is a control, and has no other"),
         ((*TRAIN, "PAIR", "--kb", "kinds", "--query", "link"), 2, "the query link asks a linker"),

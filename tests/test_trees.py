@@ -156,6 +156,17 @@ def test_a_mention_without_facts_covers_none_that_has_some(kb, tmp_path):
     assert [(hook.start, hook.end) for hook in tree.hooks] == [(0, 8), (21, 28)]
 
 
+def test_words_are_found_as_it_suits_the_knowledge_base(tmp_path):
+    records = [
+        Entity("run.v", "run", pos="v"), Entity("go.v", "go", pos="v"), Alias("run", "run.v"),
+        Triple("run.v", "is", "go.v"),
+    ]  # fmt: skip
+    for generator, spans in (("lemma", [(5, 9)]), ("alias", [])):
+        with build(tmp_path, records, name=generator, generator=generator) as kb:
+            [tree] = trees_of(TreeBuilder(generators_of([kb], "longest")), "They runs")
+        assert [(hook.start, hook.end) for hook in tree.hooks] == spans
+
+
 def test_a_query_that_is_none_is_refused(kb):
     with pytest.raises(UnknownName, match="no query named 'jeiba'"):
         generators_of([kb], "jeiba")

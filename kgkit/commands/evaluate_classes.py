@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from kgkit.commands.evaluate_kbert import score_kbert
 from kgkit.commands.evaluate_language import BatchOption, KnowBertOption
-from kgkit.commands.evaluate_sets import check_sets, percents, set_names, write_scores
+from kgkit.commands.evaluate_sets import check_known, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import number, typed, write_json
@@ -18,8 +18,6 @@ from kgkit.errors import KgkitError, UsageError
 if TYPE_CHECKING:
     from kgkit.home import Home
     from kgkit.training.examples import Example, Label
-
-_SHOWN: Final = 9  # labels, in an error
 
 ExamplesOption = Annotated[
     list[Path],
@@ -216,10 +214,7 @@ def _check_labels(model: str, path: Path, examples: "Sequence[Example]", labels:
         for label in (one.label if isinstance(one.label, frozenset) else (one.label,))
         if label is not None
     }
-    if gold and gold.isdisjoint(labels):
-        told = ", ".join([*sorted(gold)[:_SHOWN], *(["…"] if len(gold) > _SHOWN else [])])
-        own = ", ".join([*labels[:_SHOWN], *(["…"] if len(labels) > _SHOWN else [])])
-        raise UsageError(f"none of the labels of {path} ({told}) is one that the model {model} tells ({own})")
+    check_known(model, path, gold, labels)
 
 
 def _read(task: str, data: Sequence[Path], gold: Sequence[Path]) -> list[_Set]:

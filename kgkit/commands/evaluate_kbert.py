@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgkit.commands.evaluate_language import BatchOption
-from kgkit.commands.evaluate_sets import check_sets, percents, set_names, write_scores
+from kgkit.commands.evaluate_sets import (
+    check_known,
+    check_labelled,
+    check_sets,
+    percents,
+    set_names,
+    write_scores,
+)
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import number, typed, write_json
@@ -69,6 +76,7 @@ def score_kbert(
     quiet: bool,
 ) -> None:
     """Score a K-BERT on its task, which is one of *tasks*."""
+    from kgkit.evaluation.ner import OUTSIDE
     from kgkit.home import Home
     from kgkit.training import recorded
     from kgkit.training.catalogued import known_model
@@ -82,7 +90,9 @@ def score_kbert(
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{twice} is named twice with --data: once will do")
     sets = [(name, path, read_task(task, path)) for name, path in zip(names, data, strict=True)]
-    labelled = [name for name, _, examples in sets if all(one.gold is not None for one in examples)]
+    labelled = [name for name, _, examples in sets if any(one.gold is not None for one in examples)]
+    for _, path, examples in (one for one in sets if one[0] in labelled):
+        check_labelled(path, [one.id for one in examples if one.gold is None], len(examples))
     if not labelled and predictions is None:
         raise UsageError(
             "the examples have no labels, so there is nothing to score: name a file for the answers with "
@@ -107,7 +117,9 @@ def score_kbert(
             answers[name] = trained(examples, size=batch, progress=show)
         if predictions is not None:  # first: whatever scoring says, the answers are there
             _write_answers(predictions, sets, answers)
-        for name, _, examples in (one for one in sets if one[0] in labelled):
+        for name, path, examples in (one for one in sets if one[0] in labelled):
+            gold = {label for one in examples for label in one.gold or ()} - {OUTSIDE}
+            check_known(model, path, gold, trained.reader.labels)
             scores[name] = scores_of(task, examples, answers[name])
             for metric, value in scores[name].items():
                 record.score(task, name, metric, value, len(examples))
@@ -125,6 +137,8 @@ def score_kbert(
             if name in scores
         ]
         write_scores([], ["examples", *(metric.replace("_", " ") for metric in metrics)], rows)
+    if without := [name for name, _, _ in sets if name not in labelled]:
+        messages.say(f"not scored, as the examples have no labels: {', '.join(without)}")
     if predictions is not None:
         messages.say(f"answers to {sum(map(len, answers.values())):,} examples: {predictions}")
 
@@ -158,5 +172,5 @@ def _write_answers(
         for name, _, examples in sets:
             before = f"{name}\t" if len(sets) > 1 else ""
             for one, told in zip(examples, answers[name], strict=True):
-                answer = f"{told.right:.6f}" if one.group else " ".join(told.labels)
+                answer = f"{told.right:.9g}" if one.group else " ".join(told.labels)
                 file.write(f"{before}{one.id}\t{answer}\n".encode())

@@ -1,6 +1,6 @@
 """What the verbs of `kgkit evaluate` have in common: data sets with names, and tables of their scores."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +11,7 @@ TOGETHER: Final = "together"
 """What all data sets are called."""
 
 _COMPRESSED: Final = (".xz", ".bz2", ".gz")
+_SHOWN: Final = 9  # labels, in an error
 
 
 def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
@@ -25,6 +26,31 @@ def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
         check_place(predictions)
         if predictions.resolve() in {path.resolve() for path in read}:
             raise UsageError(f"{predictions} is one of the files to read; write to another file")
+
+
+def check_labelled(path: Path, lacking: Sequence[str], examples: int) -> None:
+    """Refuse a file of which some examples have labels, and some, by their ids, have none.
+
+    Raises:
+        UsageError: if some have none.
+    """
+    if lacking:
+        raise UsageError(
+            f"{path}: {len(lacking):,} of {examples:,} examples have no label, the first is {lacking[0]}: "
+            "give each a label, or leave them out"
+        )
+
+
+def check_known(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -> None:
+    """Refuse gold that a model cannot give, whatever it reads.
+
+    Raises:
+        UsageError: if it tells none of the labels.
+    """
+    if gold and gold.isdisjoint(labels):
+        told = ", ".join([*sorted(gold)[:_SHOWN], *(["…"] if len(gold) > _SHOWN else [])])
+        own = ", ".join([*labels[:_SHOWN], *(["…"] if len(labels) > _SHOWN else [])])
+        raise UsageError(f"none of the labels of {path} ({told}) is one that the model {model} tells ({own})")
 
 
 def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:

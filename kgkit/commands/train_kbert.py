@@ -1,6 +1,7 @@
 """`kgkit train kbert`: an encoder that reads texts with facts in them, for a task."""
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -9,10 +10,18 @@ from typing import Annotated, Final, Literal
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
+from kgkit.commands.options import (
+    CoherenceOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    NameOption,
+    QuietOption,
+    SeedOption,
+)
 from kgkit.commands.output import check_files, typed, write_json, write_line
 from kgkit.commands.train_knowbert import write_results
-from kgkit.errors import UsageError
+from kgkit.errors import NotThere, UsageError
 
 _NONE: Final = "none"
 
@@ -22,7 +31,10 @@ def kbert(
         Literal["classification", "pair", "ranking", "tagging"],
         typer.Option("--task", metavar="TASK", help="classification, pair, ranking or tagging."),
     ],
-    data: Annotated[list[Path], typer.Option("--data", metavar="FILE", help="Examples. Repeat it for more.")],
+    data: Annotated[
+        list[Path],
+        typer.Option("--data", metavar="FILE", help="Examples, or a folder of them. Repeat it for more."),
+    ],
     name: NameOption,
     dev: Annotated[
         list[Path] | None,
@@ -54,6 +66,7 @@ def kbert(
     linker: Annotated[
         str, typer.Option("--linker", metavar="MODEL", help="That --query link asks: prior, gloss, …")
     ] = "",
+    coherence: CoherenceOption = None,
     max_facts: Annotated[
         int, typer.Option("--max-facts", min=1, metavar="N", help="Of a mention, in the order of the data.")
     ] = 2,
@@ -112,10 +125,11 @@ def kbert(
     named = list(kb or ())
     if _NONE in named and len(named) > 1:
         raise UsageError(f"--kb {_NONE} is a control, and has no other knowledge base")
+    learnt, chosen_by = _files(data, dev or ())
     training = KBertTraining(
-        task=task, data=tuple(data), dev=tuple(dev or ()), encoder=encoder,
-        control=control or named == [_NONE], query=query, linker=linker, max_facts=max_facts,
-        relations=relations, attributes=attributes, soft_positions=not no_soft_position,
+        task=task, data=learnt, dev=chosen_by, encoder=encoder,
+        control=control or named == [_NONE], query=query, linker=linker, coherence=coherence,
+        max_facts=max_facts, relations=relations, attributes=attributes, soft_positions=not no_soft_position,
         visible_matrix=not no_visible_matrix,
         size=size, batch=batch, epochs=epochs, steps=steps, lr=lr, lr_new=lr_new, seed=seed,
     )  # fmt: skip
@@ -126,7 +140,8 @@ def kbert(
         where, command=typed(), config=asdict(training), seeds=[seed], device=device, data=training.files
     )
     with ExitStack() as stack, messages.progress(f"training {name}") as show, run as record:
-        kbs = [stack.enter_context(open_kb(one, home)) for one in named if one != _NONE]
+        asked: list[str | None] = [] if training.control else [*named] or [None]  # None: the only one
+        kbs = [stack.enter_context(open_kb(one, home)) for one in asked]
 
         def tell(stage: str, done: int, total: int) -> None:
             show(f"{stage} {done:,} of {total:,}")
@@ -147,3 +162,27 @@ def kbert(
         return
     write_line(f"{name}: {task}, {', '.join(manifest.kbs) or 'no knowledge base'}")
     write_results(results)
+
+
+def _files(data: Sequence[Path], dev: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return the files to learn from, and those that choose the epoch; of a folder its train.* and dev.*.
+
+    Raises:
+        NotThere: if a folder has no train.*.
+        UsageError: if it has several, or several dev.*.
+    """
+    learnt, chosen_by = [], [*dev]
+    for path in data:
+        if not path.is_dir():
+            learnt.append(path)
+            continue
+        parts = {name: sorted(path.glob(f"{name}.*")) for name in ("train", "dev")}
+        if many := next((found for found in parts.values() if len(found) > 1), None):
+            raise UsageError(f"{path} has {', '.join(one.name for one in many)}: name the files with --data")
+        if not parts["train"]:
+            there = ", ".join(sorted(one.name for one in path.iterdir())) or "nothing"
+            raise NotThere(f"{path} has no train.*, but {there}: name the file to learn from with --data")
+        learnt += parts["train"]
+        if not dev:
+            chosen_by += parts["dev"]
+    return tuple(learnt), tuple(chosen_by)

@@ -1,5 +1,6 @@
 """`kgkit tree`: a text with the facts that K-BERT would read in it."""
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -7,14 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, checked_text
+from kgkit.commands.options import (
+    CoherenceOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    QuietOption,
+    checked_text,
+)
 from kgkit.commands.output import Column, check_place, whole_file, write_json, write_table
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.kb import KnowledgeBase
     from kgkit.trees import FlatTree, Strings
-    from kgkit.types import Document, LinkedDocument
 
 
 def tree(
@@ -32,6 +38,7 @@ def tree(
     linker: Annotated[
         str, typer.Option("--linker", metavar="MODEL", help="That --query link asks: prior, gloss, …")
     ] = "",
+    coherence: CoherenceOption = None,
     max_facts: Annotated[
         int, typer.Option("--max-facts", min=1, metavar="N", help="Of a mention, in the order of the data.")
     ] = 2,
@@ -56,23 +63,30 @@ def tree(
 ) -> None:
     """Show a text with the facts that K-BERT would read in it: its sentence tree."""
     from kgkit.kb import open_kb
+    from kgkit.linking.several import SeveralLinkers
     from kgkit.trees import Flattener, Frame, TreeBuilder, TreeConfig, generators_of
+    from kgkit.types import Document, LinkedDocument
 
     checked_text(text, "TEXT")
     if (query == "link") != bool(linker):
         raise UsageError("--query link asks a linker, and no other does: name one with --linker")
+    if coherence and not linker:
+        raise UsageError("--coherence lets links agree, and only --query link makes some")
     pictures = {suffix: path for suffix, path in ((".svg", svg), (".html", html)) if path is not None}
     for path in pictures.values():
         check_place(path)
     with ExitStack() as stack:
         names: list[str | None] = [*kb] if kb else [None]
         kbs = [stack.enter_context(open_kb(name, home)) for name in names]
-        document = _read(text, kbs, linker, device)
+        documents: Iterable[Document | LinkedDocument] = [Document("", text)]
+        if linker:
+            linkers = SeveralLinkers(kbs, model=linker, coherence=coherence, device=device)
+            documents = linkers([Document("", text)])
         builder = TreeBuilder(
             generators_of(kbs, query),
             TreeConfig(max_facts=max_facts, relations=relations, attributes=attributes),
         )
-        [found] = builder([(document,)])
+        [found] = builder((one,) for one in documents)
     flat = Flattener(_cut, Frame(before=("[CLS]",)), size)(found)
     for suffix, path in pictures.items():
         _draw(path, flat, suffix, text)
@@ -105,17 +119,6 @@ def _cut(text: str) -> "Strings":
     return Strings(
         [text[start:end] for start, end in spans], [one[0] for one in spans], [one[1] for one in spans]
     )
-
-
-def _read(text: str, kbs: "list[KnowledgeBase]", linker: str, device: str) -> "Document | LinkedDocument":
-    from kgkit.types import Document
-
-    document = Document("", text)
-    if not linker:
-        return document
-    from kgkit.linking.several import SeveralLinkers
-
-    return next(iter(SeveralLinkers(kbs, model=linker, device=device)([document])))
 
 
 def _draw(path: Path, flat: "FlatTree", suffix: str, title: str) -> None:

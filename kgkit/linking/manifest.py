@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -157,6 +157,7 @@ class KBertManifest(msgspec.Struct, frozen=True, kw_only=True):
         encoder: what it began as; it lies in the folder as it is now.
         size: word pieces of a tree, facts and special ones included.
         query: which words of a text the knowledge bases are asked for, and `linker` by which linker.
+        coherence: of the links; None: none.
         linker_made: the checksum of what that linker says of itself; empty where it is none that is trained.
         max_facts, relations, attributes: what is injected, see `TreeConfig`.
         config: everything else that decides its numbers.
@@ -179,6 +180,7 @@ class KBertManifest(msgspec.Struct, frozen=True, kw_only=True):
     relations: bool
     config: dict[str, Any]
     linker_made: str = ""
+    coherence: Literal["graph"] | None = None
     attributes: bool = False
     results: dict[str, Any] = {}
     data: dict[str, str] = {}

@@ -1,6 +1,7 @@
 """Links to several knowledge bases at once, those of words that refer back among them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -17,16 +18,24 @@ class SeveralLinkers:
     Args:
         kbs: one or more; links of the first come first.
         model: of each linker, as for `Linker.open`.
+        coherence: whether the links of a document are to agree, as for `Linker.open`.
         device: where they are.
 
     Raises:
         UsageError: if there is no knowledge base; else as `Linker.open` does.
     """
 
-    def __init__(self, kbs: Sequence[KnowledgeBase], *, model: str, device: str = "auto") -> None:
+    def __init__(
+        self,
+        kbs: Sequence[KnowledgeBase],
+        *,
+        model: str,
+        coherence: Literal["graph"] | None = None,
+        device: str = "auto",
+    ) -> None:
         if not kbs:
             raise UsageError("there is no knowledge base to link to")
-        self._linkers = [Linker.open(kb, model=model, device=device) for kb in kbs]
+        self._linkers = [Linker.open(kb, model=model, coherence=coherence, device=device) for kb in kbs]
         self._referring = References([*kbs])
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[LinkedDocument]:

@@ -103,9 +103,9 @@ def train_kbert(
     if not held_out:
         log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
     labels = labels_of(training.task, taught if training.dev else [*taught, *held_out])
-    if strange := sorted({label for one in held_out for label in one.gold or ()} - {*labels}):
+    if strange := sorted({*labels_of(training.task, held_out)} - {*labels}):
         log.warning("the data teach nothing of %s, which --dev has", ", ".join(strange))
-    encoder = Encoder.load(_encoder_at(home, training.encoder), device=device)
+    encoder = Encoder.load(encoder_at(home, training.encoder), device=device)
     made = _begun(home, training, encoder, used, labels, device)
     data = {str(path): sha256_of(path) for path in training.files}
     builds = {kb.name: kb.build for kb in used}
@@ -151,7 +151,7 @@ def train_kbert(
         manifest = KBertManifest(
             format=FORMAT, kind=KBERT, name=name, task=training.task, kbs=builds, encoder=training.encoder,
             size=training.size, query=training.query, linker=training.linker, linker_made=linker_made,
-            max_facts=training.max_facts, relations=training.says_relations,
+            coherence=training.coherence, max_facts=training.max_facts, relations=training.says_relations,
             attributes=training.attributes, config=msgspec.to_builtins(asdict(training), enc_hook=str),
             results=results, data=data, command=command, sizes=sizes_of(staged),
             kgkit_version=kgkit_version(), created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -180,14 +180,9 @@ def _begun(
     import torch
 
     from kgkit.heads import Classifier, ClassifierConfig, KBert, KBertConfig
-    from kgkit.training.kbert_tasks import TaskReader, TreeTask
+    from kgkit.training.kbert_tasks import TreeTask
 
-    facts = TreeConfig(
-        max_facts=training.max_facts, relations=training.says_relations, attributes=training.attributes
-    )
-    builder = TreeBuilder(generators_of(kbs, training.query), facts)
-    trees = TreeReader(encoder, builder, size=training.size)
-    reader = TaskReader(trees, labels, _look(kbs, training.query, training.linker, device))
+    reader = _reader(encoder, kbs, training, training.says_relations, labels, device)
     config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(ClassifierConfig(hidden=encoder.width, labels=labels), drawn)
@@ -237,7 +232,7 @@ class TrainedKBert:
         from kgkit.heads import Classifier, KBert, KBertConfig
         from kgkit.heads.folder import read_settings
         from kgkit.heads.kbert import KIND
-        from kgkit.training.kbert_tasks import TaskReader, TreeTask
+        from kgkit.training.kbert_tasks import TreeTask
 
         where = home if isinstance(home, Home) else Home.find(home)
         folder = find_kbert_folder(model, where)
@@ -252,13 +247,8 @@ class TrainedKBert:
         classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
         with ExitStack() as stack:
             kbs = [_as_trained(name, build, where, stack) for name, build in manifest.kbs.items()]
-            facts = TreeConfig(
-                max_facts=manifest.max_facts, relations=manifest.relations, attributes=manifest.attributes
-            )
-            builder = TreeBuilder(generators_of(kbs, manifest.query), facts)
-            trees = TreeReader(encoder, builder, size=manifest.size)
-            look = _look(kbs, manifest.query, manifest.linker, device)
-            reader = TaskReader(trees, classifier.config.labels, look)
+            labels = classifier.config.labels
+            reader = _reader(encoder, kbs, manifest, manifest.relations, labels, device)
             found = cls(TreeTask(kbert, classifier).eval(), reader, manifest)
             found._open = stack.pop_all()
         return found
@@ -314,7 +304,7 @@ def _checksum(home: Home, linker: str) -> str:
         return ""
 
 
-def _encoder_at(home: Home, name: str) -> str:
+def encoder_at(home: Home, name: str) -> str:
     """Return where an encoder is; the name of a KnowBert (`kgkit train encoder` makes one) means its own."""
     folder = home.models / name
     if is_name(name) and is_kind(KNOWBERT, folder):
@@ -348,11 +338,28 @@ def _examples(training: KBertTraining) -> "tuple[list[Example], list[Example]]":
     )
 
 
-def _look(kbs: Sequence[KnowledgeBase], query: str, linker: str, device: str) -> Look | None:
-    """Return what links texts, and words that refer back, if they are to be linked."""
-    if query != "link" or not kbs:
-        return None
-    linkers = SeveralLinkers(kbs, model=linker, device=device)
+def _reader(
+    encoder: Encoder,
+    kbs: Sequence[KnowledgeBase],
+    told: KBertTraining | KBertManifest,
+    relations: bool,
+    labels: Sequence[str],
+    device: str,
+) -> "TaskReader":
+    """Return what gives a model its examples, as it is told to read them."""
+    from kgkit.training.kbert_tasks import TaskReader
+
+    facts = TreeConfig(max_facts=told.max_facts, relations=relations, attributes=told.attributes)
+    builder = TreeBuilder(generators_of(kbs, told.query), facts)
+    trees = TreeReader(encoder, builder, size=told.size)
+    if told.query != "link" or not kbs:
+        return TaskReader(trees, labels)
+    linkers = SeveralLinkers(kbs, model=told.linker, coherence=told.coherence, device=device)
+    return TaskReader(trees, labels, _remembering(linkers, device))
+
+
+def _remembering(linkers: SeveralLinkers, device: str) -> Look:
+    """Return what links texts, and words that refer back, each text once."""
     known: dict[str, LinkedDocument] = {}  # texts come again in each epoch
 
     def look(documents: Iterable[Document]) -> Iterator[LinkedDocument]:

@@ -23,6 +23,7 @@ class KBertTraining:
         query: which words of a text a knowledge base is asked for. `longest`: its longest surfaces; `jieba`:
             words as jieba cuts them; `link`: what the linker *linker* says is meant.
         linker: of the query `link`.
+        coherence: whether its links are to agree within a text, see `Linker`.
         max_facts: of a mention.
         relations: whether the name of a relation is injected too; None: but in tagging.
         attributes: whether what a knowledge base says in words and numbers is injected too, behind its facts.
@@ -49,6 +50,7 @@ class KBertTraining:
     control: bool = False
     query: str = "longest"
     linker: str = ""
+    coherence: Literal["graph"] | None = None
     max_facts: int = 2
     relations: bool | None = None
     attributes: bool = False
@@ -82,6 +84,10 @@ class KBertTraining:
             raise UsageError("there is nothing to learn from: name files of data")
         if (self.query == "link") != bool(self.linker):
             raise UsageError("the query link asks a linker, and no other does: name one, or ask otherwise")
+        if self.coherence and self.query != "link":
+            raise UsageError(
+                "links agree, and only the query link makes some: ask by it, or without coherence"
+            )
         least = {"epochs": 1, "steps": 1, "batch": 1, "size": 4, "seed": 0, "decay": 0, "max_facts": 1}
         for name, low in least.items():
             value = getattr(self, name)

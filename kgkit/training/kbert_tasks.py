@@ -332,7 +332,7 @@ def answers_of(
 def scores_of(task: str, examples: Sequence[Example], answers: Sequence[Answered]) -> dict[str, float]:
     """Return the scores of answers, in [0, 1]; the first decides.
 
-    classification, pair   accuracy, and, of labels 0 and 1, F1 of 1 (finance_qa, law_qa)
+    classification, pair   accuracy; of labels 0 and 1 also F1, precision and recall of 1 (finance_qa, law_qa)
     ranking                mean reciprocal rank, mean average precision, accuracy
     tagging                F1, precision and recall of names with types, as conlleval has them; F1 without
                            types, as the released code has it
@@ -356,7 +356,8 @@ def scores_of(task: str, examples: Sequence[Example], answers: Sequence[Answered
     if {label for one in gold for label in one or ()} == {*_PART.values()}:
         labels = {one.id: (one.gold or ("",))[0] for one in examples}
         told = {one.id: answer.labels[0] for one, answer in zip(examples, answers, strict=True)}
-        scores["f1"] = score_positive(labels, told).f1
+        positive = score_positive(labels, told)
+        scores |= {"f1": positive.f1, "precision": positive.precision, "recall": positive.recall}
     return scores
 
 

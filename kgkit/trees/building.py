@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
-from kgkit.candidates import AliasGenerator, Generator, SegmentGenerator, jieba_segments, longest
+from kgkit.candidates import Generator, SegmentGenerator, generator_for, jieba_segments, longest
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Document, LinkedDocument
@@ -184,18 +184,18 @@ def generators_of(kbs: Sequence[KnowledgeBase], query: str) -> list[Generator]:
 
     Args:
         kbs: any.
-        query: `jieba`, its words that are surfaces; `longest`, the longest surfaces, and `link` too, where
-            documents come with their links.
+        query: `jieba`, its words that are surfaces; `longest`, the longest surfaces, as the generator that
+            suits a knowledge base finds them, and `link` too, where documents come with their links.
 
     Raises:
-        UnknownName: if there is no such query.
+        UnknownName: if there is no such query, or this kgkit has no generator that suits a knowledge base.
         MissingExtra: if jieba is wanted, and not installed.
     """
     if query not in QUERIES:
         raise UnknownName("query", query, QUERIES)
     if query == "jieba":
         return [SegmentGenerator(kb, jieba_segments(kb.surfaces())) for kb in kbs]
-    return [AliasGenerator(kb) for kb in kbs]
+    return [generator_for(kb) for kb in kbs]
 
 
 def _apart(mentions: Iterable[_Known]) -> Iterator[_Known]:
