@@ -107,7 +107,7 @@ def read(home: str, rows: int, folder: Path, kbs: list[KnowledgeBase]) -> tuple[
         kb = open_kb(name, home)
         kbs.append(kb)
         made = Made(width, rows or len(kb), folder)
-        knowledge[name] = Knowledge(generator_for(kb, max_candidates=30), (made,))  # type: ignore[arg-type]
+        knowledge[name] = Knowledge(generator_for(kb, max_candidates=30, overlaps=True), (made,))  # type: ignore[arg-type]
     reader = KnowBertReader(encoder, knowledge, size=SIZE)
     began = time.process_time()
     some = []

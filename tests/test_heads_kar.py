@@ -14,6 +14,7 @@ transformers = pytest.importorskip("transformers")
 from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
 from kgkit.heads import KAR, EntityLinkerConfig, KARConfig, KnowBert  # noqa: E402
 from kgkit.heads.knowbert import usual_layers  # noqa: E402
+from kgkit.training.knowbert_plan import linker_config  # noqa: E402
 from tests.knowbert_twin import inputs_of, layer_norm, linear, numbers, slow_block, slow_linker  # noqa: E402
 
 H, E, D, F = 8, 8, 5, 2
@@ -79,6 +80,15 @@ def test_the_layer_is_what_plain_loops_say(linker):
             word = slow_block(weights, "block.", word, spans[sentence], CONFIG.heads)
             wanted = layer_norm(weights, "norm", state + linear(weights, "back", word))
             np.testing.assert_allclose(found[sentence, place].numpy(), wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("task", "stored", "millions"),
+    [("el", 300, 2.42), ("wsd", 200 + 2048 + 5, 1.91), ("wsd", 200 + 384 + 5, 1.57)],
+)
+def test_as_many_parameters_are_added_as_published(task, stored, millions):
+    kar = KAR(KARConfig(linker=linker_config(task, 768, stored), layer=10))
+    assert sum(one.numel() for one in kar.parameters()) / 1e6 == pytest.approx(millions, abs=0.005)
 
 
 def test_the_way_back_undoes_the_way_there():

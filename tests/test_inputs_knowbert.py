@@ -3,6 +3,7 @@
 import logging
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import StaleModel, UsageError
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader, Knowledge
+from kgkit.inputs.knowbert import _way
 from kgkit.types import NO_CANDIDATES, Alias, Document, Entity, Mention
 from tests.small_kb import build
 from tests.tiny_encoder import WIDTH, tiny_encoder
@@ -165,6 +167,16 @@ def test_a_model_of_another_build_or_of_other_vectors_is_refused(reader, knowled
     ):
         with pytest.raises(StaleModel, match="or train it again"):
             reader.check({"words": other})
+
+
+def test_vectors_are_made_alike_wherever_they_were_computed(knowledge):
+    manifest = knowledge.vectors[0].manifest
+
+    def way(**others):
+        return _way(msgspec.structs.replace(manifest, config=manifest.config | others))
+
+    elsewhere = way(device="cuda", encoder="/elsewhere", batch_tokens=1, chunk=1, taken_over="x")
+    assert elsewhere == way() != way(fingerprint="another")
 
 
 def test_parts_of_speech_stand_behind_the_vectors(tmp_path, encoder):

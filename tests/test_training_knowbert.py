@@ -22,6 +22,7 @@ import kgkit
 from kgkit.catalog import Catalog
 from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
+from kgkit.encoder.loading import language_class
 from kgkit.errors import ClosedKB, DamagedModel, NotThere, SourceError, StaleModel, UnknownName, UsageError
 from kgkit.heads import KAR
 from kgkit.heads.knowbert import KARConfig, usual_layers
@@ -98,7 +99,7 @@ def home(tmp_path_factory, encoder, files):
     trained(home, "senses", settings(encoder, files, "wsd"), WORDS, command="kgkit train …")
     language = settings(encoder, files, "mlm", start="senses", linking=(beside(files),))
     trained(home, "language", language)
-    trained(home, "both", settings(encoder, files, "el", start="language", epochs=6), PLACES)
+    trained(home, "both", settings(encoder, files, "el", start="language", epochs=8), PLACES)
     control = settings(encoder, files, "mlm", start="senses", control=True, linking=(beside(files),))
     trained(home, "control", control)
     return home
@@ -567,7 +568,7 @@ def test_trainings_that_cannot_be_are_told(home, encoder, files, tmp_path):
     assert not (home.models / "x").exists()
 
 
-def test_an_encoder_that_guesses_no_words_is_refused(home, encoder, files, tmp_path):
+def test_an_encoder_guesses_words_though_its_pretraining_does_not(copied, encoder, files, tmp_path):
     from transformers import ElectraConfig, ElectraModel
 
     config = ElectraConfig(
@@ -577,8 +578,30 @@ def test_an_encoder_that_guesses_no_words_is_refused(home, encoder, files, tmp_p
     ElectraModel(config).save_pretrained(tmp_path)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(encoder / name, tmp_path)
-    with pytest.raises(UsageError, match="no masked language model but a ElectraForPreTraining: begin as"):
-        trained(home, "x", settings(tmp_path, files, "mlm"), WORDS)
+    trained(copied, "electra", settings(tmp_path, files, "mlm", steps=1), WORDS)
+    trained(copied, "more", settings(tmp_path, files, "mlm", start="electra", steps=1))
+    with TrainedKnowBert.open("more", home=copied, around=None, device="cpu") as model:
+        assert type(model.knowbert.model).__name__ == "ElectraForMaskedLM"
+
+
+@pytest.mark.parametrize(
+    ("kind", "around"),
+    [
+        ("bert", "AutoModelForPreTraining"),
+        ("roberta", "AutoModelForPreTraining"),
+        ("modernbert", "AutoModelForMaskedLM"),
+        ("electra", "AutoModelForMaskedLM"),
+    ],
+)
+def test_the_class_around_an_encoder_guesses_words(tmp_path, kind, around):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    assert language_class(tmp_path) == around
+
+
+def test_an_encoder_that_guesses_no_words_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "vit"}')
+    with pytest.raises(UsageError, match="nothing that guesses words for encoders of the type 'vit'"):
+        language_class(tmp_path)
 
 
 def test_a_knowbert_is_no_rung_and_no_tagger_and_they_are_none(home, words, tmp_path):

@@ -283,6 +283,15 @@ def test_batches_are_the_same_whichever_are_asked_for(reader, masking, lessons):
         assert not any(same(one, whole[place]) for place, one in zip(places, others, strict=True))
 
 
+def test_of_few_passages_links_are_learnt_too(reader, masking, lessons):
+    few = mixture(reader, masking, PASSAGES[:3], lessons)
+    assert len(few) == 2
+    kinds = [type(one) is LinkingBatch for one in few.epoch(0, range(2))]
+    assert sorted(kinds) == [False, True]
+    assert len(Mixture(reader, masking, PASSAGES[:3], {}, idle=True, size=4, seed=0)) == 2
+    assert len(mixture(reader, masking, PASSAGES[:3])) == 1
+
+
 def test_a_control_reads_the_same_passages_and_rests_in_between(reader, masking, lessons, knowbert):
     with_links = mixture(reader, masking, PASSAGES[:40], lessons)
     for given in ({}, lessons):

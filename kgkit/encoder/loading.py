@@ -31,6 +31,7 @@ _CLASSES: Final = {
 """Type of a model -> its class, which `AutoModel` would find too, after importing the names of all others."""
 
 _USUAL_LENGTH: Final = 512
+_OTHERWISE: Final = frozenset(["electra"])  # their pretraining guesses no words
 _NO_LENGTH: Final = 1_000_000  # a tokenizer says more than this if it knows no limit
 
 
@@ -87,6 +88,25 @@ def load_as(
             folder, local_files_only=True, dtype="float32", output_loading_info=True
         )
     return model.to(pick_device(device)).eval(), tokenizer, frozenset(report["missing_keys"])
+
+
+def language_class(folder: Path) -> str:
+    """Return the class of transformers that guesses words with an encoder, and next sentences if one does.
+
+    Raises:
+        UsageError: if there is none for encoders of its type.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        MODEL_FOR_PRETRAINING_MAPPING_NAMES,
+    )
+
+    kind = read_json(_there(folder, CONFIG)).get("model_type", "")
+    if kind in MODEL_FOR_PRETRAINING_MAPPING_NAMES and kind not in _OTHERWISE:
+        return "AutoModelForPreTraining"
+    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        raise UsageError(f"transformers has nothing that guesses words for encoders of the type {kind!r}")
+    return "AutoModelForMaskedLM"
 
 
 def check_installed() -> None:

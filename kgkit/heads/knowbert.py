@@ -1,7 +1,8 @@
 """KnowBert: Peters et al. (2019), "Knowledge Enhanced Contextual Word Representations", section 3.
 
 Its entity linker, equations (1) to (5), serves by itself too, on top of an encoder, frozen or not; `KAR`
-adds what it finds to the words, (6); `KnowBert` stands one or more of these between an encoder's layers.
+adds what it finds to the words, (6) and (7); `KnowBert` stands one or more of these between the layers of an
+encoder.
 
     B  sentences     M  mentions per sentence    H  encoder width
     T  word pieces   C  candidates per mention   E  width in which spans and entities meet
@@ -13,7 +14,7 @@ adds what it finds to the words, (6); `KnowBert` stands one or more of these bet
     vectors (B, M, C, D) ──────────────────▶ entities (B, M, C, E) ────────┴─(3)─▶ scores (B, M, C) ─▶ (4) (5)
                                                                                 └─▶ weighted (B, M, E)
     spans + weighted ─(6)─▶ spans with entities ─┐
-    words ───────────────── attend to them ──────┴─▶ words (B, T, E) ─back─▶ + hidden (B, T, H)
+    words ───────────────── attend to them ──────┴─▶ words (B, T, E) ─(7)─▶ + hidden (B, T, H)
 
 A mask is True where there is something. Mentions and candidates that are padded have zeros in the outputs (a
 score of -inf) and reach nothing else: what stands there has a gradient of exactly zero.
@@ -32,6 +33,11 @@ Departures:
     and `control` are additions, and off unless asked for. The way back to the encoder begins as the
     pseudo-inverse of (1): the code inverts a matrix that has no inverse where E < H, and adds the bias that
     is to be taken away; it may begin as nothing, see `KAR.silence`. [MASK], too, is one trained vector.
+    Elsewhere: priors of WordNet's senses are (count + 1) / sum (decision 0005); the vectors of entities come
+    with a mean square of 1 for each kind, and a part of speech is a column of theirs, where the code has a
+    row for each synset's (`kgkit.inputs.knowbert`); a mention is hidden once, whole (`kgkit.inputs.masking`).
+    No rule maps names of people, groups and places to the synsets of these words by their type, as the
+    code's does.
 """
 
 import math
@@ -624,9 +630,10 @@ class KAR(nn.Module):
 
         To be called again when the linker has been trained by itself, before all is; or `silence`.
         """
-        inverse = torch.linalg.pinv(self.linker.project.weight.double())  # (H, E)
+        project = self.linker.project
+        inverse = torch.linalg.pinv(project.weight.cpu().double())  # (H, E); not all devices have float64
         self.back.weight.copy_(inverse)
-        self.back.bias.copy_(-inverse @ self.linker.project.bias.double())
+        self.back.bias.copy_(-inverse @ project.bias.cpu().double())
 
     @torch.no_grad()
     def silence(self) -> None:
@@ -644,7 +651,7 @@ class KAR(nn.Module):
         linked = self.linker(inputs)
         spans = self.span_norm(linked.spans + self.dropout(linked.weighted))  # (B, M, E)  (6)
         words = self.block(linked.words, spans, inputs.mentions)  # (B, T, E)
-        added = self.dropout(self.back(words))  # (B, T, H)
+        added = self.dropout(self.back(words))  # (B, T, H)  (7)
         hidden = self.norm(inputs.hidden + added.to(inputs.hidden.dtype))  # (B, T, H)
         return hidden, linked
 

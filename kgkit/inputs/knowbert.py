@@ -42,6 +42,8 @@ _log = logging.getLogger(__name__)
 SIZE: Final = 128
 """Word pieces of a text, special ones included, as most are in the paper."""
 
+_ELSEWHERE: Final = frozenset(["taken_over", "encoder", "device", "batch_tokens", "chunk"])
+"""Settings of vectors that say where and in which pieces they were computed; an encoder has a fingerprint."""
 _AT_ONCE: Final = 256  # texts that a generator of candidates sees together
 
 
@@ -91,7 +93,7 @@ class Knowledge:
         """Return (R, D), each kind with a mean square of 1; zeros where an entity has none."""
         parts = [unit(one.gather(ids)) * np.float32(np.sqrt(one.width)) for one in self.vectors]
         if count := len(self._kb.store.classes):
-            which = self._kb.store.class_of_entity()[ids]  # (R,), 0 for none
+            which = self._kb.classes_of(ids)  # (R,), 0 for none
             table = np.eye(count + 1, dtype=np.float32)[:, 1:] * np.float32(np.sqrt(count))
             parts.append(table[which])
         return np.concatenate(parts, axis=1)
@@ -303,7 +305,7 @@ class KnowBertReader:
 
 def _way(manifest: "VectorsManifest") -> str:
     """Return a digest of how vectors are made, whatever build they are of."""
-    config = {name: value for name, value in manifest.config.items() if name != "taken_over"}
+    config = {name: value for name, value in manifest.config.items() if name not in _ELSEWHERE}
     told = msgspec.json.encode([manifest.method, manifest.width, config], order="deterministic")
     return hashlib.blake2b(told, digest_size=6).hexdigest()
 

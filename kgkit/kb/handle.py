@@ -239,6 +239,13 @@ class KnowledgeBase:
             rows["prior"] = (1 - candidates.null) * (rows["prior"] / total if total else 1 / len(rows))
         return Candidates(rows, candidates.null)
 
+    def classes_of(self, ids: Ids) -> np.ndarray:
+        """Return (n,) uint8, parts of speech: 0 for none, else 1 + the place in `store.classes`."""
+        if self._classes is None:
+            self._classes = self.store.class_of_entity()
+        found: np.ndarray = self._classes[ids]
+        return found
+
     def has_pos(self, ids: Ids, pos: str) -> np.ndarray:
         """Return (n,) bool: which of *ids* (n,) have the part of speech *pos*.
 
@@ -249,9 +256,7 @@ class KnowledgeBase:
         """
         self._check_pos(pos)
         classes = self.store.classes
-        if self._classes is None:
-            self._classes = self.store.class_of_entity()
-        found = self._classes[ids]
+        found = self.classes_of(ids)
         kept = np.full(len(ids), not classes)
         for name in POS.get(pos, (pos,)):
             if name in classes:

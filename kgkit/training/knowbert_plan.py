@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 LINKING: Final = ("wsd", "el")
 CLASSES: Final = ("wic", "relation", "typing", "classification")
 BACK: Final = ("inverse", "nothing")
+_WIKIPEDIA: Final = 300  # numbers of a vector of Wikipedia, as published
 TASKS: Final = (*LINKING, "mlm", *CLASSES)
 
 
@@ -130,11 +131,20 @@ class KnowBertTraining:
 
 
 def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":
-    """Return the settings of a linker as published: of Wikipedia for entities, else of WordNet."""
+    """Return the settings of a linker as published: of Wikipedia for entities, else of WordNet.
+
+    Vectors of Wikipedia that are as wide as published are taken as they are.
+    """
     from kgkit.heads.knowbert import EntityLinkerConfig
 
     if task == "el":
         return EntityLinkerConfig(
-            hidden=hidden, stored=stored, width=300, loss="margin", threshold=0.0, null=True, mask=True
+            hidden=hidden,
+            stored=None if stored == _WIKIPEDIA else stored,
+            width=_WIKIPEDIA,
+            loss="margin",
+            threshold=0.0,
+            null=True,
+            mask=True,
         )
     return EntityLinkerConfig(hidden=hidden, stored=stored, width=200, mask=True)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader, Knowledge
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.knowbert import TrainedKnowBert, knowledge_of
+from kgkit.linking.knowbert import FOLDER, TrainedKnowBert, knowledge_of
 from kgkit.linking.manifest import KnownKB, read_knowbert
 from kgkit.linking.model_folder import find_knowbert_folder
 from kgkit.training import knowbert_data as data
@@ -86,8 +87,7 @@ def begun(
             f"{training.task} trains the linker of one knowledge base: put in {chosen[0].kb.name} first, "
             f"then {chosen[1].kb.name}, with --from"
         )
-    around = "AutoModel" if training.task in CLASSES else "AutoModelForPreTraining"
-    model = (_continued if training.start else _fresh)(home, training, around, device, stack)
+    model = (_continued if training.start else _fresh)(home, training, device, stack)
     if not training.control:
         _put_in(model, training, chosen)
     if training.task in LINKING and not model.kbs:
@@ -96,12 +96,11 @@ def begun(
     return model
 
 
-def _continued(
-    home: Home, training: KnowBertTraining, around: str, device: str, stack: ExitStack
-) -> BegunModel:
+def _continued(home: Home, training: KnowBertTraining, device: str, stack: ExitStack) -> BegunModel:
     """Return the model that it begins as."""
-    from kgkit.heads.knowbert import KnowBert
+    from kgkit.heads.knowbert import ENCODER, KnowBert
 
+    around = _around(training, find_knowbert_folder(training.start, home) / FOLDER / ENCODER)
     opened = TrainedKnowBert.open(training.start, home=home, around=around, device=device)
     before = stack.enter_context(opened)
     knowbert, manifest = before.knowbert, before.manifest
@@ -120,7 +119,7 @@ def _continued(
     return BegunModel(plain, before.encoder, {}, {}, manifest.encoder, drawn, guesses, training.size)
 
 
-def _fresh(home: Home, training: KnowBertTraining, around: str, device: str, stack: ExitStack) -> BegunModel:
+def _fresh(home: Home, training: KnowBertTraining, device: str, stack: ExitStack) -> BegunModel:
     """Return an encoder, with no knowledge base yet."""
     from kgkit.encoder import Encoder
     from kgkit.encoder.finding import find_model
@@ -128,11 +127,19 @@ def _fresh(home: Home, training: KnowBertTraining, around: str, device: str, sta
     from kgkit.heads.knowbert import KnowBert
 
     folder = find_model(training.encoder)
+    around = _around(training, folder)
     model, tokenizer, drawn = load_as(folder, around, device)
     base: Any = model.base_model
     encoder = Encoder(training.encoder, folder, base, tokenizer)
     guesses = around != "AutoModel" and _guesses(drawn)
     return BegunModel(KnowBert(model, {}), encoder, {}, {}, training.encoder, drawn, guesses, training.size)
+
+
+def _around(training: KnowBertTraining, encoder: Path) -> str:
+    """Return the class of transformers that is to stand around an encoder."""
+    from kgkit.encoder.loading import language_class
+
+    return "AutoModel" if training.task in CLASSES else language_class(encoder)
 
 
 def _guesses(drawn: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ Departures:
     Texts of lessons are read as far as the linker only, and teach no prediction of the next sentence; the
     released code reads them to the end. The batches of lessons are divided evenly among the knowledge bases
     (there 0.075 of all for each of two). What is measured by, hides more than what is trained on: see
-    `Masking.strict`.
+    `Masking` (`told`).
 """
 
 import math
@@ -103,7 +103,7 @@ class Mixture:
         self.language = math.ceil(len(passages) / size)
         every = [math.ceil(len(some) / size) for some in self.lessons.values()]
         # Of lessons alone an epoch has each once; beside passages as many as are their share.
-        beside = round(self.language * SHARE / (1 - SHARE))
+        beside = max(1, round(self.language * SHARE / (1 - SHARE)))
         self.linking = beside if passages and (every or idle) else sum(every)
 
     def __len__(self) -> int:
