@@ -267,7 +267,7 @@ def test_scores_are_those_of_the_task():
         ({"query": "all"}, "no query"),
         ({"data": ()}, "nothing to learn from"),
         ({"query": "link"}, "asks a linker"),
-        ({"linker": "prior"}, "asks a linker"),
+        ({"linker": "prior"}, "the query longest asks no linker: leave prior out"),
         ({"max_facts": 0}, "max_facts is 0; it is 1 or more"),
         ({"lr": 0.0}, "lr is 0.0; it is above 0"),
     ],
@@ -338,6 +338,31 @@ def test_files_without_labels_are_refused_before_anything_is_learnt(copied, enco
         with pytest.raises(UsageError, match="has no label: nothing can be learnt from it"):
             trained(copied, "bare", settings(encoder, files, "pair", **names))
     assert not (copied.models / "bare").exists()
+
+
+def test_a_file_whose_labels_are_texts_is_refused(copied, encoder, tmp_path):
+    path = tmp_path / "nohead.tsv"
+    path.write_text("".join(f"{place % 2}\tthe {one} eats\n" for place, one in enumerate(NAMES)))
+    asked = KBertTraining(task="classification", data=(path,), encoder=str(encoder), size=16, control=True)
+    with pytest.raises(
+        UsageError, match=r"30 labels of 30 examples, as the name\d+ eats: is the label in another"
+    ):
+        train_kbert(copied, "nohead", asked, device="cpu")
+
+
+def test_an_encoder_is_one_that_was_trained_without_knowledge(copied, encoder, files):
+    with pytest.raises(UsageError, match="pair is a K-BERT, and no encoder"):
+        trained(copied, "x", settings("pair", files, "classification"))
+    folder = copied.models / "knowing"
+    folder.mkdir()
+    known = {"vectors": ["text"], "joint": True}
+    told = {
+        "format": 1, "kind": "knowbert", "name": "knowing", "task": "mlm", "kbs": {"kinds": known},
+        "encoder": "x", "size": 16, "start": "", "config": {},
+    }  # fmt: skip
+    (folder / MANIFEST).write_text(json.dumps(told))
+    with pytest.raises(UsageError, match="the encoder of knowing was trained with its knowledge bases"):
+        trained(copied, "x", settings("knowing", files, "classification"))
 
 
 def test_three_classes_are_told_apart_and_of_two_that_of_the_label_1_is_scored(copied, encoder, tmp_path):
@@ -470,6 +495,7 @@ def test_what_cannot_be_scored_is_said_before_it_is_read_or_left_out(home, files
         "bare": "text_a\ttext_b\nname1\tit\n",
         "some": "name1\tit\t1\nname2\tit\t\n",
         "others": "name1\tit\tyes\n",
+        "known": "name1\tit\t1\nname2\tit\tyes\n",
     }
     places = {}
     for name, content in contents.items():
@@ -479,6 +505,10 @@ def test_what_cannot_be_scored_is_said_before_it_is_read_or_left_out(home, files
     assert beside.code == 0 and "not scored, as the examples have no labels: bare\n" in beside.err
     partly = run(*asked, places["some"], *common)
     assert partly.code and "label" in partly.err
+    known = run(*asked, places["known"], *common)
+    assert known.code == 0 and "known.tsv has labels that the model pair does not tell: yes\n" in known.err
+    misspelt = run("evaluate", "classification", "--model", "pear", "--data", places["bare"], *common)
+    assert misspelt.code == 2 and "no KnowBert or K-BERT named 'pear'; there are: classifi" in misspelt.err
     strange = run(*asked, places["others"], *common)
     assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
 

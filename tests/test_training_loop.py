@@ -298,7 +298,7 @@ def test_a_frozen_part_is_not_saved(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["loss", "evaluate", "progress"])
-def test_ctrl_c_leaves_a_checkpoint_and_goes_on_as_itself(where, undisturbed, tmp_path):
+def test_ctrl_c_leaves_a_checkpoint_and_goes_on_as_itself(where, undisturbed, tmp_path, caplog):
     def press(here, calls=[]):  # noqa: B006
         calls.append(here)
         if here == where and calls.count(here) == 2:
@@ -322,8 +322,10 @@ def test_ctrl_c_leaves_a_checkpoint_and_goes_on_as_itself(where, undisturbed, tm
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     steps = torch.load(tmp_path / CHECKPOINT, weights_only=True)["state"]["steps"]
     assert steps == {"loss": 2, "evaluate": 10, "progress": 2}[where]
+    assert caplog.messages[-1].startswith(f"stopped after {steps} of ")
     again = Toy()
     train(again, batches(), loss_of, adams(again), config, tmp_path, evaluate=accuracy, resume=True)
+    assert caplog.messages[-1].startswith(f"goes on after {steps} of ")
     assert same(state(again), undisturbed[0])
     assert curve(tmp_path) == undisturbed[1]
 

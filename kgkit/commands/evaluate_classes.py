@@ -1,7 +1,6 @@
 """`kgkit evaluate wic`, `relation`, `typing`, `classification`: score what a KnowBert was fine-tuned for."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -13,7 +12,7 @@ from kgkit.commands.evaluate_sets import check_known, check_sets, percents, set_
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import number, typed, write_json
-from kgkit.errors import KgkitError, UsageError
+from kgkit.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from kgkit.home import Home
@@ -111,12 +110,15 @@ def classification(
 
 def _is_kbert(model: str, home: Path | None) -> bool:
     from kgkit.home import Home
-    from kgkit.linking.manifest import KBERT, is_kind
-    from kgkit.linking.model_folder import find_model_folder
+    from kgkit.linking.manifest import KBERT, KNOWBERT, is_kind
+    from kgkit.linking.model_folder import find_model_folder, names_of
 
-    with suppress(KgkitError):  # who opens it says what is wrong
-        return is_kind(KBERT, find_model_folder(model, Home.find(home)))
-    return False
+    where = Home.find(home)
+    try:
+        return is_kind(KBERT, find_model_folder(model, where))
+    except UnknownName:
+        known = [*names_of(KNOWBERT, where), *names_of(KBERT, where)]
+        raise UnknownName("KnowBert or K-BERT", model, sorted(known)) from None
 
 
 def _score(

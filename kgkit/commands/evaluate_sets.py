@@ -1,11 +1,14 @@
 """What the verbs of `kgkit evaluate` have in common: data sets with names, and tables of their scores."""
 
+import logging
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Final
 
 from kgkit.commands.output import Column, check_files, check_place, on_terminal, write_table
 from kgkit.errors import UsageError
+
+_log = logging.getLogger(__name__)
 
 TOGETHER: Final = "together"
 """What all data sets are called."""
@@ -42,15 +45,24 @@ def check_labelled(path: Path, lacking: Sequence[str], examples: int) -> None:
 
 
 def check_known(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -> None:
-    """Refuse gold that a model cannot give, whatever it reads.
+    """Refuse gold that a model cannot give, whatever it reads; say so of a part of it.
 
     Raises:
         UsageError: if it tells none of the labels.
     """
     if gold and gold.isdisjoint(labels):
-        told = ", ".join([*sorted(gold)[:_SHOWN], *(["…"] if len(gold) > _SHOWN else [])])
-        own = ", ".join([*labels[:_SHOWN], *(["…"] if len(labels) > _SHOWN else [])])
-        raise UsageError(f"none of the labels of {path} ({told}) is one that the model {model} tells ({own})")
+        raise UsageError(
+            f"none of the labels of {path} ({_some(sorted(gold))}) is one that the model {model} tells "
+            f"({_some(labels)})"
+        )
+    if unknown := sorted(gold - {*labels}):
+        _log.warning("%s has labels that the model %s does not tell: %s", path, model, _some(unknown))
+
+
+def _some(labels: Sequence[str]) -> str:
+    from kgkit.training.examples import shown
+
+    return ", ".join([*map(shown, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
 
 
 def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:

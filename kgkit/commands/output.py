@@ -221,12 +221,15 @@ def discard() -> None:
 
 
 def check_files(paths: Iterable[Path]) -> None:
-    """Refuse a folder where files of data are wanted, before anything is read.
+    """Refuse what is no file where files of data are wanted, before anything is read.
 
     Raises:
-        UsageError: if there is one.
+        UsageError: for a folder.
+        NotThere: where there is nothing.
     """
     for path in paths:
+        if not path.exists():
+            raise NotThere(f"no file {path}")
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name the files in it")
 

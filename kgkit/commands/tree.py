@@ -68,8 +68,10 @@ def tree(
     from kgkit.types import Document, LinkedDocument
 
     checked_text(text, "TEXT")
-    if (query == "link") != bool(linker):
-        raise UsageError("--query link asks a linker, and no other does: name one with --linker")
+    if query == "link" and not linker:
+        raise UsageError("--query link asks a linker: name one, as --linker prior")
+    if linker and query != "link":
+        raise UsageError(f"--query {query} asks no linker: leave out --linker, or say --query link")
     if coherence and not linker:
         raise UsageError("--coherence lets links agree, and only --query link makes some")
     pictures = {suffix: path for suffix, path in ((".svg", svg), (".html", html)) if path is not None}

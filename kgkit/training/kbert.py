@@ -24,7 +24,16 @@ from kgkit.home import Home, is_name
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
-from kgkit.linking.manifest import FORMAT, KBERT, KNOWBERT, MANIFEST, KBertManifest, is_kind, read_kbert
+from kgkit.linking.manifest import (
+    FORMAT,
+    KBERT,
+    KNOWBERT,
+    MANIFEST,
+    KBertManifest,
+    is_kind,
+    read_kbert,
+    read_knowbert,
+)
 from kgkit.linking.model_folder import BUILT_IN, find_kbert_folder, find_model_folder, model_folder
 from kgkit.linking.several import SeveralLinkers
 from kgkit.training.curves import Shuffled, Trained, TrainingConfig
@@ -307,9 +316,18 @@ def _checksum(home: Home, linker: str) -> str:
 def encoder_at(home: Home, name: str) -> str:
     """Return where an encoder is; the name of a KnowBert (`kgkit train encoder` makes one) means its own."""
     folder = home.models / name
-    if is_name(name) and is_kind(KNOWBERT, folder):
-        return str((folder / KNOWBERT_FOLDER / ENCODER).absolute())
-    return name
+    if not is_name(name) or not (folder / MANIFEST).exists():
+        return name
+    if is_kind(KBERT, folder):
+        raise UsageError(f"{name} is a K-BERT, and no encoder: begin as what it began as")
+    if not is_kind(KNOWBERT, folder):
+        return name
+    if any(about.joint for about in read_knowbert(folder).kbs.values()):
+        raise UsageError(
+            f"the encoder of {name} was trained with its knowledge bases, which a K-BERT does not read: "
+            "begin as one that was trained without, as `kgkit train encoder` makes"
+        )
+    return str((folder / KNOWBERT_FOLDER / ENCODER).absolute())
 
 
 def _examples(training: KBertTraining) -> "tuple[list[Example], list[Example]]":
@@ -318,6 +336,12 @@ def _examples(training: KBertTraining) -> "tuple[list[Example], list[Example]]":
 
     def read(files: Sequence[Path]) -> "list[Example]":
         sets = [read_task(training.task, path) for path in files]
+        for path, some in zip(files, sets, strict=True):
+            if lacking := next((one.id for one in some if one.gold is None), None):
+                raise UsageError(
+                    f"{path}: example {lacking} has no label: nothing can be learnt from it, nor an "
+                    "epoch chosen"
+                )
         if len(sets) == 1:
             return sets[0]
         return [

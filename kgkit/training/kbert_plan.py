@@ -82,8 +82,12 @@ class KBertTraining:
                 raise UnknownName(what, value, known)
         if not self.data:
             raise UsageError("there is nothing to learn from: name files of data")
-        if (self.query == "link") != bool(self.linker):
-            raise UsageError("the query link asks a linker, and no other does: name one, or ask otherwise")
+        if self.query == "link" and not self.linker:
+            raise UsageError("the query link asks a linker: name one, as prior (--linker)")
+        if self.linker and self.query != "link":
+            raise UsageError(
+                f"the query {self.query} asks no linker: leave {self.linker} out, or ask by link"
+            )
         if self.coherence and self.query != "link":
             raise UsageError(
                 "links agree, and only the query link makes some: ask by it, or without coherence"

@@ -100,7 +100,9 @@ def _continued(home: Home, training: KnowBertTraining, device: str, stack: ExitS
     """Return the model that it begins as."""
     from kgkit.heads.knowbert import ENCODER, KnowBert
 
-    around = _around(training, find_knowbert_folder(training.start, home) / FOLDER / ENCODER)
+    folder = find_knowbert_folder(training.start, home)
+    read_knowbert(folder)  # says so, if it is another kind of model
+    around = _around(training, folder / FOLDER / ENCODER)
     opened = TrainedKnowBert.open(training.start, home=home, around=around, device=device)
     before = stack.enter_context(opened)
     knowbert, manifest = before.knowbert, before.manifest

@@ -13,6 +13,7 @@ Files are replaced as a whole. What a step does follows from the weights, the op
 states and the number of steps done; all that is in the checkpoint, which is written between two steps.
 """
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +37,8 @@ from kgkit.training.curves import Batches, Curve, Trained, TrainingConfig
 from kgkit.training.resuming import put_weights, replace, weights_of
 
 __all__ = ["Evaluate", "Loss", "Progress", "train"]
+
+_log = logging.getLogger(__name__)
 
 CHECKPOINT: Final = "checkpoint.pt"
 _END: Final = object()
@@ -150,6 +153,8 @@ class _Training:
         except KeyboardInterrupt:
             if not self.ctrl_c.busy:
                 self._save()
+                done = f"{self.state.steps:,} of {self.total:,} steps"
+                _log.warning("stopped after %s: the same command goes on from there", done)
             raise
         finally:
             if self.curve is not None:
@@ -335,6 +340,8 @@ class _Training:
         self.state = Trained(**saved["state"])
         self.kept = self.state.best["step"] if self.state.best is not None else None
         resuming.set_random_states(saved["random"][self.rank], self.device)
+        if self.rank == 0 and 0 < self.state.steps < self.total:
+            _log.warning("goes on after %s of %s steps", f"{self.state.steps:,}", f"{self.total:,}")
 
     def _settings(self) -> dict[str, Any]:
         """Return what a training must have in common with the one it goes on with."""

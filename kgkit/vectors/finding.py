@@ -4,11 +4,15 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from kgkit.errors import DamagedVectors, KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import KBHome, is_name
 from kgkit.vectors.layout import vectors_folder
 from kgkit.vectors.matrix import Vectors, read_manifest
+
+_METHODS: Final = ("text", "tucker", "wikipedia2vec")
+"""Ways to make vectors that are named after them unless another name is given."""
 
 
 def vectors_names(kb: KBHome) -> list[str]:
@@ -39,10 +43,11 @@ def find_vectors(kb: KBHome, name: str | None = None) -> Path:
     if name is not None:
         vectors_folder(kb, name)  # a name that cannot be is told as such
     there = ", ".join(f"{kb.name}/{one}" for one in names if one != name) or "none"
-    called = "" if name in (None, "text") else f" --name {name}"
+    method = name if name in _METHODS else "text"
+    called = "" if name in (None, method) else f" --name {name}"
     raise NotThere(
         f"knowledge base {kb.name!r} has no vectors{'' if name is None else f' {name!r}'} (there are: "
-        f"{there}): `kgkit embed {kb.name} --method text{called}` makes some"
+        f"{there}): `kgkit embed {kb.name} --method {method}{called}` makes some"
     )
 
 
