@@ -1,12 +1,18 @@
 """`kgkit kb prune`: remove the builds that a newer one has replaced."""
 
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import write_json, write_line
+from kgkit.errors import KgkitError
+
+if TYPE_CHECKING:
+    from kgkit.home import Home
 
 
 def prune(
@@ -37,6 +43,8 @@ def prune(
     removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
     for name in names:
         sweep_unfinished(where.kb(name))
+    for model, build in _left_without(where, removed):
+        Messages(quiet=quiet).say(f"warning: the model {model} reads facts of {build}: train it again")
     if as_json:
         write_json(removed)
     else:
@@ -44,3 +52,14 @@ def prune(
             write_line(build)
     if not removed and unfinished.isdisjoint(names):
         Messages(quiet=quiet).say("nothing to remove")
+
+
+def _left_without(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the K-BERTs that were trained with a build that was removed, and which: their facts are its."""
+    from kgkit.linking.manifest import KBERT, read_kbert
+    from kgkit.linking.model_folder import names_of
+
+    for name in names_of(KBERT, home):
+        with suppress(KgkitError):  # who opens it says what is wrong
+            kbs = read_kbert(home.models / name).kbs
+            yield from ((name, f"{kb}@{build}") for kb, build in kbs.items() if f"{kb}@{build}" in removed)
