@@ -28,7 +28,7 @@ from benchmarks.significance import chance, counted, f1_of, spread
 from kgkit.encoder import Encoder
 from kgkit.evaluation.ner import chunks
 from kgkit.home import Home
-from kgkit.inputs.trees import SIZE, TreeReader
+from kgkit.inputs.trees import TreeReader
 from kgkit.kb import open_kb
 from kgkit.linking.manifest import MANIFEST
 from kgkit.training.kbert import encoder_at
@@ -46,6 +46,8 @@ VARIANTS: Final = {
     "medical, hard positions": ("--kb", "medical", "--no-soft-position"),
     "medical, all visible": ("--kb", "medical", "--no-visible-matrix"),
 }
+_FACTS: Final = ("--size", "--max-facts", "--query", "--attributes", "--relations", "--no-relations")
+"""Options that decide which facts there are."""
 ABLATED: Final = {"chnsenticorp": "hownet", "medical_ner": "medical"}
 
 NOTES: Final = """
@@ -56,8 +58,8 @@ Ablations: injected tokens are counted like all others; all tokens see each othe
 Many texts of the test parts come in the other parts of a task too, or twice: `new` is the score of the
 others, each once, and what the differences of the means, and p, are of. `all` is of the whole test part, as
 it is usually given. Texts: of how many, and how many of them are new. Facts: how many are injected into a
-test text, and into how many of the texts none is. p compares with the control; that of an ablation with the
-same facts read as they are meant to be.
+test text, and into how many of the texts none is. Difference and p compare with the control; those of an
+ablation with the same knowledge base without it.
 """
 
 
@@ -109,11 +111,12 @@ class Tuning:
         """Return how many facts an example is given, and to how many examples none is."""
         if variant == "control":
             return ""
-        size = int(self.words[self.words.index("--size") + 1]) if "--size" in self.words else SIZE
+        if any(word.startswith(_FACTS) for word in self.words):
+            return "?"
         config = TreeConfig(relations=READ_AS[task] != "tagging")
         with open_kb(VARIANTS[variant][1], self.home) as kb:
-            reader = TreeReader(self.encoder, TreeBuilder(generators_of([kb], "longest"), config), size=size)
-            trees = reader(tuple(Document("", text) for text in one.texts) for one in examples)
+            reader = TreeReader(self.encoder, TreeBuilder(generators_of([kb], "longest"), config))
+            trees = (reader.read([Document("", text) for text in one.texts], one.tokens) for one in examples)
             found = np.array([tree.branches.max() for tree in trees])
         return f"{found.mean():.1f}, none {100 * (found == 0).mean():.0f} %"
 

@@ -10,7 +10,8 @@ DRAWS: Final = 10_000
 _AT_ONCE: Final = 100
 
 NOTES: Final = """
-`p`: how often chance alone makes a difference in score to the first row as large, either way, in a paired
+`p`: how often chance alone makes a difference in score to what it is compared with, the first row
+unless said otherwise, as large, either way, in a paired
 test: for each example it is drawn which of the two gave which answers, those of all seeds together, 10,000
 times. It speaks of the models that were trained: what other seeds would bring, the deviations tell. Of many
 comparisons some come out small.

@@ -111,7 +111,7 @@ def ambiguous(home: Path, models: Sequence[str], scratch: Path) -> Table:
     for name in dict.fromkeys(one.kb for one in every):
         some = [one for one in every if one.kb == name]
         with open_kb(name, scratch if name == "names_zh" else home) as kb:
-            rows.append([name, "longest surface, likeliest entity", *by_string(kb, some).cells])
+            rows.append([name, "longest words, likeliest entity", *by_string(kb, some).cells])
             for model in models:
                 for coherence in _COHERENCE:
                     try:

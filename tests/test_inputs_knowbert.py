@@ -175,7 +175,7 @@ def test_vectors_are_made_alike_wherever_they_were_computed(knowledge):
     def way(**others):
         return _way(msgspec.structs.replace(manifest, config=manifest.config | others))
 
-    elsewhere = way(device="cuda", encoder="/elsewhere", batch_tokens=1, chunk=1, taken_over="x")
+    elsewhere = way(device="cuda", dtype="bfloat16", encoder="/elsewhere", batch_tokens=1, taken_over="x")
     assert elsewhere == way() != way(fingerprint="another")
 
 

@@ -118,7 +118,8 @@ def score_kbert(
         if predictions is not None:  # first: whatever scoring says, the answers are there
             _write_answers(predictions, sets, answers)
         for name, path, examples in (one for one in sets if one[0] in labelled):
-            gold = {label for one in examples for label in one.gold or ()} - {OUTSIDE}
+            gold = {label for one in examples for label in one.gold or ()}
+            gold -= {OUTSIDE} if task == "tagging" else set()
             check_known(model, path, gold, trained.reader.labels)
             scores[name] = scores_of(task, examples, answers[name])
             for metric, value in scores[name].items():

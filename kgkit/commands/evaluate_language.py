@@ -219,10 +219,10 @@ def _facts_of(
         ]
         named = [
             Fact(opened[one.subject].label.strip(), one.relation, opened[one.object].label.strip())
-            for one in every
+            for one in _drawn(every, limit, seed)
         ]
-    kept = [one for one in named if one.subject and one.object and one.subject != one.object]
-    return _drawn(kept, limit, seed), len(named) - len(kept)
+        kept = [one for one in named if one.subject and one.object and one.subject != one.object]
+        return kept, len(named) - len(kept)
 
 
 def _drawn(facts: "list[Told]", limit: int | None, seed: int) -> "list[Told]":

@@ -24,6 +24,7 @@ from kgkit.commands.train_knowbert import write_results
 from kgkit.errors import NotThere, UsageError
 
 _NONE: Final = "none"
+_SHOWN: Final = 5  # files, in an error
 
 
 def kbert(
@@ -38,14 +39,14 @@ def kbert(
     name: NameOption,
     dev: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--dev", metavar="FILE", help="As --data, to choose the epoch; else part of the data are."
-        ),
+        typer.Option("--dev", metavar="FILE", help="Files that choose the epoch; else part of the data do."),
     ] = None,
     kb: Annotated[
         list[str] | None,
         typer.Option(
-            "--kb", metavar="KB", help="Whose facts are injected; repeat it for more; none: a control."
+            "--kb",
+            metavar="KB",
+            help="Whose facts are injected, if there are several; repeat it; none: a control.",
         ),
     ] = None,
     encoder: Annotated[
@@ -176,13 +177,15 @@ def _files(data: Sequence[Path], dev: Sequence[Path]) -> tuple[tuple[Path, ...],
         if not path.is_dir():
             learnt.append(path)
             continue
-        parts = {name: sorted(path.glob(f"{name}.*")) for name in ("train", "dev")}
-        if many := next((found for found in parts.values() if len(found) > 1), None):
-            raise UsageError(f"{path} has {', '.join(one.name for one in many)}: name the files with --data")
-        if not parts["train"]:
-            there = ", ".join(sorted(one.name for one in path.iterdir())) or "nothing"
-            raise NotThere(f"{path} has no train.*, but {there}: name the file to learn from with --data")
-        learnt += parts["train"]
-        if not dev:
-            chosen_by += parts["dev"]
+        parts = {"data": sorted(path.glob("train.*")), "dev": [] if dev else sorted(path.glob("dev.*"))}
+        for option, found in parts.items():
+            if len(found) > 1:
+                several = ", ".join(one.name for one in found[:_SHOWN])
+                raise UsageError(f"{path} has {several}: name the file with --{option}")
+        if not parts["data"]:
+            there = sorted(one.name for one in path.iterdir())
+            told = ", ".join([*there[:_SHOWN], *(["…"] if len(there) > _SHOWN else [])]) or "is empty"
+            raise NotThere(f"no train.* in {path} ({told}): name the file to learn from with --data")
+        learnt += parts["data"]
+        chosen_by += parts["dev"]
     return tuple(learnt), tuple(chosen_by)

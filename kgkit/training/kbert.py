@@ -101,6 +101,7 @@ def train_kbert(
         from kgkit.training.loop import train
     except ImportError as error:
         raise MissingExtra(error.name or "accelerate", "models") from error
+    from kgkit.training.examples import warn_of_labels
     from kgkit.training.kbert_tasks import answers_of, labels_of, loss_of, scores_of
 
     if not (kbs or training.control):
@@ -112,7 +113,9 @@ def train_kbert(
     if not held_out:
         log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
     labels = labels_of(training.task, taught if training.dev else [*taught, *held_out])
-    if strange := sorted({*labels_of(training.task, held_out)} - {*labels}):
+    if training.task != "tagging":
+        warn_of_labels(labels, len(taught))
+    if strange := sorted({label for one in held_out for label in one.gold or ()} - {*labels}):
         log.warning("the data teach nothing of %s, which --dev has", ", ".join(strange))
     encoder = Encoder.load(encoder_at(home, training.encoder), device=device)
     made = _begun(home, training, encoder, used, labels, device)
@@ -314,7 +317,11 @@ def _checksum(home: Home, linker: str) -> str:
 
 
 def encoder_at(home: Home, name: str) -> str:
-    """Return where an encoder is; the name of a KnowBert (`kgkit train encoder` makes one) means its own."""
+    """Return where an encoder is: the name of a KnowBert, as `kgkit train encoder` makes, means its own.
+
+    Raises:
+        UsageError: if it is a K-BERT, or was trained with knowledge bases.
+    """
     folder = home.models / name
     if not is_name(name) or not (folder / MANIFEST).exists():
         return name

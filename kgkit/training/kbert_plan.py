@@ -89,9 +89,7 @@ class KBertTraining:
                 f"the query {self.query} asks no linker: leave {self.linker} out, or ask by link"
             )
         if self.coherence and self.query != "link":
-            raise UsageError(
-                "links agree, and only the query link makes some: ask by it, or without coherence"
-            )
+            raise UsageError("coherence lets links agree, and only the query link makes some")
         least = {"epochs": 1, "steps": 1, "batch": 1, "size": 4, "seed": 0, "decay": 0, "max_facts": 1}
         for name, low in least.items():
             value = getattr(self, name)

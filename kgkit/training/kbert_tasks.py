@@ -29,7 +29,7 @@ from kgkit.evaluation.positive import score_positive
 from kgkit.evaluation.ranking import Answer, read_answers, score_ranking
 from kgkit.evaluation.tagged_rows import joined, read_tags, score_begun_spans
 from kgkit.inputs.trees import TreeReader
-from kgkit.training.examples import check_repeated, read_examples
+from kgkit.training.examples import read_examples
 from kgkit.training.kbert_plan import TASKS
 from kgkit.trees import FlatTree
 from kgkit.types import Document, LinkedDocument
@@ -144,17 +144,16 @@ def labels_of(task: str, examples: Iterable[Example]) -> tuple[str, ...]:
     """Return the labels to be told apart: those of the examples; tags with O, which is the first.
 
     Raises:
-        UsageError: if an example has none, or hardly two texts have the same.
+        UsageError: if an example has none.
     """
-    found: list[str] = []
+    found: set[str] = set()
     for one in examples:
         if one.gold is None:
             raise UsageError(f"example {one.id} has no label: nothing can be learnt from it")
-        found.extend(one.gold)
+        found.update(one.gold)
     if task == "tagging":
-        return (OUTSIDE, *sorted({*found} - {OUTSIDE}))
-    check_repeated(found)
-    return tuple(sorted({*found}))
+        return (OUTSIDE, *sorted(found - {OUTSIDE}))
+    return tuple(sorted(found))
 
 
 # -- reading ----------------------------------------------------------------

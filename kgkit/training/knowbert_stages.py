@@ -383,7 +383,7 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
 
     from kgkit.heads.classifier import Classifier, ClassifierConfig
     from kgkit.training import classification as task
-    from kgkit.training.examples import labels_of, scores_of, specials_of
+    from kgkit.training.examples import labels_of, scores_of, specials_of, warn_of_labels
 
     examples = data.examples_of(training)
     seen = examples.taught if training.dev else [*examples.taught, *examples.held_out]
@@ -392,11 +392,8 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
     several = training.task == "typing"
     if several and not any(one.label for one in examples.taught):
         raise UsageError("there is nothing to learn: no example has a label")
-    if training.task == "classification" and 2 * len(labels) > len(examples.taught):
-        _log.warning(
-            "%d labels in %d examples, as %r: is that the column of labels?",
-            len(labels), len(examples.taught), labels[0],
-        )  # fmt: skip
+    if training.task == "classification":
+        warn_of_labels(labels, len(examples.taught))
     if model.specials:
         around: Any = model.knowbert.model
         model.encoder.tokenizer.add_tokens(list(model.specials), special_tokens=True)

@@ -153,8 +153,9 @@ class _Training:
         except KeyboardInterrupt:
             if not self.ctrl_c.busy:
                 self._save()
-                done = f"{self.state.steps:,} of {self.total:,} steps"
-                _log.warning("stopped after %s: the same command goes on from there", done)
+                if self.rank == 0:
+                    done = f"{self.state.steps:,} of {self.total:,} steps"
+                    _log.warning("stopped after %s; told to resume, it goes on there", done)
             raise
         finally:
             if self.curve is not None:

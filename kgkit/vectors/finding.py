@@ -11,8 +11,8 @@ from kgkit.home import KBHome, is_name
 from kgkit.vectors.layout import vectors_folder
 from kgkit.vectors.matrix import Vectors, read_manifest
 
-_METHODS: Final = ("text", "tucker", "wikipedia2vec")
-"""Ways to make vectors that are named after them unless another name is given."""
+_METHODS: Final = ("text", "tucker")
+"""Ways to make vectors from a knowledge base alone; they are named after them unless told otherwise."""
 
 
 def vectors_names(kb: KBHome) -> list[str]:
