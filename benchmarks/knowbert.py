@@ -1,6 +1,6 @@
 """What knowledge bases between an encoder's layers cost: one pass forward and backward, over plain BERT.
 
-    python -m benchmarks.knowbert --home HOME [--device cuda] [--rounds 5] [--rows 7000000]
+    python -m benchmarks.knowbert --home HOME --folder SCRATCH [--device cuda] [--rounds 5] [--rows 7000000]
 
 HOME holds a build of `wordnet` and the KB of `benchmarks.aida_kb`, `aida`. The encoder has the shape of
 BERT-base and random weights, and so have the vectors of entities: time does not depend on what they say.
