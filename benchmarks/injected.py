@@ -1,12 +1,12 @@
 """Do facts help that are injected: K-BERT on Chinese tasks, beside its control (Liu et al. 2020).
 
     python -m benchmarks.chinese TEXT_DIR
-    kgkit train encoder --vocabulary VOCAB --data TEXT_DIR/train.txt --name small
     python -m benchmarks.injected --home HOME --out OUT_DIR --encoder small [--task msra_ner …] [--seed 0 …]
 
-HOME holds builds of `hownet` and `medical`. The encoder is fine-tuned with every seed, with each knowledge
-base and without, on the same texts, with as many steps; other options go to `kgkit train kbert`. Answers lie
-in OUT_DIR: what is there already is not done again. `--only VARIANT` does a part.
+HOME holds builds of `hownet` and `medical`, and the encoder that docs/kbert.md makes of TEXT_DIR/train.txt.
+It is fine-tuned with every seed, with each knowledge base and without, on the same texts, with as many steps;
+other options go to `kgkit train kbert`. Answers lie in OUT_DIR: what is there already is not done again.
+`--only VARIANT` does a part.
 """
 
 import argparse
