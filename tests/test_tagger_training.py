@@ -380,7 +380,8 @@ def test_the_commands_train_score_and_tag(encoder, files, tmp_path):
     [
         (["tag", "--model", "none"], 2, "no tagger named 'none'; there are: none"),
         (["tag", "x.txt", "--model", "none"], 3, "no file x.txt"),
-        (["evaluate", "ner", "--data", "x.txt", "--model", "none"], 2, "no tagger named 'none'"),
+        (["evaluate", "ner", "--data", "x.txt", "--model", "none"], 3, "no file x.txt"),
+        (["evaluate", "ner", "--data", __file__, "--model", "none"], 2, "no tagger named 'none'"),
         (["train", "tagger", "--data", "x.txt", "--name", "y"], 3, "no file x.txt"),
         (["train", "tagger", "--data", ".", "--name", "y"], 2, "is a folder"),
         (["tag", "-", "-", "--model", "none"], 2, "name - once"),

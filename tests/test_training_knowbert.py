@@ -352,7 +352,7 @@ def stop(stage, done, total):
     [
         ("wsd", WORDS, "senses", {}),
         ("mlm", (), "language", {"start": "senses"}),
-        ("el", PLACES, "both", {"start": "language", "epochs": 6}),
+        ("el", PLACES, "both", {"start": "language", "epochs": 8}),
     ],
     ids=["wsd", "mlm", "el"],
 )
