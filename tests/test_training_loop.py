@@ -418,6 +418,25 @@ def test_a_sparse_optimizer_touches_only_the_rows_that_were_used(tmp_path):
     assert not torch.isclose(model.table.weight[:12], before[:12]).all(-1).any()
 
 
+def test_batches_of_like_lengths_have_each_item_once_and_little_padding():
+    lengths = np.random.default_rng(0).integers(1, 100, size=1_003)
+    alike = Shuffled([*range(1_003)], 10, lambda items: items, seed=3, lengths=lengths)
+    first, second = ([*alike.epoch(number, range(len(alike)))] for number in (0, 1))
+    assert sorted(item for batch in first for item in batch) == [*range(1_003)]
+    assert [len(batch) for batch in first] == [10] * 100 + [3]
+    assert sum(max(lengths[batch]) * len(batch) for batch in first) < 1.15 * lengths.sum()
+    means = [lengths[batch].mean() for batch in first]
+    assert means != sorted(means)  # long ones come at any time
+    assert {*map(frozenset, first)}.isdisjoint(map(frozenset, second[:-1]))
+    assert [*alike.epoch(0, [7, 100])] == [first[7], first[100]]  # as a training that goes on asks
+
+
+@pytest.mark.parametrize("count", [1, 9, 10, 11])
+def test_few_items_of_like_lengths_make_the_batches_that_there_are(count):
+    alike = Shuffled([*range(count)], 10, lambda items: items, lengths=[*range(count)])
+    assert sorted(item for batch in alike.epoch(0, range(len(alike))) for item in batch) == [*range(count)]
+
+
 @pytest.mark.parametrize(
     ("schedule", "warmup", "expected"),
     [

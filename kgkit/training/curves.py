@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.training.resuming import replace
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 CURVE: Final = "curve.jsonl"
 TENSORBOARD: Final = "tensorboard"
+
+POOL: Final = 50
+"""Batches that are drawn together, and then made of items of like lengths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,20 +110,40 @@ class Batches(Protocol):
 
 @dataclass(frozen=True)
 class Shuffled:
-    """Items, in another order each epoch, `size` at a time; *collate* makes a batch of a list of them."""
+    """Items, in another order each epoch, `size` at a time; *collate* makes a batch of a list of them.
+
+    Attributes:
+        lengths: of the items. With them those of a batch are about as long as each other, so that little is
+            padded: of `POOL` batches drawn together the shortest make one, and so on. Else a batch is any.
+    """
 
     items: Sequence[Any]
     size: int
     collate: Callable[[list[Any]], Any]
     seed: int = 0
+    lengths: Sequence[int] | None = None
 
     def __len__(self) -> int:
         return math.ceil(len(self.items) / self.size)
 
     def epoch(self, number: int, places: Sequence[int]) -> Iterator[Any]:
-        order = np.random.default_rng([self.seed, number]).permutation(len(self.items))
+        drawn = np.random.default_rng([self.seed, number])
+        order = drawn.permutation(len(self.items))
+        if self.lengths is not None:
+            order = self._alike(order, np.asarray(self.lengths), drawn)
         for place in places:
             yield self.collate([self.items[i] for i in order[place * self.size : (place + 1) * self.size]])
+
+    def _alike(
+        self, order: NDArray[np.int64], lengths: NDArray[np.int64], drawn: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Return the order of items, those of a batch of like lengths; a batch that is not full is last."""
+        full = len(order) // self.size * self.size
+        step = POOL * self.size
+        pools = [order[begin : min(begin + step, full)] for begin in range(0, full, step)]
+        alike = [pool[lengths[pool].argsort(kind="stable")] for pool in pools]
+        batches = np.concatenate([*alike, order[:0]]).reshape(-1, self.size)
+        return np.concatenate([drawn.permutation(batches).ravel(), order[full:]])
 
 
 @dataclass

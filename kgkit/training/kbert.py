@@ -137,7 +137,10 @@ def train_kbert(
     reading = time.monotonic() - began
     trained = train(
         made.model,
-        Shuffled(taught, training.batch, made.reader.batch, training.seed),
+        Shuffled(
+            taught, training.batch, made.reader.batch, training.seed,
+            lengths=[sum(map(len, one.texts)) for one in taught],  # the same with facts and without
+        ),
         loss_of(made.model.classifier),
         [torch.optim.AdamW(_groups(made.model, training), fused=True)],
         TrainingConfig(
