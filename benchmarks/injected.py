@@ -48,6 +48,9 @@ VARIANTS: Final = {
 }
 _FACTS: Final = ("--size", "--max-facts", "--query", "--attributes", "--relations", "--no-relations")
 """Options that decide which facts there are."""
+COLUMNS: Final = (
+    "task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p", "with facts", "without",
+)  # fmt: skip
 ABLATED: Final = {"chnsenticorp": "hownet", "medical_ner": "medical"}
 
 NOTES: Final = """
@@ -59,7 +62,8 @@ Many texts of the test parts come in the other parts of a task too, or twice: `n
 others, each once, and what the differences of the means, and p, are of. `all` is of the whole test part, as
 it is usually given. Texts: of how many, and how many of them are new. Facts: how many are injected into a
 test text, and into how many of the texts none is. Difference and p compare with the control; those of an
-ablation with the same knowledge base without it.
+ablation with the same knowledge base without it. The last two columns: the difference on the new texts that
+facts are injected into, and on those that none is.
 """
 
 
@@ -107,18 +111,15 @@ class Tuning:
         lines = path.read_text(encoding="utf-8").splitlines()
         return {name: answer for name, _, answer in (line.partition("\t") for line in lines)}
 
-    def facts(self, task: str, variant: str, examples: Sequence[Example]) -> str:
-        """Return how many facts an example is given, and to how many examples none is."""
-        if variant == "control":
-            return ""
-        if any(word.startswith(_FACTS) for word in self.words):
-            return "?"
+    def facts(self, task: str, variant: str, examples: Sequence[Example]) -> NDArray[np.int64] | None:
+        """Return (N,), how many facts each example is given; None without any, or if options say which."""
+        if variant == "control" or any(word.startswith(_FACTS) for word in self.words):
+            return None
         config = TreeConfig(relations=READ_AS[task] != "tagging")
         with open_kb(VARIANTS[variant][1], self.home) as kb:
             reader = TreeReader(self.encoder, TreeBuilder(generators_of([kb], "longest"), config))
             trees = (reader.read([Document("", text) for text in one.texts], one.tokens) for one in examples)
-            found = np.array([tree.branches.max() for tree in trees])
-        return f"{found.mean():.1f}, none {100 * (found == 0).mean():.0f} %"
+            return np.array([tree.branches.max() for tree in trees])
 
     def _build(self, injected: list[str]) -> str:
         if "--kb" not in injected:
@@ -159,17 +160,22 @@ def rows_of(task: str, tuning: Tuning, variants: Sequence[str], seeds: Sequence[
         found = np.stack([counts(examples, tuning.answers(task, variant, seed)) for seed in seeds])
         scores, whole = (100 * f1_of(some.sum(1)) for some in (found[:, kept], found))  # (S,)
         row = [task, f"{len(kept):,}, {kept.sum():,}", variant, spread(scores)]
-        row += [
-            ", ".join(f"{one:.2f}" for one in scores),
-            spread(whole),
-            tuning.facts(task, variant, examples),
-        ]
-        given[variant] = found[:, kept]
+        facts = tuning.facts(task, variant, examples)
+        told = "" if facts is None else f"{facts.mean():.1f}, none {100 * (facts == 0).mean():.0f} %"
+        row += [", ".join(f"{one:.2f}" for one in scores), spread(whole), told]
+        given[variant] = found = found[:, kept]
         kb, _, ablated = variant.partition(", ")
         if (first := given.get(kb if ablated else "control")) is not None and variant != "control":
-            over = scores.mean() - 100 * f1_of(first.sum(1)).mean()
-            row += [f"{over:+.2f}", f"{chance(first, given[variant]):.4f}"]
-        yield [*row, "", ""][:9]
+            row += [_over(first, found), f"{chance(first, found):.4f}"]
+            if facts is not None:
+                row += [_over(first[:, some], found[:, some]) for some in (facts[kept] > 0, facts[kept] == 0)]
+        yield (row + 4 * [""])[: len(COLUMNS)]
+
+
+def _over(first: NDArray[np.int64], second: NDArray[np.int64]) -> str:
+    """Return how much better the second answers are, of counts (S, N, 3)."""
+    before, after = (100 * f1_of(some.sum(1)).mean() for some in (first, second))
+    return f"{after - before:+.2f}"
 
 
 def main() -> None:
@@ -189,9 +195,8 @@ def main() -> None:
         for row in rows_of(task, tuning, variants, chosen.seed or [0, 1, 2]):
             rows.append(row)
             print(row, file=sys.stderr, flush=True)
-    columns = ("task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p")
     title = "K-BERT on Chinese tasks"
-    print(Table(title=title, notes=NOTES + ABOUT_P, columns=columns, rows=rows).markdown())
+    print(Table(title=title, notes=NOTES + ABOUT_P, columns=COLUMNS, rows=rows).markdown())
 
 
 if __name__ == "__main__":
