@@ -49,7 +49,8 @@ VARIANTS: Final = {
 _FACTS: Final = ("--size", "--max-facts", "--query", "--attributes", "--relations", "--no-relations")
 """Options that decide which facts there are."""
 COLUMNS: Final = (
-    "task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p", "with facts", "without",
+    "task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p", "where facts are",
+    "where none is",
 )  # fmt: skip
 ABLATED: Final = {"chnsenticorp": "hownet", "medical_ner": "medical"}
 
@@ -63,7 +64,7 @@ others, each once, and what the differences of the means, and p, are of. `all` i
 it is usually given. Texts: of how many, and how many of them are new. Facts: how many are injected into a
 test text, and into how many of the texts none is. Difference and p compare with the control; those of an
 ablation with the same knowledge base without it. The last two columns: the difference on the new texts that
-facts are injected into, and on those that none is.
+get facts, and on those that get none, and of how many texts.
 """
 
 
@@ -112,7 +113,7 @@ class Tuning:
         return {name: answer for name, _, answer in (line.partition("\t") for line in lines)}
 
     def facts(self, task: str, variant: str, examples: Sequence[Example]) -> NDArray[np.int64] | None:
-        """Return (N,), how many facts each example is given; None without any, or if options say which."""
+        """Return (N,), how many facts each example is given; None of a control, or where options decide."""
         if variant == "control" or any(word.startswith(_FACTS) for word in self.words):
             return None
         config = TreeConfig(relations=READ_AS[task] != "tagging")
@@ -161,19 +162,23 @@ def rows_of(task: str, tuning: Tuning, variants: Sequence[str], seeds: Sequence[
         scores, whole = (100 * f1_of(some.sum(1)) for some in (found[:, kept], found))  # (S,)
         row = [task, f"{len(kept):,}, {kept.sum():,}", variant, spread(scores)]
         facts = tuning.facts(task, variant, examples)
-        told = "" if facts is None else f"{facts.mean():.1f}, none {100 * (facts == 0).mean():.0f} %"
+        told = "" if variant == "control" else "?"
+        if facts is not None:
+            told = f"{facts.mean():.1f}, none {100 * (facts == 0).mean():.0f} %"
         row += [", ".join(f"{one:.2f}" for one in scores), spread(whole), told]
         given[variant] = found = found[:, kept]
         kb, _, ablated = variant.partition(", ")
         if (first := given.get(kb if ablated else "control")) is not None and variant != "control":
             row += [_over(first, found), f"{chance(first, found):.4f}"]
             if facts is not None:
-                row += [_over(first[:, some], found[:, some]) for some in (facts[kept] > 0, facts[kept] == 0)]
+                for some in (facts[kept] > 0, facts[kept] == 0):
+                    over = _over(first[:, some], found[:, some])
+                    row.append(f"{over} of {some.sum():,}" if some.any() else "")
         yield (row + 4 * [""])[: len(COLUMNS)]
 
 
 def _over(first: NDArray[np.int64], second: NDArray[np.int64]) -> str:
-    """Return how much better the second answers are, of counts (S, N, 3)."""
+    """Return by how many points of F1 the second answers are better, of counts (S, N, 3)."""
     before, after = (100 * f1_of(some.sum(1)).mean() for some in (first, second))
     return f"{after - before:+.2f}"
 

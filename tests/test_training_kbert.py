@@ -129,6 +129,27 @@ def test_a_control_cannot_know(home, files):
     assert manifest.kbs == {} and manifest.config["control"]
 
 
+def test_a_control_learns_from_the_same_batches_and_little_of_them_is_padding(
+    copied, encoder, files, tmp_path, monkeypatch
+):
+    lines = [f"{number % 2}\tthe {NAMES[number % 30]}{' eats' * (number % 11)}" for number in range(160)]
+    path = tmp_path / "long_and_short.tsv"
+    path.write_text("\n".join(["label\ttext_a", *lines]), encoding="utf-8")
+    batch, made = TaskReader.batch, []
+
+    def recorded(self, examples):
+        made.append(examples)
+        return batch(self, examples)
+
+    monkeypatch.setattr(TaskReader, "batch", recorded)
+    training = settings(encoder, files, "classification", data=(path,), epochs=1, batch=8)
+    for control in (False, True):
+        trained(copied, "x", replace(training, control=control))
+    assert len(made) == 40 and made[:20] == made[20:]
+    lengths = [[len(one.texts[0]) for one in some] for some in made[:20]]
+    assert sum(8 * max(some) for some in lengths) < 1.3 * sum(map(sum, lengths))
+
+
 def test_two_trainings_alike_make_one_model_and_another_seed_another(copied, encoder, files):
     def weights(name):
         return load_file(copied.models / name / "classifier" / "model.safetensors")["label.weight"]

@@ -30,7 +30,9 @@ CURVE: Final = "curve.jsonl"
 TENSORBOARD: Final = "tensorboard"
 
 POOL: Final = 50
-"""Batches that are drawn together, and then made of items of like lengths."""
+"""Batches that are drawn together, at most, and then made of items of like lengths."""
+
+_POOLS: Final = 4  # of an epoch at least: one alone would make the same batches in every epoch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +115,10 @@ class Shuffled:
     """Items, in another order each epoch, `size` at a time; *collate* makes a batch of a list of them.
 
     Attributes:
-        lengths: of the items. With them those of a batch are about as long as each other, so that little is
-            padded: of `POOL` batches drawn together the shortest make one, and so on. Else a batch is any.
+        lengths: one to an item. With them the items of a batch are about as long as each other, so that
+            little is padded: up to `POOL` batches are drawn together; their shortest items make one, the next
+            ones another. Which items a step has then depends on `size`: two processes with half of it read
+            others. Without, any items make a batch.
     """
 
     items: Sequence[Any]
@@ -137,9 +141,9 @@ class Shuffled:
     def _alike(
         self, order: NDArray[np.int64], lengths: NDArray[np.int64], drawn: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Return the order of items, those of a batch of like lengths; a batch that is not full is last."""
+        """Return an order in which items of like lengths make a batch; one that is not full is last."""
         full = len(order) // self.size * self.size
-        step = POOL * self.size
+        step = max(1, min(POOL, full // self.size // _POOLS)) * self.size
         pools = [order[begin : min(begin + step, full)] for begin in range(0, full, step)]
         alike = [pool[lengths[pool].argsort(kind="stable")] for pool in pools]
         batches = np.concatenate([*alike, order[:0]]).reshape(-1, self.size)

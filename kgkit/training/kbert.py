@@ -1,7 +1,10 @@
 """Training a K-BERT for a task, and opening one that was trained (Liu et al. 2020).
 
 The encoder and what stands on it are trained together, on trees with the facts of knowledge bases, or for a
-control on the same texts without: the same steps, learning rates and seeds.
+control on the same texts without: the same batches, steps, learning rates and seeds.
+
+A batch is of texts of like lengths, and a step weighs as much whatever these are: in tagging a tag of a short
+text counts for more than one of a long text.
 """
 
 import hashlib
