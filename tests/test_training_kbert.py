@@ -132,7 +132,7 @@ def test_a_control_cannot_know(home, files):
 def test_a_control_learns_from_the_same_batches_and_little_of_them_is_padding(
     copied, encoder, files, tmp_path, monkeypatch
 ):
-    lines = [f"{number % 2}\tthe {NAMES[number % 30]}{' eats' * (number % 11)}" for number in range(160)]
+    lines = [f"{number % 2}\tthe {NAMES[number % 30]}{' eats' * (number % 11)}" for number in range(640)]
     path = tmp_path / "long_and_short.tsv"
     path.write_text("\n".join(["label\ttext_a", *lines]), encoding="utf-8")
     batch, made = TaskReader.batch, []
@@ -145,8 +145,8 @@ def test_a_control_learns_from_the_same_batches_and_little_of_them_is_padding(
     training = settings(encoder, files, "classification", data=(path,), epochs=1, batch=8)
     for control in (False, True):
         trained(copied, "x", replace(training, control=control))
-    assert len(made) == 40 and made[:20] == made[20:]
-    lengths = [[len(one.texts[0]) for one in some] for some in made[:20]]
+    assert len(made) == 160 and made[:80] == made[80:]
+    lengths = [[len(one.texts[0]) for one in some] for some in made[:80]]
     assert sum(8 * max(some) for some in lengths) < 1.3 * sum(map(sum, lengths))
 
 
@@ -400,7 +400,7 @@ def test_three_classes_are_told_apart_and_of_two_that_of_the_label_1_is_scored(c
     dogs = {name: int(kind == "dog") for name, kind in zip(NAMES, KINDS, strict=True)}
     for name, labels in (("xnli", "012"), ("law_qa", "01")):
         path = tmp_path / f"{name}.tsv"
-        lines = [f"{dogs[one]}\tthe {one}\tit" for one in NAMES * 4]
+        lines = [f"{dogs[one]}\tthe {one}\t{'dog' if dogs[one] else 'tree'}" for one in NAMES * 4]
         lines += [f"2\tthe {one}\tfruit" for one in NAMES * 2 if name == "xnli"]
         path.write_text("\n".join(["label\ttext_a\ttext_b", *lines]) + "\n", encoding="utf-8")
         asked = KBertTraining(

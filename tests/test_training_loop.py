@@ -425,7 +425,7 @@ def test_batches_of_like_lengths_have_each_item_once_and_little_padding():
     assert sorted(item for batch in first for item in batch) == [*range(1_003)]
     assert [len(batch) for batch in first] == [10] * 100 + [3]
     assert sum(max(lengths[batch]) * len(batch) for batch in first) < 1.2 * lengths.sum()
-    means = [lengths[batch].mean() for batch in first[:25]]
+    means = [lengths[batch].mean() for batch in first[:12]]
     assert means != sorted(means)  # of a pool too, long ones come at any time
     assert {*map(frozenset, first)}.isdisjoint(map(frozenset, second[:-1]))
     assert [*alike.epoch(0, [7, 100])] == [first[7], first[100]]  # as a training that goes on asks

@@ -32,7 +32,7 @@ TENSORBOARD: Final = "tensorboard"
 POOL: Final = 50
 """Batches that are drawn together, at most, and then made of items of like lengths."""
 
-_POOLS: Final = 4  # of an epoch at least: one alone would make the same batches in every epoch
+_POOLS: Final = 8  # of an epoch at least: of few texts batches would be the same each time, or of one label
 
 
 @dataclass(frozen=True, kw_only=True)
