@@ -1,6 +1,6 @@
 """AIDA's Wikipedia slice as JSON lines, for the builder `jsonl`.
 
-    python -m benchmarks.aida_kb OUT_DIR [--without testb]
+    python -m benchmarks.aida_kb OUT_DIR [--without testb] [--parts]
     kgkit build-kb jsonl --source OUT_DIR --name aida
 
 It is read from the folder `aida` of the shared data, which must not be passed on: nor may what is
@@ -15,16 +15,21 @@ written here. `docs/aida.md` says what is in the KB and how it does. What each s
     redirects.json.xz               other titles of a page: other keys of its entity, and surfaces, shortened
                                     like titles. A title that has moved since is one; see `other_titles`
     aida_*.jsonl.xz, candidates/mention_candidates.jsonl.xz
-                                    for `--without testb` alone: which surfaces, with which candidates, the
-                                    documents of train and testa have. The field `entity` is never read
+                                    for `--without` alone: which surfaces, with which candidates, the
+                                    documents of the other sets have. The field `entity` is never read
 
 **Counts.** The count of a surface with an entity is the number of links to the entity, whatever says that
 the surface can mean it: the sources tell who is a candidate, not how often. So a prior is an entity's share
 of the links to all that the surface can mean, and a pair that several sources give counts once.
 
 `--without testb` leaves out every pair of a surface and an entity that the mentions of testb alone give;
-titles and redirects may still give it. `--without redirects` leaves out both uses of the redirects: nearly
-all lead to pages that are the answer somewhere in AIDA (`docs/aida.md`).
+titles and redirects may still give it. `--without testa` does the same for testa. `--without redirects`
+leaves out both uses of the redirects: nearly all lead to pages that are the answer somewhere in AIDA
+(`docs/aida.md`).
+
+`--parts` adds, for every title and redirect, each run of up to four of its words and its initials as
+surfaces. Together with `--without testa --without testb` this is the alias table that no test document
+has contributed to.
 """
 
 import argparse
@@ -39,7 +44,8 @@ from typing import Any, Final
 from benchmarks.harness import REPOSITORY
 
 SPLITS: Final = ("train", "testa", "testb")
-OPTIONAL: Final = ("testb", "redirects")
+OPTIONAL: Final = ("testa", "testb", "redirects")
+MAX_PART_WORDS: Final = 4
 NO_TYPE: Final = ("UNK", "UKN")  # both are there
 HEAD: Final = {
     "name": "AIDA's Wikipedia slice",
@@ -79,6 +85,31 @@ def names(title: str) -> list[str]:
     plain = re.sub(r"\s*\([^()]*\)$", "", title)
     found = dict.fromkeys([title, plain, plain.partition(", ")[0]])
     return [name for name in found if name]
+
+
+def parts(title: str) -> list[str]:
+    """Return each run of up to four words of a title, and its initials, without what is in brackets.
+
+    Initials are those of all words, and those of the words with a capital, each with and without full stops.
+
+    Example:
+        >>> parts("Bank of Cyprus (company)")
+        ['Bank', 'Bank of', 'Bank of Cyprus', 'of', 'of Cyprus', 'Cyprus', 'BOC', 'B.O.C.', 'BC', 'B.C.']
+    """
+    plain = re.sub(r"\s*\([^()]*\)$", "", title)
+    words = plain.replace(",", " ").split()
+    runs = [
+        " ".join(words[start:end])
+        for start in range(len(words))
+        for end in range(start + 1, min(len(words), start + MAX_PART_WORDS) + 1)
+    ]
+    initials = []
+    every = [word for word in plain.replace(",", " ").replace("-", " ").split() if word[0].isalnum()]
+    for letters in ([word[0] for word in every], [word[0] for word in every if word[0].isupper()]):
+        if len(letters) > 1:
+            joined = "".join(letters).upper()
+            initials += [joined, ".".join(joined) + "."]
+    return [*dict.fromkeys([*runs, *initials])]
 
 
 def other_titles(links_to: Mapping[str, int], moved: Mapping[str, str]) -> dict[str, str]:
@@ -125,20 +156,32 @@ def pairs_of_mentions(folder: Path, splits: Collection[str]) -> set[tuple[str, i
     }
 
 
+def surfaces_of_titles(links_to: Mapping[str, int], others: Mapping[str, str], *, with_parts: bool) -> Pairs:
+    """Return the aliases that titles give, and those of *others*, the titles by redirects."""
+    pairs: Pairs = {}
+    for title, key in [*((title, title) for title in links_to), *others.items()]:
+        for name in [*names(title), *(parts(title) if with_parts else ())]:
+            pairs[name, key] = links_to[key]
+    return pairs
+
+
 def surfaces(
-    folder: Path, links_to: Mapping[str, int], others: Mapping[str, str], without: Collection[str]
+    folder: Path,
+    links_to: Mapping[str, int],
+    others: Mapping[str, str],
+    without: Collection[str],
+    *,
+    with_parts: bool = False,
 ) -> Pairs:
     """Return all aliases: those of mentions, of titles, and of *others*, the titles by redirects."""
-    given = pairs_of_mentions(folder, ("train", "testa")) if "testb" in without else None
-    found: Pairs = {}
+    splits = [split for split in SPLITS if split not in without]
+    given = None if len(splits) == len(SPLITS) else pairs_of_mentions(folder, splits)
+    pairs: Pairs = {}
     for row in records(folder / "candidates", "aliases"):
         for candidate in row["candidates"]:
             if given is None or (squeezed(row["surface"]), candidate["id"]) in given:
-                found[row["surface"], candidate["title"]] = links_to[candidate["title"]]
-    for title, key in [*((title, title) for title in links_to), *others.items()]:
-        for name in names(title):
-            found[name, key] = links_to[key]
-    return found
+                pairs[row["surface"], candidate["title"]] = links_to[candidate["title"]]
+    return pairs | surfaces_of_titles(links_to, others, with_parts=with_parts)
 
 
 def entity_line(entity: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,20 +200,24 @@ def entity_line(entity: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, out: Path, without: Collection[str] = ()) -> dict[str, int]:
+def write(
+    folder: Path, out: Path, without: Collection[str] = (), *, with_parts: bool = False
+) -> dict[str, int]:
     """Write the KB's files into *out*, and return how many lines each has.
 
     Args:
         folder: `aida` of the shared data.
         out: a folder; made if it is not there.
         without: of `OPTIONAL`, what to leave out.
+        with_parts: parts of titles, and their initials, are surfaces too.
     """
     entities = [*records(folder / "candidates", "entities")]
     title_of = {entity["id"]: entity["title"] for entity in entities}
     links_to = {entity["title"]: entity["in_count"] for entity in entities}
     others = {} if "redirects" in without else other_titles(links_to, redirects(folder))
-    pairs = surfaces(folder, links_to, others, without)
+    pairs = surfaces(folder, links_to, others, without, with_parts=with_parts)
     version = f"without {' and '.join(sorted(without))}" if without else "whole"
+    version += ", parts of titles" if with_parts else ""
     out.mkdir(parents=True, exist_ok=True)
     return {
         "entities": _write(
@@ -221,7 +268,10 @@ def main() -> None:
         action="append",
         default=[],
         choices=OPTIONAL,
-        help="leave out what only the mentions of testb give, or the redirects; may be repeated",
+        help="leave out what only the mentions of testa or testb give, or the redirects; may be repeated",
+    )
+    parser.add_argument(
+        "--parts", action="store_true", help="add runs of up to four words of titles, and their initials"
     )
     parser.add_argument(
         "--data",
@@ -232,7 +282,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if not (chosen.data / "aida").is_dir():
         parser.error(f"no folder {chosen.data / 'aida'}: --data names the one that holds aida/")
-    lines = write(chosen.data / "aida", chosen.out, chosen.without)
+    lines = write(chosen.data / "aida", chosen.out, chosen.without, with_parts=chosen.parts)
     print(", ".join(f"{count:,} {name}" for name, count in lines.items()), file=sys.stderr)
 
 

@@ -1,16 +1,21 @@
 """Linkers of entities on AIDA with its own spans: accuracy, NIL by threshold, calibration.
 
     python -m benchmarks.entities documents OUT_DIR
+    python -m benchmarks.entities held-out OUT_DIR
     python -m benchmarks.entities table --home HOME --kb aida --model prior --model NAME [--given OUT_DIR]
 
 The first writes the three sets with the published candidates of each mention (PPRforNED), for `kgkit train
-linker`, `kgkit evaluate el --mentions given`, and `--given`; they must not be passed on. HOME holds the KB of
+linker`, `kgkit evaluate el --mentions given`, and `--given`; they must not be passed on. The second writes
+the training documents with candidates from the alias table `aida_kb --without testa --without testb --parts`
+less what the document's own mentions gave to it, so that a linker is trained on candidates like those that
+it gets in a document that nobody has prepared. HOME holds the KB of
 `benchmarks.aida_kb`, vectors of its texts where a model needs them, and the trained models that are named.
 """
 
 import argparse
 import json
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,6 +30,7 @@ from kgkit.candidates import with_candidates
 from kgkit.evaluation.el_files import Redirects, read_gold_documents, read_redirects
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
+from kgkit.text import fold
 
 DATA: Final = REPOSITORY.parent / "shared" / "data" / "aida"
 SETS: Final = ("testa", "testb")
@@ -91,6 +97,56 @@ def documents(out: Path) -> dict[str, int]:
     return counts
 
 
+def held_out_documents(folder: Path, out: Path) -> tuple[int, int]:
+    """Write the training documents with candidates that do not come from their own mentions.
+
+    Args:
+        folder: `aida` of the shared data.
+        out: a folder; made if it is not there.
+
+    Returns:
+        The number of mentions with an entity, and how many of them have it among their candidates.
+    """
+    entities = [*aida_kb.records(folder / "candidates", "entities")]
+    title_of = {entity["id"]: entity["title"] for entity in entities}
+    links_to = {entity["title"]: entity["in_count"] for entity in entities}
+    others = aida_kb.other_titles(links_to, aida_kb.redirects(folder))
+    of_titles: dict[str, set[str]] = defaultdict(set)
+    for surface, title in aida_kb.surfaces_of_titles(links_to, others, with_parts=True):
+        of_titles[fold(surface)].add(title)
+    train = [*aida_kb.records(folder, "aida_train")]
+    texts = {
+        (document["doc_id"], number): fold(mention["text"])
+        for document in train
+        for number, mention in enumerate(document["mentions"])
+    }
+    documents_of: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for row in aida_kb.records(folder / "candidates", "mention_candidates"):
+        if (surface := texts.get((row["doc_id"], row["mention"]))) is not None:
+            for number in row["candidates"]:
+                if number in title_of:
+                    documents_of[surface, title_of[number]].add(row["doc_id"])
+    of_mentions: dict[str, dict[str, set[int]]] = defaultdict(dict)
+    for (surface, title), ids in documents_of.items():
+        of_mentions[surface][title] = ids
+    out.mkdir(parents=True, exist_ok=True)
+    linked = covered = 0
+    with (out / "aida_train.jsonl").open("w", encoding="utf-8") as file:
+        for document in train:
+            for number, mention in enumerate(document["mentions"]):
+                surface = texts[document["doc_id"], number]
+                elsewhere = {
+                    title for title, ids in of_mentions[surface].items() if ids != {document["doc_id"]}
+                }
+                mention["candidates"] = sorted(of_titles.get(surface, set()) | elsewhere)
+                if mention["entity"]:
+                    linked += 1
+                    gold = others.get(mention["entity"], mention["entity"])
+                    covered += not {mention["entity"], gold}.isdisjoint(mention["candidates"])
+            file.write(json.dumps(document, ensure_ascii=False) + "\n")
+    return linked, covered
+
+
 def answered(linker: Linker, data: Path, page: Pages) -> Iterator[Answered]:
     """Link the spans of a set, and say of each what became of it."""
     sets = [*read_gold_documents(data)]
@@ -144,7 +200,8 @@ def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.entities")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("documents").add_argument("out", type=Path, metavar="OUT_DIR")
+    for verb in ("documents", "held-out"):
+        verbs.add_parser(verb).add_argument("out", type=Path, metavar="OUT_DIR")
     table = verbs.add_parser("table")
     table.add_argument("--home", type=Path, required=True)
     table.add_argument("--kb", default="aida")
@@ -154,6 +211,12 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.verb == "documents":
         print(", ".join(f"{split}: {count:,} mentions" for split, count in documents(chosen.out).items()))
+        return
+    if chosen.verb == "held-out":
+        linked, covered = held_out_documents(DATA, chosen.out)
+        print(
+            f"train: {linked:,} mentions with an entity, {covered:,} of them with it among their candidates"
+        )
         return
     rows = []
     with kgkit.open_kb(chosen.kb, home=chosen.home) as kb:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import kgkit
-from benchmarks import aida, aida_kb
+from benchmarks import aida, aida_kb, entities
 from tests.toys import listing, run_python
 
 CITY, TOWN, CLUB, MYTH, OLD = (
@@ -134,6 +134,25 @@ def test_a_title_is_shortened_to_what_a_text_says(title, names):
     assert aida_kb.names(title) == names
 
 
+@pytest.mark.parametrize(
+    ("title", "parts"),
+    [
+        ("London", ["London"]),
+        ("Bank of Cyprus (company)", [
+            "Bank", "Bank of", "Bank of Cyprus", "of", "of Cyprus", "Cyprus", "BOC", "B.O.C.", "BC", "B.C.",
+        ]),
+        ("Athens, Georgia", ["Athens", "Athens Georgia", "Georgia", "AG", "A.G."]),
+        ("A B C D E", [
+            "A", "A B", "A B C", "A B C D", "B", "B C", "B C D", "B C D E", "C", "C D", "C D E",
+            "D", "D E", "E",
+            "ABCDE", "A.B.C.D.E.",
+        ]),
+    ],
+)  # fmt: skip
+def test_the_parts_of_a_title_are_runs_of_four_words_at_most_and_initials(title, parts):
+    assert aida_kb.parts(title) == parts
+
+
 def test_a_redirect_leads_to_the_entity_of_its_page():
     assert aida_kb.other_titles({"A": 1}, {"B": "A", "C": "A", "X": "Y"}) == {"B": "A", "C": "A"}
 
@@ -225,6 +244,37 @@ def test_without_testb_a_surface_stays_that_a_title_gives(folder, tmp_path):
     testb = {"testb": [document(3, "testb", ("Athletic Club", CLUB))]}
     slice_of(folder, {**DOCUMENTS, **testb})
     assert ("Athletic Club", CLUB) in written(folder, tmp_path / "out", "testb")
+
+
+def test_without_testa_and_testb_mentions_of_train_alone_give_surfaces(folder, tmp_path):
+    less = written(folder, tmp_path / "less", "testa", "testb")
+    assert ("LONDON", CITY) in less
+    assert {("Lord's", CLUB), ("Lord 's", CLUB), ("The Smoke", CITY)}.isdisjoint(less)
+
+
+def test_parts_of_titles_and_redirects_are_surfaces_if_asked_for(folder, tmp_path):
+    whole = written(folder, tmp_path / "whole")
+    aida_kb.write(folder, tmp_path / "more", with_parts=True)
+    more = {(line["alias"], line["key"]) for line in lines(tmp_path / "more", "aliases")}
+    assert whole.keys() < more
+    assert {("Ontario", TOWN), ("Smoke", CITY), ("Big Smoke", CITY), ("TBS", CITY), ("AC", CLUB)} <= more
+    assert lines(tmp_path / "more", "entities")[0]["kgkit"]["version"] == "whole, parts of titles"
+
+
+def test_candidates_of_a_training_document_do_not_come_from_its_own_mentions(folder, tmp_path):
+    train = [*DOCUMENTS["train"], document(4, "train", ("The Smoke", CITY), ("LONDON", CLUB))]
+    slice_of(folder, {**DOCUMENTS, "train": train})
+    put(folder, "candidates/mention_candidates.jsonl", [
+        {"doc_id": id, "mention": place, "candidates": ids}
+        for id, place, ids in [(1, 0, [1, 3]), (1, 1, [3]), (4, 0, [1, 3]), (4, 1, [1, 3])]
+    ])  # fmt: skip
+    linked, covered = entities.held_out_documents(folder, tmp_path / "out")
+    first, second = lines(tmp_path / "out", "aida_train")
+    # LONDON means the club in both documents, so each has it from the other; only titles give Athletic.
+    assert [mention["candidates"] for mention in first["mentions"]] == [[CLUB, CITY, TOWN], [CLUB]]
+    # "The Smoke" is in this document alone; "Smoke" is a part of a redirect, but not the whole surface.
+    assert [mention["candidates"] for mention in second["mentions"]] == [[], [CLUB, CITY, TOWN]]
+    assert (linked, covered) == (4, 3)
 
 
 def test_an_apostrophe_that_is_a_token_is_the_same_mention(folder, tmp_path):
