@@ -28,7 +28,7 @@ from benchmarks.significance import chance, counted, f1_of, spread
 from kgkit.encoder import Encoder
 from kgkit.evaluation.ner import chunks
 from kgkit.home import Home
-from kgkit.inputs.trees import TreeReader
+from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb
 from kgkit.linking.manifest import MANIFEST
 from kgkit.training.kbert import encoder_at
@@ -46,7 +46,7 @@ VARIANTS: Final = {
     "medical, hard positions": ("--kb", "medical", "--no-soft-position"),
     "medical, all visible": ("--kb", "medical", "--no-visible-matrix"),
 }
-_FACTS: Final = ("--size", "--max-facts", "--query", "--attributes", "--relations", "--no-relations")
+_FACTS: Final = ("--max-facts", "--query", "--attributes", "--relations", "--no-relations")
 """Options that decide which facts there are."""
 COLUMNS: Final = (
     "task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p", "where facts are",
@@ -83,11 +83,12 @@ class Tuning:
         out: where answers are kept.
         encoder: a model of `kgkit train encoder`, or what else `--encoder` takes.
         words: further options of `kgkit train kbert`.
+        size: word pieces of a tree.
     """
 
-    def __init__(self, home: Path, out: Path, encoder: str, words: list[str]) -> None:
-        self.home, self.out = home, out
-        self.words = ["--encoder", encoder, *words]
+    def __init__(self, home: Path, out: Path, encoder: str, words: list[str], size: int = SIZE) -> None:
+        self.home, self.out, self.size = home, out, size
+        self.words = ["--encoder", encoder, *words, *(() if size == SIZE else ("--size", str(size)))]
         self.encoder = Encoder.load(encoder_at(Home(home), encoder), device="cpu")
         about = [Home(home).models / name / MANIFEST for name in words]  # of a linker
         self._made = [self.encoder.fingerprint, *(sha256_of(path) for path in about if path.is_file())]
@@ -118,7 +119,9 @@ class Tuning:
             return None
         config = TreeConfig(relations=READ_AS[task] != "tagging")
         with open_kb(VARIANTS[variant][1], self.home) as kb:
-            reader = TreeReader(self.encoder, TreeBuilder(generators_of([kb], "longest"), config))
+            reader = TreeReader(
+                self.encoder, TreeBuilder(generators_of([kb], "longest"), config), size=self.size
+            )
             trees = (reader.read([Document("", text) for text in one.texts], one.tokens) for one in examples)
             return np.array([tree.branches.max() for tree in trees])
 
@@ -192,9 +195,10 @@ def main() -> None:
     parser.add_argument("--task", choices=READ_AS, action="append")
     parser.add_argument("--only", choices=VARIANTS, action="append")
     parser.add_argument("--seed", type=int, action="append")
+    parser.add_argument("--size", type=int, default=SIZE, help="word pieces of a tree")
     chosen, words = parser.parse_known_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
-    tuning, rows = Tuning(chosen.home, chosen.out, chosen.encoder, words), []
+    tuning, rows = Tuning(chosen.home, chosen.out, chosen.encoder, words, chosen.size), []
     for task in chosen.task or READ_AS:
         variants = [one for one in variants_of(task) if one in (chosen.only or VARIANTS)]
         for row in rows_of(task, tuning, variants, chosen.seed or [0, 1, 2]):
