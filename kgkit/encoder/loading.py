@@ -1,8 +1,12 @@
-"""Loading a model and its tokenizer from a folder: the device, the errors, and silence."""
+"""Loading a model and its tokenizer from a folder: the device, the errors, and silence.
+
+All that transformers reads for kgkit is read here, and no program that lies in a folder is run: transformers
+would ask on the terminal whether it may, and take the answer from standard input, where texts come.
+"""
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.folder import CONFIG, first_line, read_json, weight_files
 from kgkit.encoder.lean import lean_imports
-from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
+from kgkit.errors import MissingExtra, NotThere, SourceError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +33,9 @@ _CLASSES: Final = {
     "xlm-roberta": "XLMRobertaModel",
 }
 """Type of a model -> its class, which `AutoModel` would find too, after importing the names of all others."""
+
+_TRUST: Final = "trust_remote_code"
+"""An option that transformers names where it refuses to run a program."""
 
 _USUAL_LENGTH: Final = 512
 _OTHERWISE: Final = frozenset(["electra", "funnel"])  # their pretraining guesses no words
@@ -81,13 +88,9 @@ def load_as(
     if kind == "AutoModel":
         found: Any = bare
         return found.to(pick_device(device)), tokenizer, frozenset()
-    import transformers
-
-    with quiet():
-        model, report = getattr(transformers, kind).from_pretrained(
-            folder, local_files_only=True, dtype="float32", output_loading_info=True
-        )
-    return model.to(pick_device(device)).eval(), tokenizer, frozenset(report["missing_keys"])
+    model: Any
+    model, lacking = pretrained(folder, kind, {"dtype": "float32"})
+    return model.to(pick_device(device)).eval(), tokenizer, lacking
 
 
 def language_class(folder: Path) -> str:
@@ -106,6 +109,68 @@ def language_class(folder: Path) -> str:
         raise UsageError(f"transformers has nothing that guesses words for encoders of the type {kind!r}")
     both = kind in MODEL_FOR_PRETRAINING_MAPPING_NAMES and kind not in _OTHERWISE
     return "AutoModelForPreTraining" if both else "AutoModelForMaskedLM"
+
+
+def pretrained(
+    folder: Path, kind: str, settings: Mapping[str, Any] | None = None
+) -> "tuple[PreTrainedModel, frozenset[str]]":
+    """Return the model in *folder* as a class of transformers, and the parameters that its files lack.
+
+    Args:
+        folder: absolute, with `config.json` and weights.
+        kind: the class, as `AutoModelForPreTraining`.
+        settings: of that class, as `{"num_labels": 3}`, and `dtype`.
+
+    Raises:
+        UnknownName: if transformers has no such class of models.
+        UsageError: if the model needs a program of its own.
+        Exception: whatever the reader of the weights raises: safetensors, pickle and torch have their own.
+    """
+    kind_of_model = _model_class(kind)
+    with _without_programs(folder), quiet():
+        model, report = kind_of_model.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            **(settings or {}),
+        )
+    return model, frozenset(report["missing_keys"])
+
+
+def _model_class(name: str) -> Any:
+    """Return a class of transformers' models, or one that finds them, as `AutoModel`.
+
+    Raises:
+        UnknownName: if there is none.
+    """
+    import transformers
+
+    found = getattr(transformers, name, None)
+    is_model = isinstance(found, type) and (
+        name.startswith("AutoModel") or issubclass(found, transformers.PreTrainedModel)
+    )
+    if not is_model:
+        raise UnknownName("class of transformers' models", name, ("AutoModel", "BertModel", "…"))
+    return found
+
+
+@contextmanager
+def _without_programs(folder: Path) -> Iterator[None]:
+    """Say so where transformers refuses to run a program that lies in *folder*.
+
+    Raises:
+        UsageError: where it does.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if _TRUST not in str(error):
+            raise
+        raise UsageError(
+            f"the model in {folder} needs a program of its own, which its files name (auto_map), and kgkit "
+            "runs no program that comes with a model: take a model of a type that transformers knows"
+        ) from error
 
 
 def check_installed() -> None:
@@ -175,13 +240,16 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
     Raises:
         NotThere: if there is none that can be read.
+        UsageError: if it needs a program of its own.
     """
     from transformers import AutoTokenizer
 
     advice = "save it with `tokenizer.save_pretrained`, which writes tokenizer.json"
     try:
-        with quiet():
-            found: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        with _without_programs(folder), quiet():
+            found: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except UsageError:
+        raise
     except Exception as error:  # it raises whatever the parser of the day raises
         raise NotThere(
             f"{folder} has no tokenizer that can be read ({first_line(error)}): {advice}"
@@ -195,16 +263,16 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
 
 def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str, Any]) -> "PreTrainedModel":
+    model: Any
     try:
-        with quiet():
-            model, report = _class(folder, config).from_pretrained(
-                folder, local_files_only=True, dtype="float32", output_loading_info=True
-            )
+        model, missing = pretrained(folder, _class(folder, config), {"dtype": "float32"})
+    except UsageError:
+        raise
     except Exception as error:  # safetensors, pickle, torch: each has its own
         raise SourceError(
             f"cannot be loaded: {type(error).__name__}: {first_line(error)}", path=weights
         ) from error
-    if lacking := sorted(name for name in report["missing_keys"] if _UNUSED not in name):
+    if lacking := sorted(name for name in missing if _UNUSED not in name):
         raise SourceError(
             f"{len(lacking)} parameters of the model are not in it, as {lacking[0]!r}: these weights belong "
             "to another config",
@@ -213,10 +281,8 @@ def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str
     return model.to(device).eval()  # type: ignore[no-any-return]
 
 
-def _class(folder: Path, config: dict[str, Any]) -> Any:
-    """Return what loads the model in *folder*."""
-    import transformers
-
+def _class(folder: Path, config: dict[str, Any]) -> str:
+    """Return the name of the class that loads the model in *folder*."""
     name = _CLASSES.get(str(config["model_type"]), "AutoModel")
     special = "auto_map" in config or (folder / "adapter_config.json").exists()
-    return getattr(transformers, "AutoModel" if special else name)
+    return "AutoModel" if special else name

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from torch import Tensor, nn
 
-from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError
+from kgkit.encoder.loading import pretrained
+from kgkit.errors import DamagedModel, MissingExtra, NotThere, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from transformers import PreTrainedModel
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
@@ -92,6 +94,39 @@ def reading_weights(folder: Path) -> Iterator[dict[str, Tensor]]:
         yield _safetensors().load_file(folder / WEIGHTS)
     except (OSError, SafetensorError, RuntimeError) as error:
         raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
+
+
+def encoder_below(
+    folder: Path,
+    encoder: Path,
+    saved_as: str,
+    model: str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+) -> "tuple[PreTrainedModel, frozenset[str]]":
+    """Return the encoder that a head stands on, or the model around it, and the parameters its files lack.
+
+    Args:
+        folder: of the head.
+        encoder: the folder of the encoder, absolute.
+        saved_as: the class of transformers that the head's settings name.
+        model: the one that is asked for in its place.
+        settings: of that class.
+
+    Raises:
+        DamagedModel: if it cannot be loaded, or transformers has no class of the head's settings.
+        UsageError: if it has none that is asked for, or the encoder needs a program of its own.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        return pretrained(encoder, model or saved_as, settings)
+    except UnknownName:
+        if model is not None:
+            raise UsageError(f"transformers has no class {model} of models") from None
+        raise DamagedModel(f"the head in {folder} stands in a {saved_as}, which transformers lacks") from None
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
 
 
 def _safetensors() -> Any:

@@ -32,8 +32,8 @@ from torch import Tensor, nn
 
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.loading import quiet
-from kgkit.errors import DamagedModel, UsageError
-from kgkit.heads.folder import card_of, read_settings, save_head
+from kgkit.errors import UsageError
+from kgkit.heads.folder import card_of, encoder_below, read_settings, save_head
 
 if TYPE_CHECKING:
     from typing import Self
@@ -242,21 +242,9 @@ class KBert(nn.Module):
             UsageError: if it is another kind of head, or there is no such class, or device.
             MissingExtra: if safetensors is not installed.
         """
-        import transformers
-        from safetensors import SafetensorError
-
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KIND, KBertConfig)
-        kind = getattr(transformers, model or config.model, None)
-        if kind is None and model is not None:
-            raise UsageError(f"transformers has no class {model}")
-        if kind is None:
-            raise DamagedModel(f"the head in {folder} stands in a {config.model}, which transformers lacks")
-        try:
-            with quiet():
-                encoder = kind.from_pretrained(folder.absolute() / ENCODER, local_files_only=True)
-        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-            raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
+        encoder, _ = encoder_below(folder, folder.absolute() / ENCODER, config.model, model)
         return cls(encoder, config).to(where).eval()
 
 

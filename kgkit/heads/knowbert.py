@@ -53,8 +53,8 @@ from torch.nn import functional
 
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.loading import quiet
-from kgkit.errors import DamagedModel, UsageError
-from kgkit.heads.folder import card_of, read_settings, reading_weights, save_head
+from kgkit.errors import UsageError
+from kgkit.heads.folder import card_of, encoder_below, read_settings, reading_weights, save_head
 
 if TYPE_CHECKING:
     from typing import Self
@@ -874,26 +874,13 @@ class KnowBert(nn.Module):
             UsageError: if it is another kind of head, or there is no such class, or device.
             MissingExtra: if safetensors is not installed.
         """
-        import transformers
-        from safetensors import SafetensorError
-
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KNOWBERT, KnowBertConfig)
-        kind = getattr(transformers, model or config.model, None)
-        if kind is None and model is not None:
-            raise UsageError(f"transformers has no class {model}")
-        if kind is None:
-            raise DamagedModel(f"the head in {folder} stands in a {config.model}, which transformers lacks")
-        try:
-            with quiet():
-                where_from = folder.absolute() / ENCODER
-                encoder, report = kind.from_pretrained(
-                    where_from, local_files_only=True, output_loading_info=True, **(settings or {})
-                )
-        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-            raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
+        encoder, lacking = encoder_below(
+            folder, folder.absolute() / ENCODER, config.model, model, settings=settings
+        )
         knowbert = cls(encoder, config.kbs, trained_with=config.trained_with)
-        knowbert.drawn = frozenset(report["missing_keys"])
+        knowbert.drawn = lacking
         with reading_weights(folder) as weights:
             knowbert._kars.load_state_dict(weights)
         return knowbert.to(where).eval()
