@@ -16,6 +16,7 @@ from kgkit.catalog.database import catalog_url, engine_of, told, transaction
 from kgkit.catalog.migrating import migrations, revision_of, revisions
 from kgkit.errors import CatalogError, MissingExtra
 from kgkit.home import Home
+from tests.cli_helpers import process
 from tests.conftest import ROOT
 from tests.toys import child_env, run_python
 
@@ -246,8 +247,12 @@ def test_postgresql_is_reached_through_psycopg_however_it_is_written(scheme, mon
 
 @pytest.mark.parametrize(
     "url",
-    ["nonsense", "mysql://me:secret@host/db", "sqlite://", "sqlite:///:memory:", "postgresql+asyncpg://h/d"],
-)
+    [
+        "nonsense", "mysql://me:secret@host/db", "mysql://host/db?passwd=secret", "sqlite://",
+        "sqlite:///:memory:", "sqlite://me:secret@host/file.db", "sqlite://host/file.db",
+        "postgresql+asyncpg://h/d?password=secret",
+    ],
+)  # fmt: skip
 def test_a_url_of_another_kind_is_refused_with_what_one_looks_like(url, monkeypatch):
     monkeypatch.setenv("KGKIT_CATALOG_URL", url)
     with pytest.raises(CatalogError, match="postgresql://user@host/database") as caught:
@@ -258,7 +263,7 @@ def test_a_url_of_another_kind_is_refused_with_what_one_looks_like(url, monkeypa
 def test_a_server_that_does_not_answer_is_named_without_its_password(monkeypatch, tmp_path):
     monkeypatch.setenv("KGKIT_CATALOG_URL", f"postgresql://me:secret@/db?host={tmp_path}")
     pytest.importorskip("psycopg")
-    with pytest.raises(CatalogError, match=r"^the catalog postgresql\+psycopg://me:\*\*\*@") as caught:
+    with pytest.raises(CatalogError, match=r"^the catalog postgresql\+psycopg://\*\*\*@") as caught:
         Catalog.open(Home(tmp_path))
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -278,6 +283,31 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
     assert (tmp_path / "catalog.db").read_text().startswith("Dear diary")
 
 
-def test_a_url_is_told_as_a_path_or_without_its_password():
+@pytest.mark.parametrize(
+    "query",
+    ["user=me&password=secret", "password=other&password=secret", "sslmode=secret", "connect_timeout=secret"],
+)
+def test_what_stands_in_the_query_of_a_url_is_never_shown(query, monkeypatch, tmp_path):
+    """libpq takes user and password from there too, and quotes the values that it does not take."""
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv("KGKIT_CATALOG_URL", f"postgresql://127.0.0.1:1/db?{query}")
+    with pytest.raises(CatalogError, match=r"127\.0\.0\.1:1/db\?.*=\*\*\* cannot be used") as caught:
+        Catalog.open(Home(tmp_path))
+    assert "secret" not in str(caught.value) and "=me" not in str(caught.value)
+    done = process("kb", "list", KGKIT_CATALOG_URL=f"postgresql://127.0.0.1:1/db?{query}")
+    assert "secret" not in done.err + done.out and "Traceback" not in done.err
+
+
+def test_an_option_of_sqlite_that_cannot_be_read_is_one_sentence_without_its_value(monkeypatch, tmp_path):
+    monkeypatch.setenv("KGKIT_CATALOG_URL", f"sqlite:///{tmp_path}/c.db?uri=true&timeout=secret")
+    with pytest.raises(CatalogError, match="an option in its query") as caught:
+        Catalog.open(Home(tmp_path))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_url_is_told_as_a_path_or_without_what_may_be_secret():
     assert told(sa.make_url("sqlite:////data/catalog.db")) == "/data/catalog.db"
-    assert told(sa.make_url("postgresql://me:secret@host/db")) == "postgresql://me:***@host/db"
+    assert told(sa.make_url("postgresql://host:5/db")) == "postgresql://host:5/db"
+    assert told(sa.make_url("postgresql://me:secret@host/db")) == "postgresql://***@host/db"
+    written = told(sa.make_url("postgresql://host/db?user=me&password=secret"))
+    assert written == "postgresql://host/db?user=***&password=***"

@@ -24,6 +24,7 @@ from kgkit.home import CATALOG_URL, Home
 _PATIENCE: Final = 30  # seconds until another writer has to be done
 _REACH: Final = 5  # seconds until a server has to answer
 _NO_DATABASE: Final = ("file is not a database", "database disk image is malformed")  # SQLite's words
+_HIDDEN: Final = "***"
 _LOCK: Final = 0x6B676B69_74636174  # "kgkitcat"; advisory locks are numbers
 
 
@@ -42,7 +43,8 @@ def catalog_url(home: Home) -> URL:
         raise CatalogError(
             f"{CATALOG_URL} is no database URL; one looks like postgresql://user@host/database"
         ) from None
-    if url.drivername == "sqlite" and url.database and url.database != ":memory:":
+    is_file = not (url.host or url.port or url.username or url.password)
+    if url.drivername == "sqlite" and is_file and url.database and url.database != ":memory:":
         return url
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
@@ -53,10 +55,18 @@ def catalog_url(home: Home) -> URL:
 
 
 def told(url: URL) -> str:
-    """Return what to call a catalog in a message: a file's path, or a URL without its password."""
-    if url.drivername == "sqlite" and url.database:
+    """Return what to call a catalog in a message: a file's path, or a URL without what may be secret.
+
+    User, password and the values of the query are hidden: PostgreSQL takes a password from either.
+    """
+    if url.drivername == "sqlite" and url.database and not url.host:
         return url.database
-    return url.render_as_string(hide_password=True)
+    place = URL.create(url.drivername, host=url.host, port=url.port, database=url.database).render_as_string()
+    if url.username or url.password:
+        place = place.replace("://", f"://{_HIDDEN}@", 1)
+    if url.query:
+        place += "?" + "&".join(f"{name}={_HIDDEN}" for name in url.query)
+    return place
 
 
 def engine_of(url: URL) -> Engine:
@@ -64,6 +74,7 @@ def engine_of(url: URL) -> Engine:
 
     Raises:
         MissingExtra: if the database is PostgreSQL and its driver is not installed.
+        CatalogError: if an option in the query of the URL is none that the driver knows.
     """
     sqlite = url.get_backend_name() == "sqlite"
     # Nothing is pooled: a catalog is opened for a moment.
@@ -76,6 +87,11 @@ def engine_of(url: URL) -> Engine:
         engine = sa.create_engine(url, **settings)
     except ModuleNotFoundError as error:
         raise MissingExtra("psycopg", "postgres") from error
+    except (SQLAlchemyError, ValueError):  # which may show the value
+        raise CatalogError(
+            f"the catalog {told(url)} cannot be used: an option in its query is not one of the driver's, "
+            "or has a value that it does not take"
+        ) from None
     if sqlite:
         event.listen(engine, "connect", _as_we_say)
         event.listen(engine, "begin", _begin)
@@ -105,7 +121,9 @@ def transaction(engine: Engine, *, writing: bool = False, rebuilding: bool = Fal
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
                 yield connection
     except SQLAlchemyError as error:
-        raise CatalogError(f"the catalog {told(engine.url)} cannot be used: {_reason(error)}") from error
+        raise CatalogError(
+            f"the catalog {told(engine.url)} cannot be used: {_reason(error, engine.url)}"
+        ) from error
 
 
 def home_in(url: URL, home: Home) -> str:
@@ -126,10 +144,16 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: SQLAlchemyError, url: URL) -> str:
     """Return the first line of what the database itself said, and what helps where that is plain."""
     said = str(getattr(error, "orig", None) or error).strip()
     reason = said.splitlines()[0] if said else type(error).__name__
+    secrets = [url.username, url.password]
+    for values in url.query.values():
+        secrets += [values] if isinstance(values, str) else values
+    for secret in filter(None, secrets):  # libpq quotes the values that it does not take
+        for quote in "'\"":
+            reason = reason.replace(f"{quote}{secret}{quote}", f"{quote}{_HIDDEN}{quote}")
     if reason in _NO_DATABASE:
         reason += ". Move the file away, and `kgkit kb list` makes a new one"
     return reason
