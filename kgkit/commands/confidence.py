@@ -100,6 +100,7 @@ class _Bare:
     def __init__(self, scorer: "Scorer", temperature: float, before: dict[Place, float]) -> None:
         self.scorer, self.temperature, self.before = scorer, temperature, before
         self.name, self.ahead = scorer.name, scorer.ahead
+        self.tells_null = getattr(scorer, "tells_null", False)
 
     def __call__(self, documents: "Sequence[Document]") -> "list[list[Scores]]":
         import numpy as np
@@ -111,6 +112,9 @@ class _Bare:
                     # A score s became p = exp(s / T), of which p^T is exp(s) again; the best is 1 here.
                     bare = (scores.astype(np.float64) / scores.max()) ** self.temperature
                     sure = total / float(bare.sum())
+                    if self.tells_null:  # what is missing is NULL's, whose score has a temperature too
+                        null = (max(0.0, 1 - total) / float(scores.max())) ** self.temperature
+                        sure = 1 / (float(bare.sum()) + null)
                     self.before[document.id, mention.start, mention.end] = sure
         return found
 
