@@ -146,6 +146,7 @@ def test_concat_from_the_command_line(home):
         (["--method", "wikipedia2vec"], "--source FILE reads vectors, --dump FILE trains some"),
         (["--method", "wikipedia2vec", "--source", "x", "--keep", "y"], "--keep goes with --dump"),
         (["--method", "wikipedia2vec", "--dump", "x", "--entity", "{}"], "--entity goes with --source"),
+        (["--method", "wikipedia2vec", "--dump", "x", "--allow-pickle"], "--allow-pickle goes with --source"),
         (["--update"], "which vectors?"),
         (["--update", "--name", "plane", "--dim", "3"], "leave out --dim"),
         (["--update", "--name", "plane", "--seed", "3"], "leave out --seed"),

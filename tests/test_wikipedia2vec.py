@@ -24,6 +24,7 @@ from kgkit.embedding.wikipedia2vec.reading import (
 from kgkit.embedding.wikipedia2vec.training import TrainingConfig, selected
 from kgkit.errors import DamagedVectors, MissingExtra, NotThere, SourceError, UsageError
 from kgkit.vectors import vectors_names
+from tests.cli_helpers import run
 from tests.small_kb import build
 from tests.test_wikipedia2vec_files import FakeDictionary
 
@@ -190,8 +191,8 @@ def test_a_file_that_is_bad_at_its_end_leaves_what_was_published(kb, tmp_path):
 def test_a_reading_that_was_killed_and_is_run_again_gives_the_same(kb, tmp_path, monkeypatch):
     real = module.read_vectors
 
-    def breaks(*args):
-        yield next(real(*args))
+    def breaks(*args, **settings):
+        yield next(real(*args, **settings))
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kgkit.embedding.wikipedia2vec.files._BATCH", 20)
@@ -210,8 +211,8 @@ def test_a_job_that_is_run_again_after_it_had_published_leaves_what_readers_have
     vectors = read_wikipedia2vec(kb, config(tmp_path))
     real = module.read_vectors
 
-    def breaks(*args):
-        yield next(real(*args))
+    def breaks(*args, **settings):
+        yield next(real(*args, **settings))
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kgkit.embedding.wikipedia2vec.files._BATCH", 20)
@@ -491,3 +492,24 @@ def test_a_pool_may_be_as_large_as_the_machine(tmp_path):
     assert TrainingConfig(dump=tmp_path).processes >= 1
     assert TrainingConfig(dump=tmp_path, workers=3).processes == 3
     assert training.MODEL == "model.pkl"
+
+
+def test_the_command_opens_a_pickle_only_where_it_is_told_to(kb, tmp_path):
+    path = tmp_path / "model.pkl"
+    path.write_bytes(b"\x80\x04.")
+    args = (
+        "embed",
+        kb.name,
+        "--method",
+        "wikipedia2vec",
+        "--home",
+        kb.home.path.parents[1],
+        "--index",
+        "none",
+    )
+    done = run(*args, "--source", path)
+    assert done.code == 2 and "--allow-pickle" in done.err and "save-text" in done.err
+    done = run(*args, "--dump", path, "--allow-pickle")
+    assert done.code == 2 and "--allow-pickle goes with --source" in done.err
+    if find_spec("wikipedia2vec") is None:
+        assert "kgkit[wikipedia2vec]" in run(*args, "--source", path, "--allow-pickle").err

@@ -4,9 +4,11 @@ import bz2
 import gzip
 import io
 import lzma
+import pickle
 import struct
 import sys
 import tracemalloc
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 
 from kgkit.embedding.wikipedia2vec import files as word2vec_files
 from kgkit.embedding.wikipedia2vec.files import form_of, read_vectors
-from kgkit.errors import MissingExtra, NotThere, SourceError
+from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
 
 NAMES = ["dog", "ENTITY/Dog", "ENTITY/New_York_City", "naïve", "苹果", "'s"]
 ROWS = np.array([[1, 2], [-0.5, 0.25], [0, 0], [1e-3, 4], [5, -6], [7, 8]], np.float32)
@@ -269,7 +271,9 @@ def test_a_model_is_read_through_its_package_most_frequent_first(tmp_path, monke
     monkeypatch.setitem(sys.modules, "wikipedia2vec", package)
     monkeypatch.setattr(word2vec_files, "_MODEL_BATCH", 3)
     told = []
-    batches = [*read_vectors(put(tmp_path, b"\x80\x04"), progress=lambda *step: told.append(step))]
+    batches = [
+        *read_vectors(put(tmp_path, b"\x80\x04"), progress=lambda *step: told.append(step), allow_pickle=True)
+    ]
     assert [name for batch in batches for name in batch.names] == [
         "dog", "ENTITY/Dog", "ENTITY/New York City", "rare",
     ]  # fmt: skip
@@ -318,5 +322,23 @@ def test_the_names_of_a_large_model_are_not_in_memory_at_once():
 def test_without_the_package_a_model_is_refused_with_the_way_round(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wikipedia2vec", None)
     with pytest.raises(MissingExtra, match=r"kgkit\[wikipedia2vec\].*save-text") as caught:
-        [*read_vectors(put(tmp_path, b"\x80\x04"))]
+        [*read_vectors(put(tmp_path, b"\x80\x04"), allow_pickle=True)]
     assert caught.value.package == "wikipedia2vec"
+
+
+@pytest.mark.parametrize("form", ["auto", "model"])
+def test_a_pickle_is_not_opened_unless_that_is_allowed(tmp_path, monkeypatch, form):
+    class Touches:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "RAN",)
+
+    package = ModuleType("wikipedia2vec")
+    package.Wikipedia2Vec = SimpleNamespace(load=lambda path, mode: pickle.loads(Path(path).read_bytes()))
+    monkeypatch.setitem(sys.modules, "wikipedia2vec", package)
+    path = put(tmp_path, pickle.dumps(Touches()))
+    with pytest.raises(UsageError, match=r"runs whatever program.*--allow-pickle.*text or word2vec's binary"):
+        [*read_vectors(path, form)]
+    assert not (tmp_path / "RAN").exists()
+    with pytest.raises(AttributeError):  # it is no model; but it has been read
+        [*read_vectors(path, form, allow_pickle=True)]
+    assert (tmp_path / "RAN").exists()

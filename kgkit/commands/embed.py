@@ -20,7 +20,7 @@ _TEXT, _TUCKER, _WIKIPEDIA2VEC, _CONCAT = "Text", "TuckER", "Wikipedia2Vec", "Co
 _TAKES: Final = {
     "text": ("encoder", "kind", "template"),
     "tucker": ("preset", "dim", "epochs", "evaluate"),
-    "wikipedia2vec": ("source", "dump", "dim", "entity", "keep", "min_links"),
+    "wikipedia2vec": ("source", "dump", "dim", "entity", "keep", "min_links", "allow_pickle"),
     "concat": ("part", "rows"),
 }
 
@@ -99,6 +99,14 @@ def embed(
             help="A file of vectors: Wikipedia2Vec's or word2vec's, text or binary.",
         ),
     ] = None,
+    allow_pickle: Annotated[
+        bool,
+        typer.Option(
+            "--allow-pickle",
+            rich_help_panel=_WIKIPEDIA2VEC,
+            help="Read --source even if it is a pickled model: such a file can run any program.",
+        ),
+    ] = False,
     dump: Annotated[
         Path | None,
         typer.Option(
@@ -194,6 +202,7 @@ def embed(
             "encoder": encoder, "kind": kind, "template": template, "preset": preset, "dim": dim,
             "epochs": epochs, "evaluate": evaluate, "source": source, "dump": dump, "entity": entity,
             "keep": keep, "min_links": min_links, "part": part, "rows": rows,
+            "allow_pickle": allow_pickle or None,
         }.items()
         if value not in (None, [])
     }  # fmt: skip
@@ -304,7 +313,7 @@ def _wikipedia2vec(given: dict[str, Any], named: dict[str, Any]) -> Any:
     if ("source" in given) == ("dump" in given):
         raise UsageError("--source FILE reads vectors, --dump FILE trains some: name one of the two")
     trains = "dump" in given
-    for option in ("dim", "keep", "min_links") if not trains else ("entity",):
+    for option in ("dim", "keep", "min_links") if not trains else ("entity", "allow_pickle"):
         if option in given:
             raise UsageError(f"{_option(option)} goes with {'--source' if trains else '--dump'}")
     if not trains:

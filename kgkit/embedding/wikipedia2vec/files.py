@@ -4,7 +4,7 @@
               NAME 0.1 -0.2 …                D numbers; a space or, in wikipedia2vec's default, a tab between
     binary    N D                            the same first line
               NAME and a space, D float32      little-endian, then perhaps a line end
-    model     what wikipedia2vec pickles     read by the package itself
+    model     what wikipedia2vec pickles     read by the package itself, where that is allowed
 
 Any of the first two may be compressed (.gz, .bz2, .xz). In all of them an entity is a name with a mark, in
 Wikipedia2Vec's `ENTITY/` before the title. Files are read once, from front to end, a batch at a time.
@@ -23,7 +23,7 @@ from typing import IO, Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import MissingExtra, NotThere, SourceError
+from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
 
 Form = Literal["auto", "text", "binary", "model"]
 FORMS: Final = ("auto", "text", "binary", "model")
@@ -57,16 +57,21 @@ class Batch(NamedTuple):
 Tell = Callable[[int, int], None]
 
 
-def read_vectors(path: Path, form: Form = "auto", progress: Tell | None = None) -> Iterator[Batch]:
+def read_vectors(
+    path: Path, form: Form = "auto", progress: Tell | None = None, *, allow_pickle: bool = False
+) -> Iterator[Batch]:
     """Yield the rows of a file in its order; those of a model by how often they occur.
 
     Args:
         path: the file.
         form: of the file; `auto` looks at its beginning.
         progress: is told (bytes read, of how many); of a model, rows.
+        allow_pickle: open a model, which is a pickle: reading one runs whatever program is in it, with all
+            that you may do. Only where whoever made the file is trusted.
 
     Raises:
         NotThere: if there is no such file.
+        UsageError: if it is a model, whatever *form* says, and that is not allowed.
         SourceError: if a row is short, long or no row at all, a number is none or not finite, or rows are
             missing; with file and, in text, line.
         MissingExtra: for a model, if wikipedia2vec is not installed.
@@ -76,6 +81,13 @@ def read_vectors(path: Path, form: Form = "auto", progress: Tell | None = None) 
     if form == "auto":
         form = form_of(path)
     if form == "model":
+        if not allow_pickle:
+            raise UsageError(
+                f"{path} is a pickle, as models of wikipedia2vec are, and reading one runs whatever program "
+                "is in it: where you trust whoever made it, say --allow-pickle (in Python: allow_pickle=True); "
+                "else take its vectors as text or word2vec's binary, which run nothing: `wikipedia2vec "
+                "save-text` writes such"
+            )
         return _model(path, progress)
     return _text(path, progress) if form == "text" else _binary(path, progress)
 

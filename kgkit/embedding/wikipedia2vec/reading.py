@@ -45,6 +45,7 @@ class Wikipedia2VecConfig:
     name: str = "wikipedia2vec"  # of the vectors
     entity: str = MODEL_MARK + "{}"  # how the file writes an entity; {} is its title
     words: bool = True  # keep the words too
+    allow_pickle: bool = False  # read a pickled model, which may run any program
 
     def __post_init__(self) -> None:
         if self.form not in FORMS:
@@ -92,13 +93,15 @@ def read_wikipedia2vec(
 
     Raises:
         NotThere: if there is no such file.
+        UsageError: if it is a pickled model, and `allow_pickle` does not say that it may be read.
         SourceError: if it is not what it should be, or has no entity of *kb*; nothing is published then.
         MissingExtra: if it is a pickled model and wikipedia2vec is not installed.
     """
     if not config.source.is_file():
         raise NotThere(f"no file of vectors {config.source}")
     settings = {**asdict(config), "source": config.source.name, "sha256": _sha256(config.source)}
-    del settings["name"]
+    for how in ("name", "allow_pickle"):
+        del settings[how]
     with Work(kb, config.name, settings) as work:
         return _published(work, kb, config, progress)
 
@@ -131,7 +134,7 @@ def train_wikipedia2vec(
     settings["keep"] = {"titles": len(config.keep), "sha256": _digest(config.keep)}
     with Work(kb, config.name, settings, resume=resume) as work:
         model = train(config, work.folder, progress)
-        return _published(work, kb, Wikipedia2VecConfig(source=model, form="model"), None)
+        return _published(work, kb, _own(model), None)
 
 
 def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
@@ -168,8 +171,13 @@ def all_candidates(kb: KnowledgeBase, surfaces: Iterable[str]) -> tuple[str, ...
     return tuple(kb.key(number) for number in sorted(ids))
 
 
+def _own(model: Path) -> Wikipedia2VecConfig:
+    """Return how a model is read that has just been trained here."""
+    return Wikipedia2VecConfig(source=model, form="model", allow_pickle=True)
+
+
 def _published(work: Work, kb: KnowledgeBase, config: Wikipedia2VecConfig, progress: Tell | None) -> Vectors:
-    batches = read_vectors(config.source, config.form, progress)
+    batches = read_vectors(config.source, config.form, progress, allow_pickle=config.allow_pickle)
     first = next(batches, None)
     if first is None:
         raise SourceError("a file of vectors holds none", path=config.source)
