@@ -151,18 +151,22 @@ def whole_file(path: Path) -> Iterator[Write]:
     """Give what writes to *path*, so that the file appears whole or not at all.
 
     It is written beside its place, then renamed; an earlier file of that name
-    stays until then. Only a pipe or a device is written to as it is.
+    stays until then, and its mode and owner for good. Only a pipe or a device is written to as it is.
 
     Raises:
         NotThere: if there is no folder to put it in.
         UsageError: if it is a folder.
         OSError: if the disk refuses; says which file.
     """
+    from kgkit.evaluation.files import make_beside, replace_file
+
     check_place(path)
     whole = path.is_file() or not path.exists()
     place = path.resolve() if whole else path  # a symbolic link stays one
     beside = place.with_name(f".{secrets.token_hex(8)}.part") if whole else place
     with _naming(path):
+        if whole:
+            make_beside(beside, place)
         stream = beside.open("wb")
 
     def write(content: bytes) -> None:
@@ -181,7 +185,7 @@ def whole_file(path: Path) -> Iterator[Write]:
                 stream.close()
         if whole:
             with _naming(path):
-                beside.replace(place)
+                replace_file(beside, place)
     finally:
         if whole:
             beside.unlink(missing_ok=True)

@@ -3,10 +3,12 @@
 import bz2
 import gzip
 import lzma
+import os
 import secrets
+import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -32,7 +34,8 @@ def written(path: Path) -> Iterator[BinaryIO]:
     """Open *path* for writing; its suffix may ask for compression.
 
     The file appears when the block ends without an error: it is written beside
-    its place, then renamed. Only a pipe or a device is written to as it is.
+    its place, then renamed; it has the mode and the owner of the file that it replaces. Only a pipe or a
+    device is written to as it is.
 
     Raises:
         NotThere: if there is no folder to put it in.
@@ -43,14 +46,52 @@ def written(path: Path) -> Iterator[BinaryIO]:
     whole = path.is_file() or not path.exists()
     place = path.resolve() if whole else path  # a symbolic link stays one
     beside = place.with_name(f".{secrets.token_hex(4)}.{place.name}") if whole else place
+    if whole:
+        make_beside(beside, place)
     try:
         with _OPENERS.get(path.suffix.lower(), open)(beside, "wb") as stream:
             yield stream
         if whole:
-            beside.replace(place)
+            replace_file(beside, place)
     finally:
         if whole:
             beside.unlink(missing_ok=True)
+
+
+def make_beside(beside: Path, place: Path) -> None:
+    """Make the empty file *beside*, which `replace_file` is to put in *place*.
+
+    Until then it is its owner's alone where there is an earlier file, whose readers may be few; else its mode
+    is that of any new file.
+
+    Raises:
+        OSError: if it is there already, or cannot be made.
+    """
+    mode = 0o600 if place.exists() else 0o666  # less the umask
+    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+
+
+def replace_file(beside: Path, place: Path) -> None:
+    """Rename *beside* to *place*, with the mode, the owner and the group of the file that was there.
+
+    Where the group cannot be kept, the group has no rights: it would be another one.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    with suppress(FileNotFoundError):
+        old, new = place.stat(), beside.stat()
+        mode = stat.S_IMODE(old.st_mode) & 0o777
+        if old.st_gid != new.st_gid:
+            try:
+                os.chown(beside, -1, old.st_gid)
+            except PermissionError:
+                mode &= ~0o070
+        if old.st_uid != new.st_uid:
+            with suppress(PermissionError):  # only root may give a file away
+                os.chown(beside, old.st_uid, -1)
+        beside.chmod(mode)
+    beside.replace(place)
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
