@@ -229,6 +229,26 @@ def test_what_a_model_says_of_itself(home, encoder, files):
 # -- reading ----------------------------------------------------------------
 
 
+def test_the_weights_of_the_encoder_are_written_once(copied, encoder, files, monkeypatch):
+    from transformers import BertModel
+
+    written, save = [], BertModel.save_pretrained
+
+    def counted(model, folder, **settings):
+        written.append(folder)
+        save(model, folder, **settings)
+
+    monkeypatch.setattr(BertModel, "save_pretrained", counted)
+    training = settings(encoder, files, "classification", epochs=1)
+    folder = trained(copied, "once", training)
+    assert [path.name for path in written] == ["encoder"]
+    held = sorted(path.name for path in (folder / "kbert" / "encoder").iterdir())
+    assert held == ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    assert Encoder.load(str(folder / "kbert" / "encoder"), device="cpu").tokenizer.mask_token == "[MASK]"
+    with TrainedKBert.open("once", home=copied, device="cpu") as model:
+        assert model([Example("1", ("the name1 eats",))])
+
+
 def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
     reader = TreeReader(Encoder.load(str(encoder), device="cpu", dtype="float32"), TreeBuilder([]), size=8)
     tasks = TaskReader(reader, ("O", "B-X"))

@@ -151,6 +151,11 @@ class Encoder:
         """Write the encoder as its model is now to *folder*, which is made; `load` reads it."""
         with quiet():
             self.model.save_pretrained(folder)
+        self.save_tokenizer(folder)
+
+    def save_tokenizer(self, folder: Path) -> None:
+        """Write what makes an encoder of a model in *folder*: the tokenizer, and how a text gets a vector."""
+        with quiet():
             self.tokenizer.save_pretrained(folder)
         copy_settings(self.folder, folder)
 

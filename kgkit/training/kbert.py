@@ -164,7 +164,7 @@ def train_kbert(
             f"Trained for the task {training.task} on {about}. Their licence may bind what is made of them."
         )
         made.model.kbert.save_pretrained(staged / FOLDER, about=about)
-        encoder.save(staged / FOLDER / ENCODER)
+        encoder.save_tokenizer(staged / FOLDER / ENCODER)  # the weights lie there already
         made.model.classifier.save_pretrained(staged / CLASSIFIER, about=about)
         manifest = KBertManifest(
             format=FORMAT, kind=KBERT, name=name, task=training.task, kbs=builds, encoder=training.encoder,

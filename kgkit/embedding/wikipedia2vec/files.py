@@ -84,7 +84,7 @@ def read_vectors(
         if not allow_pickle:
             raise UsageError(
                 f"{path} is a pickle, as models of wikipedia2vec are, and reading one runs whatever program "
-                "is in it: where you trust whoever made it, say --allow-pickle (in Python: allow_pickle=True); "
+                "is in it: if you trust whoever made it, say --allow-pickle (allow_pickle=True in Python); "
                 "else take its vectors as text or word2vec's binary, which run nothing: `wikipedia2vec "
                 "save-text` writes such"
             )
