@@ -60,8 +60,11 @@ def test_a_span_is_without_white_space_at_its_ends(path):
 
 def test_ids_are_those_of_the_data_and_each_is_there_once(path):
     without = {key: value for key, value in CHOI.items() if key != "annot_id"}
-    path.write_text(lines_of(CHOI, CHOI, without, CHOI))
-    assert [one.id for one in read_typed(path)] == ["A:1", "A:1#2", "3", "A:1#3"]
+    path.write_text(lines_of(CHOI, without, without, CHOI | {"annot_id": 7}))
+    assert [one.id for one in read_typed(path)] == ["A:1", "2", "3", "7"]
+    path.write_text(lines_of(CHOI, without, CHOI))
+    with pytest.raises(SourceError, match=r":3: two examples have the id 'A:1', those of line 1 and 3: each"):
+        [*read_typed(path)]
 
 
 def test_a_file_without_gold_is_read(path):

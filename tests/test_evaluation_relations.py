@@ -54,6 +54,10 @@ def test_a_file_without_gold_is_read(tmp_path):
         ('1\t"<e1>a</e1> <e2>c</e2>"\nOthers\n', "x:2: expected an instance"),
         ('1\t"<e1>a</e1> <e2>c</e2>"\nOther\nOther\n', "x:3: expected an instance"),
         ("Other\n", "x:1: expected an instance"),
+        (
+            2 * '7\t"<e1>a</e1> <e2>c</e2>"\nOther\n',
+            "x:3: two examples have the id '7', those of line 1 and 3",
+        ),
     ],
 )
 def test_what_is_no_such_file_is_told_with_its_line(tmp_path, content, told):

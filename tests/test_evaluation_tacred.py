@@ -83,7 +83,7 @@ def test_a_name_is_its_tokens_joined(tmp_path_factory, tokens, data):
         ([], "x: no instance in it: the list is empty"),
         ({}, "x: expected a JSON list of instances of TACRED: .*object"),
         ([{"id": "a"}], r"x: expected a JSON list of instances of TACRED: .*`\$\[0\]`"),
-        ([record(), record()], "x: instance 2 has the id 'e7' of an earlier one: each needs its own"),
+        ([record(), record()], "x: two examples have the id 'e7', those of instance 1 and 2: each needs"),
         ([record(id="")], "x: instance 1 has an empty id: each needs its own"),
         (
             [record(subj_end=11)],

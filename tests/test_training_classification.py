@@ -147,7 +147,18 @@ def test_texts_with_labels_are_read_from_tabs_and_from_json(tmp_path, content, f
         ("ID\t Label \nx\tno\n", r"f0:1: it names columns \(id, label\)"),
         ("text_b\tLABEL\nx\tno\n", "f0:1: it names columns"),
         ("a\tb\tc\td\tlabel\n", "f0:1: it names columns"),
-        ('{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n', "f0: two examples have the id '1'"),
+        (
+            '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
+            "f0:2: two examples have the id '1', those of line 1",
+        ),
+        (
+            "id\ttext\tlabel\nx\ta\tno\n\nx\tb\tno\n",
+            "f0:4: two examples have the id 'x', those of line 2 and 4",
+        ),
+        (
+            '{"text": "a"}\n{"id": 1, "text": "b"}\n',
+            "f0:2: two examples have the id '1', those of line 1 and 2",
+        ),
     ],
 )
 def test_what_is_no_such_file_is_told_with_its_line(tmp_path, content, told):

@@ -283,6 +283,27 @@ def test_files_of_tasks_are_refused_where_they_are_not_what_they_should_be(files
         labels_of("ranking", [one])
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_two_examples_of_one_id_are_refused_in_every_task(task, tmp_path):
+    alike = tmp_path / "alike.tsv"
+    alike.write_text(rows(task, NAMES[:1] * 3))  # no ids: they are made of lines, or of places
+    found = read_task(task, alike)
+    assert len({one.id for one in found}) == 3
+    told = [Answered(one.gold, 0.5) for one in found]
+    assert scores_of(task, found, told)
+    with pytest.raises(
+        UsageError, match=f"two examples have the id '{found[0].id}': score those of one file"
+    ):
+        scores_of(task, [*found, found[0]], [*told, told[0]])
+    if task in ("classification", "pair"):
+        second = "\ttext_b" if task == "pair" else ""
+        alike.write_text(f"id\tlabel\ttext_a{second}\n" + "".join(f"a\t1\tthe dog{second}\n" for _ in "12"))
+        with pytest.raises(
+            SourceError, match=r"alike\.tsv:3: two examples have the id 'a', those of line 2 and 3"
+        ):
+            read_task(task, alike)
+
+
 def test_scores_are_those_of_the_task():
     two = [Example("1", ("a",), (), ("1",)), Example("2", ("b",), (), ("0",))]
     told = [Answered(("1",), 0.9), Answered(("1",), 0.8)]

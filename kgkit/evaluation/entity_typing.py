@@ -12,7 +12,6 @@ character tells which it is:
 Other keys are ignored. Either may be compressed (`.xz`, `.bz2`, `.gz`).
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines
+from kgkit.evaluation.files import UniqueIds, lines
 
 TYPES: Final = (
     "person", "group", "organization", "location", "entity", "time", "object", "place", "event",
@@ -79,13 +78,12 @@ def read_typed(path: Path) -> Iterator[Typed]:
     """Yield the instances of a file; JSON lines one at a time.
 
     In JSON lines the text is the tokens and the span, joined by a space. Types other than the nine are left
-    out. The id is `annot_id`, and for the second of that id `annot_id#2`, as a file for training may repeat
-    instances; where there is none, it is the place in the file, from 1.
+    out. The id is `annot_id`; where there is none, it is the place in the file, from 1.
 
     Raises (when the first is asked for, or later):
         NotThere: if there is no such file.
-        SourceError: if it is of neither kind, a span is not in its text or has nothing in it, or there are no
-            instances.
+        SourceError: if it is of neither kind, a span is not in its text or has nothing in it, two instances
+            have one id, or there are no instances.
     """
     numbered = lines(path)
     first = next(numbered, None)
@@ -95,11 +93,11 @@ def read_typed(path: Path) -> Iterator[Typed]:
         # A line break in JSON is never part of a string, so a blank line was none either.
         yield from _of_list([first[1], *(line for _, line in numbered)], path)
         return
-    seen = Counter[str]()
+    ids = UniqueIds(path)
     for place, (number, line) in enumerate(chain([first], numbered), start=1):
         one = _of_line(place, path, number, line)
-        seen[one.id] += 1
-        yield one if seen[one.id] == 1 else one._replace(id=f"{one.id}#{seen[one.id]}")
+        ids.check(one.id, number, line)
+        yield one
 
 
 def _of_line(place: int, path: Path, number: int, line: str) -> Typed:

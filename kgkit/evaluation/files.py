@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
 
 from kgkit.errors import NotThere, SourceError
 
@@ -92,6 +92,33 @@ def replace_file(beside: Path, place: Path) -> None:
                 os.chown(beside, old.st_uid, -1)
         beside.chmod(mode)
     beside.replace(place)
+
+
+class UniqueIds:
+    """Makes sure that no two examples of a file have one id: answers go by it.
+
+    Args:
+        path: the file.
+        places: what `check` is told of an example: its line, or its place among the instances of one line.
+    """
+
+    def __init__(self, path: Path, places: Literal["line", "instance"] = "line") -> None:
+        self._path, self._places = path, places
+        self._seen: dict[str, int] = {}
+
+    def check(self, name: str, place: int, text: str | None = None) -> None:
+        """Take note of the id *name*.
+
+        Raises:
+            SourceError: if an example before it has the same.
+        """
+        earlier = self._seen.setdefault(name, place)
+        if earlier != place:
+            raise SourceError(
+                f"two examples have the id {name!r}, those of {self._places} {earlier} and {place}: each "
+                "needs its own, as answers go by it",
+                path=self._path, line=place if self._places == "line" else None, text=text,
+            )  # fmt: skip
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:

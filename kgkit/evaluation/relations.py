@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines
+from kgkit.evaluation.files import UniqueIds, lines
 
 OTHER: Final = "Other"
 
@@ -67,15 +67,16 @@ def read_relations(path: Path) -> Iterator[Relation]:
 
     Raises (when the first is asked for, or later):
         NotThere: if there is no such file.
-        SourceError: if an instance has not one first and one second name, or a label is none, or there are
-            no instances.
+        SourceError: if an instance has not one first and one second name, or the id of another, or a label is
+            none, or there are no instances.
     """
     pending: Relation | None = None
-    count = 0
+    count, ids = 0, UniqueIds(path)
     for number, line in lines(path):
         if found := _FIRST.fullmatch(line):
             if pending is not None:
                 yield pending
+            ids.check(found[1], number, line)
             pending = _instance(found[1], found[2], path, number, line)
             count += 1
         elif not line.startswith("Comment:"):

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import opened
+from kgkit.evaluation.files import UniqueIds, opened
 from kgkit.evaluation.relations import Relation
 
 NO_RELATION: Final = "no_relation"
@@ -76,15 +76,14 @@ def read_tacred(path: Path) -> Iterator[Relation]:
         raise SourceError(f"expected a JSON list of instances of TACRED: {error}", path=path) from None
     if not records:
         raise SourceError("no instance in it: the list is empty", path=path)
-    names = set[str]()
+    ids = UniqueIds(path, "instance")
     for place, record in enumerate(records, start=1):
         name = str(record.id)
-        if not name or name in names:
-            problem = f"the id {name!r} of an earlier one" if name else "an empty id"
+        if not name:
             raise SourceError(
-                f"instance {place} has {problem}: each needs its own, as answers go by it", path=path
+                f"instance {place} has an empty id: each needs its own, as answers go by it", path=path
             )
-        names.add(name)
+        ids.check(name, place)
         yield _instance(name, record, f"instance {place} ({name})", path)
 
 

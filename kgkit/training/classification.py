@@ -328,7 +328,7 @@ def answers_of(
             f"the reader knows the labels {', '.join(reader.labels)}, the classifier "
             f"{', '.join(model.classifier.config.labels)}"
         )
-    if twice := repeated(examples):
+    if twice := repeated(one.id for one in examples):
         raise UsageError(f"two examples have the id {twice!r}: answers go by it")
     device = next(model.parameters()).device
     answers: dict[str, Label] = {}

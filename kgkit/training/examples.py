@@ -20,6 +20,7 @@ of the names of texts is refused: it would be taken for a text.
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,7 +28,7 @@ import msgspec
 
 from kgkit.errors import SourceError, UnknownName, UsageError
 from kgkit.evaluation.entity_typing import TYPES, Typed, read_typed, score_typed
-from kgkit.evaluation.files import lines, opened
+from kgkit.evaluation.files import UniqueIds, lines, opened
 from kgkit.evaluation.relations import OTHER, Relation, read_relations, score_relations
 from kgkit.evaluation.tacred import read_tacred, score_tacred
 from kgkit.evaluation.wic import WordPair, read_pairs, score_pairs
@@ -110,8 +111,6 @@ def read_examples(task: str, path: Path, gold: Path | None = None) -> list[Examp
         found = [Example(one.id, (one.text,), (one.span,), label=one.types) for one in read_typed(path)]
     else:
         found = list(_texts(path))
-    if twice := repeated(found):
-        raise SourceError(f"two examples have the id {twice!r}: answers go by it", path=path)
     return found
 
 
@@ -126,12 +125,15 @@ def _relations(path: Path) -> Iterator[Example]:
 
 def _texts(path: Path) -> Iterator[Example]:
     """Yield the examples of a file of `classification`."""
-    numbered = lines(path)
+    numbered, ids = lines(path), UniqueIds(path)
     first = next(numbered, None)
     if first is None:
         raise SourceError("no text in it: there are no lines", path=path)
     if first[1].lstrip().startswith("{"):
-        yield from (_of_json(path, *one) for one in (first, *numbered))
+        for number, line in chain([first], numbered):
+            found = _of_json(path, number, line)
+            ids.check(found.id, number, line)
+            yield found
         return
     columns = [name.strip().lower() for name in first[1].split("\t")]
     named = any(name in _FIRST for name in columns)
@@ -156,7 +158,9 @@ def _texts(path: Path) -> Iterator[Example]:
                 f"expected {len(columns)} tab-separated fields ({', '.join(columns)}), found {len(fields)}",
                 path=path, line=number, text=line,
             )  # fmt: skip
-        yield _example(dict(zip(columns, fields, strict=True)), path, number, line)
+        found = _example(dict(zip(columns, fields, strict=True)), path, number, line)
+        ids.check(found.id, number, line)
+        yield found
         empty = False
     if empty:
         raise SourceError("no text in it: it names columns, and ends", path=path)
@@ -291,7 +295,7 @@ def scores_of(
         UsageError: if an example has no label, two have one id, or an answer can be none.
     """
     _known(task)
-    if twice := repeated(examples):
+    if twice := repeated(one.id for one in examples):
         raise UsageError(f"two examples have the id {twice!r}: score those of one file")
     if lacking := next((one.id for one in examples if one.label is None), None):
         raise UsageError(f"example {lacking} has no label: score on a file with gold")
@@ -342,11 +346,11 @@ def _known(task: str) -> None:
         raise UnknownName("task", task, TASKS)
 
 
-def repeated(examples: Iterable[Example]) -> str | None:
-    """Return an id that two examples have."""
+def repeated(ids: Iterable[str]) -> str | None:
+    """Return an id that comes twice."""
     seen = set[str]()
-    for one in examples:
-        if one.id in seen:
-            return one.id
-        seen.add(one.id)
+    for one in ids:
+        if one in seen:
+            return one
+        seen.add(one)
     return None

@@ -29,7 +29,7 @@ from kgkit.evaluation.positive import score_positive
 from kgkit.evaluation.ranking import Answer, read_answers, score_ranking
 from kgkit.evaluation.tagged_rows import joined, read_tags, score_begun_spans
 from kgkit.inputs.trees import TreeReader
-from kgkit.training.examples import read_examples
+from kgkit.training.examples import read_examples, repeated
 from kgkit.training.kbert_plan import TASKS
 from kgkit.trees import FlatTree
 from kgkit.types import Document, LinkedDocument
@@ -109,7 +109,7 @@ def read_task(task: str, path: Path) -> list[Example]:
     Raises:
         UnknownName: if there is no such task.
         NotThere: if there is no such file.
-        SourceError: if it is not what it should be.
+        SourceError: if it is not what it should be, or two examples have one id.
     """
     if task not in TASKS:
         raise UnknownName("task", task, TASKS)
@@ -342,6 +342,8 @@ def scores_of(task: str, examples: Sequence[Example], answers: Sequence[Answered
     """
     if lacking := next((one.id for one in examples if one.gold is None), None):
         raise UsageError(f"example {lacking} has no label: score on a file with gold")
+    if twice := repeated(one.id for one in examples):
+        raise UsageError(f"two examples have the id {twice!r}: score those of one file")
     gold = [one.gold for one in examples]
     if task == "tagging":
         return _names(gold, answers)
