@@ -99,7 +99,7 @@ def _pooling(path: Path) -> Pooling:
             for key, on in config.items()
             if key.startswith("pooling_mode_") and on
         ]
-    modes = [modes] if isinstance(modes, str) else list(modes)
+    modes = list(modes) if isinstance(modes, list) else [modes]
     for known in POOLINGS:
         if modes == [known]:
             return known
@@ -115,6 +115,8 @@ def weight_files(folder: Path) -> list[Path]:
             return [folder / whole]
         if (folder / index).exists():
             shards = read_json(folder / index).get("weight_map", {})
+            if not isinstance(shards, dict) or not all(isinstance(one, str) for one in shards.values()):
+                raise SourceError("its weight_map names no files", path=folder / index)
             return [folder / str(shard) for shard in sorted(set(shards.values()))]
     return []
 
@@ -157,7 +159,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # brackets in brackets, a hundred thousand deep
         raise SourceError(f"cannot be read as JSON: {first_line(error)}", path=path) from error
 
 

@@ -37,6 +37,15 @@ _CLASSES: Final = {
 _TRUST: Final = "trust_remote_code"
 """An option that transformers names where it refuses to run a program."""
 
+_MOST_PARTS: Final = 65_536
+"""Layers, heads, labels … of a model: more than any encoder has."""
+
+_LARGER: Final = 16
+"""So many times may a model be larger than its weights, which may have 4 bits for each float32 …"""
+
+_MOST_DRAWN: Final = 64_000_000
+"""… and bytes of what is not in them: a pooler, or what a task needs."""
+
 _USUAL_LENGTH: Final = 512
 _OTHERWISE: Final = frozenset(["electra", "funnel"])  # their pretraining guesses no words
 _NO_LENGTH: Final = 1_000_000  # a tokenizer says more than this if it knows no limit
@@ -128,6 +137,7 @@ def pretrained(
     """
     kind_of_model = _model_class(kind)
     with _without_programs(folder), quiet():
+        _check_size(folder, kind_of_model)
         model, report = kind_of_model.from_pretrained(
             folder,
             local_files_only=True,
@@ -136,6 +146,44 @@ def pretrained(
             **(settings or {}),
         )
     return model, frozenset(report["missing_keys"])
+
+
+def _check_size(folder: Path, kind: Any) -> None:
+    """Make sure that a model is not much larger than its weights, before room is made for it.
+
+    What its files lack is drawn at random, so a config of a few bytes could ask for terabytes.
+
+    Raises:
+        SourceError: if it is, or its config cannot be read.
+    """
+    import torch
+    from transformers import AutoConfig
+
+    _check_counts(folder)
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    with torch.device("meta"):  # where tensors take no memory
+        auto = kind.__name__.startswith("AutoModel")
+        model = kind.from_config(config, trust_remote_code=False) if auto else kind(config)
+    size = sum(one.numel() * one.element_size() for one in (*model.parameters(), *model.buffers()))
+    held = sum(one.stat().st_size for one in weight_files(folder) if one.is_file())
+    if size > _LARGER * held + _MOST_DRAWN:
+        raise SourceError(
+            f"it asks for a model of {size / 1e6:,.0f} MB; the weights beside it have {held / 1e6:,.1f}",
+            path=path,
+        )
+
+
+def _check_counts(folder: Path) -> None:
+    """Make sure that no number of parts in a config is more than any model has: they are made one by one.
+
+    Raises:
+        SourceError: if one is, or the config cannot be read.
+    """
+    path = folder / CONFIG
+    for name, number in read_json(path).items():
+        counts = name.startswith(("num_", "n_")) and isinstance(number, int)
+        if counts and not 0 <= number <= _MOST_PARTS:
+            raise SourceError(f"{name} is {number}; expected 0 to {_MOST_PARTS:,}", path=path)
 
 
 def _model_class(name: str) -> Any:
@@ -240,10 +288,13 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
     Raises:
         NotThere: if there is none that can be read.
+        SourceError: if the config beside it cannot be read.
         UsageError: if it needs a program of its own.
     """
     from transformers import AutoTokenizer
 
+    if (folder / CONFIG).exists():
+        _check_counts(folder)  # the config is read for the tokenizer too
     advice = "save it with `tokenizer.save_pretrained`, which writes tokenizer.json"
     try:
         with _without_programs(folder), quiet():

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from kgkit.encoder.device import pick_device
 from kgkit.errors import UsageError
-from kgkit.heads.folder import card_of, read_settings, reading_weights, save_head
+from kgkit.heads.folder import card_of, check_shapes, read_settings, reading_weights, save_head
 
 if TYPE_CHECKING:
     from typing import Self
@@ -160,7 +160,9 @@ class Classifier(nn.Module):
             MissingExtra: if safetensors is not installed.
         """
         folder, where = Path(folder), pick_device(device)
-        classifier = cls(read_settings(folder, KIND, ClassifierConfig))
+        config = read_settings(folder, KIND, ClassifierConfig)
+        check_shapes(folder, lambda: cls(config).state_dict())
+        classifier = cls(config)
         with reading_weights(folder) as weights:
             classifier.load_state_dict(weights)
         return classifier.to(where).eval()

@@ -8,13 +8,14 @@ No head itself: heads have this in common, and nothing else.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.loading import pretrained
@@ -68,7 +69,7 @@ def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings
     path = folder / CONFIG
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # brackets in brackets, a hundred thousand deep
         raise DamagedModel(f"{path} cannot be read: {error}") from error
     other = found.pop("head", None) if isinstance(found, dict) else None
     if other != kind:
@@ -77,8 +78,41 @@ def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings
         raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
     try:
         return msgspec.convert(found, settings)
-    except (msgspec.ValidationError, UsageError) as error:
+    except (msgspec.ValidationError, UsageError, TypeError, OverflowError) as error:
         raise DamagedModel(f"{path} is no configuration of a {kind}: {error}") from error
+
+
+def check_shapes(folder: Path, made: Callable[[], Mapping[str, Tensor | Sequence[int]]]) -> None:
+    """Make sure that the weights in *folder* are what its settings ask for, before room is made for them.
+
+    Settings of a few bytes may ask for terabytes.
+
+    Args:
+        folder: of the head.
+        made: makes the weights, or their shapes, by name; is called where tensors take no memory.
+
+    Raises:
+        DamagedModel: if they are others.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    refused = f"the head in {folder} cannot be loaded"
+    try:
+        with torch.device("meta"):
+            asked = {
+                name: list(one.shape if isinstance(one, Tensor) else one) for name, one in made().items()
+            }
+    except (RuntimeError, TypeError, ValueError, OverflowError, UsageError) as error:
+        raise DamagedModel(f"{refused}: {CONFIG} asks for what nobody can make: {error}") from error
+    try:
+        with safe_open(folder / WEIGHTS, "pt") as file:
+            held = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise DamagedModel(f"{refused}: {error}") from error
+    for name in sorted({*asked, *held}):
+        if asked.get(name) != held.get(name):
+            wanted, there = (str(one.get(name, "none")) for one in (asked, held))
+            raise DamagedModel(f"{refused}: {CONFIG} asks for {name} {wanted}, {WEIGHTS} has {there}")
 
 
 @contextmanager
@@ -117,15 +151,15 @@ def encoder_below(
         DamagedModel: if it cannot be loaded, or transformers has no class of the head's settings.
         UsageError: if it has none that is asked for, or the encoder needs a program of its own.
     """
-    from safetensors import SafetensorError
-
     try:
         return pretrained(encoder, model or saved_as, settings)
     except UnknownName:
         if model is not None:
             raise UsageError(f"transformers has no class {model} of models") from None
         raise DamagedModel(f"the head in {folder} stands in a {saved_as}, which transformers lacks") from None
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except UsageError:
+        raise
+    except Exception as error:  # safetensors, pickle and torch have each their own
         raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
 
 

@@ -54,7 +54,7 @@ from torch.nn import functional
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
-from kgkit.heads.folder import card_of, encoder_below, read_settings, reading_weights, save_head
+from kgkit.heads.folder import card_of, check_shapes, encoder_below, read_settings, reading_weights, save_head
 
 if TYPE_CHECKING:
     from typing import Self
@@ -569,7 +569,9 @@ class EntityLinker(nn.Module):
             MissingExtra: if safetensors is not installed.
         """
         folder, where = Path(folder), pick_device(device)
-        linker = cls(read_settings(folder, KIND, EntityLinkerConfig))
+        config = read_settings(folder, KIND, EntityLinkerConfig)
+        check_shapes(folder, lambda: cls(config).state_dict())
+        linker = cls(config)
         with reading_weights(folder) as weights:
             kinds = {weight.dtype for weight in weights.values()}
             if len(kinds) == 1:
@@ -631,6 +633,8 @@ class KAR(nn.Module):
         To be called again when the linker has been trained by itself, before all is; or `silence`.
         """
         project = self.linker.project
+        if project.weight.is_meta:  # there are no numbers: only shapes are asked for
+            return
         inverse = torch.linalg.pinv(project.weight.cpu().double())  # (H, E); not all devices have float64
         self.back.weight.copy_(inverse)
         self.back.bias.copy_(-inverse @ project.bias.cpu().double())
@@ -876,6 +880,7 @@ class KnowBert(nn.Module):
         """
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KNOWBERT, KnowBertConfig)
+        check_shapes(folder, lambda: nn.ModuleList(map(KAR, config.kbs.values())).state_dict())
         encoder, lacking = encoder_below(
             folder, folder.absolute() / ENCODER, config.model, model, settings=settings
         )

@@ -32,7 +32,7 @@ from torch.nn import functional
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.heads.folder import WEIGHTS, card_of, read_settings, reading_weights, save_head
+from kgkit.heads.folder import WEIGHTS, card_of, check_shapes, read_settings, reading_weights, save_head
 
 if TYPE_CHECKING:
     from typing import Self
@@ -183,7 +183,9 @@ class WordTagger(nn.Module):
         """
         folder = Path(folder)
         config = read_settings(folder, KIND, WordTaggerConfig)
-        tagger = cls(Encoder.load(str(folder.absolute() / ENCODER), device=device), config)
+        encoder = Encoder.load(str(folder.absolute() / ENCODER), device=device)
+        check_shapes(folder, lambda: _shapes(config, encoder.width))
+        tagger = cls(encoder, config)
         with reading_weights(folder) as weights:
             if weights.keys() != tagger._own().keys():
                 raise RuntimeError(f"{WEIGHTS} has {', '.join(sorted(weights))}")
@@ -201,6 +203,12 @@ class WordTagger(nn.Module):
             types=", ".join(f"`{name}`" for name in self.config.types),
             shapes=f", {self.config.shapes} of them told apart" if self.config.shapes else " is not read",
         )  # fmt: skip
+
+
+def _shapes(config: WordTaggerConfig, width: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the weights that are not the encoder's."""
+    label = {"label.weight": (config.labels, width), "label.bias": (config.labels,)}
+    return label | ({"shape.weight": (config.shapes, width)} if config.shapes else {})
 
 
 # -- labels -----------------------------------------------------------------

@@ -22,8 +22,9 @@ from msgspec import structs
 
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import Sentence, on_device, padded, sentences_of
+from kgkit.linking.arrays import read_array
 from kgkit.linking.gloss import warn_of_missing
-from kgkit.linking.manifest import damaged, read_model
+from kgkit.linking.manifest import MANIFEST, damaged, read_model, understanding
 from kgkit.linking.model_folder import model_vectors
 from kgkit.linking.ridge import (
     Matrix,
@@ -56,6 +57,7 @@ TEXTS: Final = "texts"
 """The folders, in that of a model of the rung `full`, of the encoders of documents and of entities' texts."""
 
 _AT_ONCE: Final = 32  # sentences
+_HEADS: Final = 10_000  # more than any model has
 
 
 class HeadScorer:
@@ -118,20 +120,27 @@ class HeadScorer:
 
         if manifest.build:
             check_weights(manifest, folder)
-        try:
-            scale = np.load(folder / SCALE)
-        except (OSError, ValueError) as error:
-            raise damaged(folder, str(error)) from error
+        scale = np.array(read_array(folder / SCALE))
+        with understanding(folder):
+            count, share = (
+                int(manifest.config["head"].get("heads", 1)),
+                float(manifest.config["head"]["ridge"]),
+            )
+            read = span_config(manifest)
+        if lacking := next(
+            (one for one in head_folders(min(count, _HEADS)) if not (folder / one).is_dir()), None
+        ):
+            raise damaged(folder, f"{MANIFEST} says {count} heads, and there is no folder {lacking}")
         return cls(
-            SpanReader(encoder, span_config(manifest)),
+            SpanReader(encoder, read),
             found,
             RidgeArrays.load(folder) if manifest.build else None,
             [
                 EntityLinker.from_pretrained(folder / one, device=device).float()
-                for one in head_folders(manifest.config["head"].get("heads", 1))
+                for one in head_folders(count)
             ],
             scale,
-            share=manifest.config["head"]["ridge"],
+            share=share,
             temperature=manifest.temperature,
             name=manifest.name,
         )

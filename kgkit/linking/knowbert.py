@@ -21,7 +21,7 @@ from kgkit.errors import KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader, Knowledge, Text
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.manifest import KnowBertManifest, read_knowbert
+from kgkit.linking.manifest import KnowBertManifest, damaged, read_knowbert
 from kgkit.linking.model_folder import find_knowbert_folder
 from kgkit.linking.scoring import Scores
 from kgkit.types import NO_CANDIDATES, Document
@@ -121,6 +121,8 @@ class TrainedKnowBert:
         folder = find_knowbert_folder(model, where)
         manifest = read_knowbert(folder)
         knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device, settings=settings)
+        if strange := sorted({*manifest.kbs} - {*knowbert.trained_with}):
+            raise damaged(folder, f"its layers know nothing of the knowledge base {strange[0]}")
         with ExitStack() as stack:
             knowledge = {
                 name: knowledge_of((kbs or {})[name], about.vectors)

@@ -1,6 +1,7 @@
 """What a trained model says of itself: the `model.json` of its folder."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -288,7 +289,7 @@ def kind_of(folder: Path) -> _Kind:
     """
     try:
         found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Kind)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise damaged(folder, f"{MANIFEST} cannot be read: {error}") from error
     if found.format != FORMAT:
         raise damaged(folder, f"it has format {found.format}, this kgkit reads format {FORMAT}")
@@ -305,13 +306,33 @@ def is_kind(kind: str, folder: Path) -> bool:
 def _read(folder: Path, kind: type[Manifest]) -> Manifest:
     try:
         found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise damaged(folder, f"{MANIFEST} cannot be read: {error}") from error
     for name, size in found.sizes.items():
         path = folder / name
         if not path.is_file() or path.stat().st_size != size:
             raise damaged(folder, f"{name} is not the file of {size:,} bytes that it had")
     return found
+
+
+@contextmanager
+def understanding(folder: Path) -> Iterator[None]:
+    """Say that a model is damaged where what its manifest tells of its kind makes no sense.
+
+    Raises:
+        DamagedModel: if a setting is not there, or of another type, or out of range.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, msgspec.MsgspecError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise damaged(
+            folder, f"a setting in {MANIFEST} is lacking, or is no such setting ({told})"
+        ) from error
+    except UsageError as error:
+        if type(error) is not UsageError:  # of a name, or of what is not installed
+            raise
+        raise damaged(folder, f"a setting in {MANIFEST} is out of range: {error}") from error
 
 
 def damaged(folder: Path, what: str) -> DamagedModel:

@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.linking.arrays import read_array
 from kgkit.linking.gloss import GlossConfig, warn_of_missing
-from kgkit.linking.manifest import ModelManifest, damaged, read_model
+from kgkit.linking.manifest import ModelManifest, damaged, read_model, understanding
 from kgkit.linking.model_folder import model_vectors
 from kgkit.linking.scoring import Scores, shares
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
@@ -106,13 +107,24 @@ class RidgeArrays(NamedTuple):
         """Read what `save` wrote.
 
         Raises:
-            DamagedModel: if a file is no array.
+            DamagedModel: if a file is no array, or their shapes do not fit each other.
         """
         names = (*ARRAYS, WEIGHTS) if (folder / f"{WEIGHTS}.npy").is_file() else ARRAYS
-        try:
-            return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
-        except (OSError, ValueError) as error:
-            raise damaged(folder, str(error)) from error
+        found = cls(*(read_array(folder / f"{name}.npy") for name in names))
+        if found.centroids.ndim != 2 or found.weight.ndim != 2 or found.meanings.dtype.kind == "f":
+            raise damaged(folder, "its arrays are not those of a model of this kind")
+        (seen, width), rows = found.centroids.shape, len(found.weight)
+        expected = {
+            "meanings": (seen,), "centroids": (seen, width), "counts": (seen,), "weight": (rows, width),
+            "mean": (width,), "gloss_mean": (rows - 1,), WEIGHTS: (len(START),),
+        }  # fmt: skip
+        for name in names:
+            if getattr(found, name).shape != expected[name]:
+                shape = getattr(found, name).shape
+                raise damaged(
+                    folder, f"{name}.npy has the shape {shape}, the others ask for {expected[name]}"
+                )
+        return found
 
 
 class RidgeScorer:
@@ -158,7 +170,9 @@ class RidgeScorer:
         check_weights(manifest, folder)
         found = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, found)
-        reader = SpanReader(encoder_of(found, device=device), span_config(manifest))
+        with understanding(folder):
+            read = span_config(manifest)
+        reader = SpanReader(encoder_of(found, device=device), read)
         return cls(
             reader,
             found,

@@ -22,7 +22,7 @@ from kgkit.encoder.loading import check_installed
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
-from kgkit.linking.manifest import TaggerManifest, read_tagger
+from kgkit.linking.manifest import TaggerManifest, read_tagger, understanding
 from kgkit.linking.model_folder import find_tagger_folder
 from kgkit.types import Document, Mention
 
@@ -92,7 +92,9 @@ class Tagger:
         from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
 
         head = WordTagger.from_pretrained(folder / HEAD, device=device)
-        return cls(head, reader_of(head, reading_of(manifest)), name=manifest.name)
+        with understanding(folder):
+            reader = reader_of(head, reading_of(manifest))
+        return cls(head, reader, name=manifest.name)
 
     def __call__(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """Yield each document with its names as mentions; those that have mentions keep them.

@@ -21,13 +21,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
+from kgkit.linking.arrays import read_archive
 from kgkit.linking.entity_traits import EntityTraits, EntityTraitsConfig, Matrix, Numbers, relative
 from kgkit.linking.link_traits import LinkTraits, LinkTraitsConfig
-from kgkit.linking.manifest import damaged
+from kgkit.linking.manifest import understanding
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.types import NO_CANDIDATES, Document
 
@@ -142,22 +142,16 @@ class TrainedCoherence:
         Raises:
             DamagedModel: if it cannot be read.
         """
-        try:
-            with np.load(folder / FILE) as arrays:
-                rounds = [
-                    Members(*(arrays[f"{name} {place}"] for name in Members._fields))
-                    for place in range(settings["rounds"])
-                ]
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
-            raise damaged(folder, str(error)) from error
-        lists = {name: tuple(value) for name, value in settings["traits"].items()}
-        return cls(
-            EntityTraits(kb, EntityTraitsConfig(**lists)),
-            LinkTraits(kb, LinkTraitsConfig(**settings["links"])),
-            rounds,
-            nil=settings["nil"],
-            temperature=settings["temperature"],
-        )
+        arrays = read_archive(folder / FILE)
+        with understanding(folder):
+            rounds = [
+                Members(*(arrays[f"{name} {place}"] for name in Members._fields))
+                for place in range(settings["rounds"])
+            ]
+            lists = {name: tuple(value) for name, value in settings["traits"].items()}
+            traits, links = EntityTraitsConfig(**lists), LinkTraitsConfig(**settings["links"])
+            nil, temperature = bool(settings["nil"]), float(settings["temperature"])
+        return cls(EntityTraits(kb, traits), LinkTraits(kb, links), rounds, nil=nil, temperature=temperature)
 
 
 class CoherentScorer:
