@@ -169,7 +169,7 @@ def _check_size(folder: Path, kind: Any) -> None:
     if size > _LARGER * held + _MOST_DRAWN:
         raise SourceError(
             f"it asks for a model of {size / 1e6:,.0f} MB; the weights beside it have {held / 1e6:,.1f}",
-            path=path,
+            path=folder / CONFIG,
         )
 
 
