@@ -33,6 +33,7 @@ from kgkit.building import (
     SourceInfo,
     Traits,
     Triple,
+    check_attributes,
     text_lines,
 )
 from kgkit.errors import NotThere, SourceError
@@ -98,7 +99,6 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _decode: Final = msgspec.json.Decoder(_Line).decode
-_encode: Final = msgspec.msgpack.Encoder().encode
 _FIELDS: Final = sorted({name for line in (_Line, Head, Surface) for name in line.__struct_fields__})
 _UNKNOWN: Final = re.compile("unknown field `([^`]*)`")
 
@@ -201,7 +201,7 @@ def _entity(line: _Line, label_aliases: bool) -> Iterator[Record]:
     key = _needed(line, "key")
     label = line.label if line.label is not None else key
     if line.attributes:
-        _encode(line.attributes)  # what the store cannot hold is found here, where it has a line
+        check_attributes(line.attributes)  # what the store cannot hold is found here, where it has a line
     yield Entity(
         key,
         label,

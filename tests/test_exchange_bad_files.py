@@ -15,6 +15,32 @@ XML = b"""<?xml version="1.0" encoding="UTF-8"?>
 LEXICON = XML + b"<Lexicon id='x' label='X' language='en' email='' license='' version='1'>\n"
 END = b"</Lexicon></LexicalResource>"
 
+DEEP = 2_000 * "[" + 2_000 * "]"
+
+
+def graphml(data, *, form="string", encoding="UTF-8", record=""):
+    head = '<data key="record">{"kgkit": {"name": "x"}}</data>' if record else ""
+    return f"""<?xml version="1.0" encoding="{encoding}"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="size" for="node" attr.name="size" attr.type="{form}"/>
+<key id="record" for="graph" attr.name="record" attr.type="string"/>
+<graph edgedefault="directed">{head}
+<node id="A">
+<data key="size">{data}</data>
+</node>
+<data key="record">{record}</data>
+</graph></graphml>""".encode("utf-8", "surrogatepass")
+
+
+def kgtk_attributes(value):
+    rows = ["id\tnode1\tlabel\tnode2", '\tkgkit:kb\tkgkit:head\t"{}"', '\tA\tkgkit:kind\t""']
+    return "\n".join([*rows, f'\tA\tkgkit:attributes\t"{{\\"a\\": {value}}}"', ""]).encode()
+
+
+def rdf_attributes(value):
+    return f'<http://a/A> <urn:kgkit:vocabulary:attributes> "{{\\"a\\": {value}}}" .\n'.encode()
+
+
 FILES = [  # builder, content, line, a part of the message
     ("ntriples", b"<http://a> <http://b> <http://c> .\n<http://a> <http://b c> .\n", 2, "Invalid IRI"),
     ("ntriples", b'<http://a> <http://b> "\xff" .\n', 1, "Invalid UTF-8"),
@@ -29,8 +55,46 @@ FILES = [  # builder, content, line, a part of the message
     ("tsv", b"id\tnode1\tlabel\tnode2\n", 1, "--format kgtk reads it"),
     ("graphml", b"<graphml>\n<graph><node id='a'></graph></graphml>", 2, "mismatched tag"),
     ("graphml", b"<html/>", 1, "its root is <html>"),
-    ("graphml", b"<graphml>\n<graph><node/></graph></graphml>", None, "a node without an id"),
-    ("graphml", b"<graphml><graph><node id='a'><data key='k'/></node></graph></graphml>", None, "declared"),
+    ("graphml", b"<graphml>\n<graph><node/></graph></graphml>", 2, "a node without an id"),
+    ("graphml", b"<graphml><graph><node id='a'><data key='k'/></node></graph></graphml>", 1, "declared"),
+    *(("graphml", graphml(data, form=form), 6, message) for form, data, message in [
+        ("long", "1" + 30 * "0", "the long 'size' does not fit into 64 bits: correct it"),
+        ("int", 5000 * "9", "does not fit into 64 bits"),
+        ("long", str(2**64), "does not fit into 64 bits"),
+        ("long", str(-(2**63) - 1), "does not fit into 64 bits"),
+        ("double", "NaN", "the double 'size' is no finite number"),
+        ("float", "-inf", "no finite number"),
+        ("double", "1e999", "no finite number"),
+        ]),
+    ("graphml", graphml("&#xD800;"), 7, "reference to invalid character number"),
+    ("graphml", graphml("\ud800"), 7, "not well-formed"),
+    *(("graphml", graphml("é", encoding=encoding), 1, f"the encoding {encoding!r}") for encoding in
+      ("latin-9x", "UTF-16", "shift_jis", "rot13", "idna", "punycode", "undefined", "EBCDIC-CP-BE")),
+    *(("graphml", graphml("1", record=record), 9, message) for record, message in [
+        ('{"alias": "q", "key": "A", "count": "many"}', "a count that is no number"),
+        ('{"alias": "q", "key": "A", "count": null}', "a count that is no number"),
+        ('{"alias": "q", "key": "A", "count": -5}', "the count is -5: counts lie between 0"),
+        ('{"alias": "q", "key": "A", "count": "nan"}', "the count is nan"),
+        ('{"alias": "q", "key": "A", "count": NaN}', "no JSON object"),
+        ('{"alias": "q", "key": "A", "sense": 5}', "no alias, redirect or form"),
+        ('{"alias": "\\ud800", "key": "A"}', "half of a surrogate pair"),
+        (f'{{"alias": {DEEP}}}', "nested too deeply"),
+    ]),
+    *((builder, wrap(value), line, message) for builder, wrap, line in (
+        ("kgtk", kgtk_attributes, 4), ("ntriples", rdf_attributes, None), ("turtle", rdf_attributes, None),
+    ) for value, message in (
+        ("1" + 30 * "0", "integers lie between -2**63 and 2**64 - 1"), ("NaN", "malformed"),
+        (DEEP, "nested too deeply"), (201 * "[" + 201 * "]", "200 deep"),
+    )),
+    ("kgtk", kgtk_attributes("1") + b'kgkit:a0\tA\talias\t"q"\n\tkgkit:a0\tkgkit:count\tNaN\n', 6, "is nan"),
+    ("wn-lmf", XML.replace(b"UTF-8", b"latin-9x") + b"</LexicalResource>", 1, "DOCTYPE, in UTF-8"),
+    (
+        "wn-lmf",
+        LEXICON + b"<LexicalEntry id='e'><Lemma writtenForm='w' partOfSpeech='n'/><Sense id='s' synset='y'>"
+        b"<Count>1000000000000000000000000000000</Count></Sense></LexicalEntry><Synset id='y' ili=''/>" + END,
+        None,
+        "integers lie between -2**63 and 2**64 - 1",
+    ),
     ("wn-lmf", b"<x/>", 1, "XML declaration and DOCTYPE"),
     ("wn-lmf", XML, 4, "no element found"),
     ("wn-lmf", XML + b"</LexicalResource>", None, "no lexicon"),
@@ -61,6 +125,17 @@ FOLDERS = [  # tables, the one that is wrong, line, a part of the message
         "without a subject, a type or an object",
     ),
     ({"means.csv": b"a,b,c,d,e\nx,MEANS,1,many,\n"}, "means.csv", 2, "a count that is no number"),
+    ({"means.csv": b"a,b,c,d,e\nx,MEANS,1,nan,\n"}, "means.csv", 2, "the count is nan"),
+    ({"nodes.csv": b':ID,attributes\n1,"{""a"": 1' + 30 * b"0" + b'}"\n'}, "nodes.csv", 2, "2**64 - 1"),
+    ({"nodes.csv": b':ID,attributes\n1,"{""a"": ' + DEEP.encode() + b'}"\n'}, "nodes.csv", 2, "too deeply"),
+    (
+        {"kb.json": b'{"smoothing": "much"}'},
+        "kb.json",
+        None,
+        "Expected `float`, got `str` - at `$.smoothing`",
+    ),
+    ({"kb.json": b'{"inverses": [1]}'}, "kb.json", None, "at `$.inverses`"),
+    ({"kb.json": b'{"x": ' + DEEP.encode() + b"}"}, "kb.json", None, "nested too deeply"),
     ({"means.csv": b"a,b\nx,MEANS\n"}, "means.csv", 1, "expected the columns"),
     ({"kb.json": b"{"}, "kb.json", None, "no JSON object"),
 ]

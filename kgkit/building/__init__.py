@@ -4,6 +4,7 @@ A builder turns a source into a stream of records and knows nothing of ids,
 tables or disks. `docs/adding-a-builder.md` writes one from an empty file.
 """
 
+from kgkit.building.attributes import check_attributes
 from kgkit.building.contract import (
     MAX_COUNT,
     Builder,
@@ -36,6 +37,7 @@ __all__ = [
     "Triple",
     "Triples",
     "builder_names",
+    "check_attributes",
     "find_builder",
     "text_lines",
 ]

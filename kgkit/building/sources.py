@@ -233,11 +233,18 @@ def one_by_one(records: Iterator[Record | Step]) -> Iterator[Single]:
 
 @contextmanager
 def blamed(path: Path) -> Iterator[None]:
-    """Say of records that cannot be taken (text that is no Unicode, a key twice) that *path* has them."""
+    """Say of records that cannot be taken that *path* has them: no Unicode, or a key that comes twice."""
     try:
         yield
     except UnicodeEncodeError as error:
         raise SourceError("holds text that is not Unicode", path=path, text=str(error.object)) from error
+    except OverflowError as error:
+        if "serialize ints" not in str(error):
+            raise
+        raise SourceError(
+            "holds an integer beyond 64 bits among the attributes of an entity: give it as a string",
+            path=path,
+        ) from error
     except SourceError as error:
         if error.path is not None:
             raise

@@ -7,9 +7,11 @@ What reads a format is a builder like any other, under the name that
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from kgkit.building.contract import Files, KBRecords, SourceInfo, Traits
+import msgspec
+
+from kgkit.building.contract import MAX_COUNT, Files, KBRecords, SourceInfo, Traits
 from kgkit.errors import NotThere, SourceError
 
 __all__ = ["Format", "checked_file", "chunks", "files_of", "head_of"]
@@ -77,21 +79,39 @@ def head_of(records: KBRecords) -> dict[str, Any]:
     }
 
 
+class _Head(msgspec.Struct, frozen=True):
+    """What `head_of` writes."""
+
+    name: str = ""
+    version: str = ""
+    licence: str = ""
+    url: str = ""
+    date: str = ""
+    language: str = ""
+    generator: Literal["alias", "lemma"] = "alias"
+    smoothing: Annotated[float, msgspec.Meta(ge=0, le=MAX_COUNT)] = 0.0
+    inverses: dict[str, str] = {}
+
+
 def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] | None = None) -> Files:
-    """Return what a source is, by its *head* if it has one."""
+    """Return what a source is, by its *head* if it has one.
+
+    Raises:
+        SourceError: if the head is not as `head_of` writes it.
+    """
     read = list(files) if files is not None else [path]
     if head is None:
         return Files(SourceInfo(name=path.name.split(".")[0]), read)
+    try:
+        about = msgspec.convert(head, _Head)
+    except msgspec.ValidationError as error:
+        raise SourceError(
+            f"what it says of the whole is not as kgkit writes it: {error}", path=path
+        ) from None
     info = SourceInfo(
-        **{name: str(head.get(name, "")) for name in ("name", "version", "licence", "url", "date")}
+        name=about.name, version=about.version, licence=about.licence, url=about.url, date=about.date
     )
-    traits = Traits(
-        dict(head.get("inverses", {})),
-        float(head.get("smoothing", 0.0)),
-        str(head.get("generator", "alias")),
-        str(head.get("language", "")),
-    )
-    return Files(info, read, traits)
+    return Files(info, read, Traits(about.inverses, about.smoothing, about.generator, about.language))
 
 
 def checked_file(path: Path) -> Path:

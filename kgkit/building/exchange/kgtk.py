@@ -28,6 +28,7 @@ from typing import Any, Final
 
 import msgspec
 
+from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.exchange.contract import Format, checked_file, chunks, files_of, head_of
 from kgkit.building.exchange.gathering import Part, Said, gathered
@@ -180,9 +181,9 @@ def _more(held: Any, label: str, value: str, source: Path, number: int) -> Any:
     match label:
         case "kgkit:count":
             try:
-                return edge, msgspec.structs.replace(record, count=float(value))
-            except ValueError:
-                raise SourceError("a count that is no number", path=source, line=number, text=value) from None
+                return edge, msgspec.structs.replace(record, count=alias_count(value))
+            except ValueError as error:
+                raise SourceError(str(error), path=source, line=number, text=value) from None
         case "kgkit:sense":
             return edge, msgspec.structs.replace(record, sense=_plain(value))
         case "kgkit:pos":
@@ -331,6 +332,6 @@ def _as_words(key: str) -> str:
 
 def _decoded(value: str, source: Path, number: int) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(_text(value), type=dict[str, Any])
-    except msgspec.DecodeError as error:
+        return decoded_object(_text(value))
+    except ValueError as error:
         raise SourceError(f"no JSON object: {error}", path=source, line=number, text=value) from None

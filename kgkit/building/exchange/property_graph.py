@@ -28,6 +28,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.exchange.contract import Format, files_of, head_of
 from kgkit.building.exchange.tables import csv_chunks, csv_rows
@@ -142,10 +143,11 @@ class PropertyGraphBuilder(Builder):
         if not head.is_file():
             return files_of(source, None, [nodes, *edges, *others.values()])
         try:
-            found = msgspec.json.decode(head.read_bytes(), type=dict[str, Any])
-        except msgspec.DecodeError as error:
+            about = decoded_object(head.read_bytes())
+        except ValueError as error:
             raise SourceError(f"no JSON object: {error}", path=head) from None
-        return files_of(source, found, [nodes, *edges, *others.values(), head])
+        traits = files_of(head, about)
+        return traits._replace(read=[nodes, *edges, *others.values(), head])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         nodes, edges, others = _tables(source)
@@ -231,10 +233,10 @@ def _take(draft: dict[str, Any], name: str, value: str, path: Path, number: int,
             draft["synonym"] = tuple(filter(None, value.split(apart)))
         case "attributes" if value.startswith("{"):
             try:
-                draft["attributes"] |= msgspec.json.decode(value, type=dict[str, Any])
-            except msgspec.DecodeError as error:
+                draft["attributes"] |= decoded_object(value)
+            except ValueError as error:
                 raise SourceError(
-                    f"attributes that are no JSON object: {error}", path=path, line=number
+                    f"attributes that are no JSON object: {error}", path=path, line=number, text=value
                 ) from None
         case _:
             if value:
@@ -274,15 +276,13 @@ def _of_rows(path: Path, read: Callable[[list[str]], Record]) -> Iterator[Record
     for number, fields in rows:
         try:
             yield read(fields)
-        except ValueError:
-            raise SourceError(
-                "a count that is no number", path=path, line=number, text=",".join(fields)
-            ) from None
+        except ValueError as error:
+            raise SourceError(str(error), path=path, line=number, text=",".join(fields)) from None
 
 
 def _alias(fields: list[str]) -> Alias:
     surface, _, key, count, sense = fields
-    return Alias(surface, key, float(count or 0), sense or None)
+    return Alias(surface, key, alias_count(count or 0), sense or None)
 
 
 def _redirect(fields: list[str]) -> Redirect:

@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import msgspec
-
+from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files
 from kgkit.building.exchange import rdf_terms as terms
 from kgkit.building.exchange.contract import checked_file, files_of
@@ -99,8 +98,8 @@ def _head(quads: Iterable[Any], source: Path) -> dict[str, Any] | None:
 
 def _json(text: str, source: Path) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+        return decoded_object(text)
+    except ValueError as error:
         raise SourceError(f"attributes that are no JSON object: {error}", path=source, text=text) from None
 
 
@@ -174,9 +173,9 @@ class _Reading:
 
     def _count(self, text: str) -> float:
         try:
-            return float(text)
-        except ValueError:
-            raise SourceError("a count that is no number", path=self.source, text=text) from None
+            return alias_count(text)
+        except ValueError as error:
+            raise SourceError(str(error), path=self.source, text=text) from None
 
     def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[Said]:
         key = self._key(subject)

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from kgkit.building.attributes import check_attributes
 from kgkit.building.contract import Builder, Files, SourceInfo, Traits
 from kgkit.building.exchange import wn_lmf_names as names
 from kgkit.building.exchange.contract import checked_file
@@ -47,7 +48,7 @@ class WNLMFBuilder(Builder):
         with _plain(checked_file(source)) as path:
             if not lmf.is_lmf(path):
                 raise SourceError(
-                    "no WN-LMF: the first two lines are to be its XML declaration and DOCTYPE",
+                    "no WN-LMF: it begins with two lines, an XML declaration and DOCTYPE, in UTF-8",
                     path=source, line=1,
                 )  # fmt: skip
             lexicons = _loaded(lmf, source, path, head=True)
@@ -63,7 +64,13 @@ class WNLMFBuilder(Builder):
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         with _plain(source) as path:
             lexicons = _loaded(names.lmf(), source, path)
-        yield from _Reading(lexicons, source).records()
+        try:
+            for record in _Reading(lexicons, source).records():
+                if isinstance(record, Entity):
+                    check_attributes(record.attributes)
+                yield record
+        except ValueError as error:
+            raise SourceError(f"not as WN-LMF has it: {error}", path=source) from None
 
 
 @contextmanager

@@ -15,5 +15,16 @@ def held(text: str) -> str:
 
 
 def meant(text: str) -> str:
-    """Return the text that `held` was given."""
-    return _WRITTEN.sub(lambda found: chr(int(found[1], 16)), text) if "\\u" in text else text
+    """Return the text that `held` was given.
+
+    Raises:
+        ValueError: if it holds half of a surrogate pair, which `held` does not write.
+    """
+    return _WRITTEN.sub(_letter, text) if "\\u" in text else text
+
+
+def _letter(found: re.Match[str]) -> str:
+    letter = chr(int(found[1], 16))
+    if "\ud800" <= letter <= "\udfff":
+        raise ValueError(f"holds text that is not Unicode: {found[0]} is half of a surrogate pair")
+    return letter
