@@ -15,6 +15,7 @@ text's length (ß → ss), so it is done span by span and never shifts an offset
 
 import re
 from functools import cache
+from html import escape
 from typing import Final
 from unicodedata import normalize
 
@@ -101,3 +102,22 @@ def fold(text: str) -> str:
         # Once more after folding: case folding can leave a text that is not NFC.
         text = normalize("NFC", normalize("NFC", text).casefold()).replace("’", "'")
     return text if text.isalnum() else " ".join(text.split())
+
+
+_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def drawn_text(text: str) -> str:
+    """Return *text* with U+FFFD for each character that XML cannot hold, as pictures show it.
+
+    These are the control characters but tab and line ends, halves of surrogate pairs, U+FFFE and U+FFFF.
+    """
+    return _NO_XML.sub("\ufffd", text)
+
+
+def escape_xml(text: str) -> str:
+    """Return *text* as it stands in XML and in HTML, as an element's text or between quotes.
+
+    Every text gives well-formed XML: see `drawn_text`.
+    """
+    return escape(drawn_text(text))

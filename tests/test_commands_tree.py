@@ -82,6 +82,27 @@ def test_a_picture_has_every_token_twice_and_a_square_for_all_that_is_seen(home,
     assert (tmp_path / "tree.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_a_picture_whose_name_says_another_format_is_refused(home, tmp_path):
+    for option, name in (("--svg", "tree.png"), ("--svg", "tree.html"), ("--html", "tree.svg")):
+        done = run("tree", "Tim Cook", option, tmp_path / name, "--home", home)
+        assert done.code == 2 and f"so its name ends in .{option[2:]}" in done.err
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    "odd", [*map(chr, range(32)), "\x7f", "\x85", "\ufffe", "\uffff", "\ud800", "\udfff"]
+)
+def test_a_picture_is_xml_whatever_the_text(odd):
+    tree = Tree((f"a{odd} {odd} c",), (Hook(0, 0, 1, (Branch(("r", f"o{odd}"), "", ""),)),))
+    flat = Flattener(cutter(r"\S+"))(tree)
+    for suffix in (".svg", ".html"):
+        page = picture(flat, suffix=suffix, title=f"t{odd}")
+        # Of a page what stands behind its head: there <meta> has no end.
+        drawn = ElementTree.fromstring(page.partition(b"</head>")[2].removesuffix(b"</html>\n") or page)
+        shown = odd if odd in "\t\n\r\x7f\x85" else "\ufffd"
+        assert any(one.text.rstrip() == f"t{shown}".rstrip() for one in drawn.iter(f"{SVG}text") if one.text)
+
+
 def test_facts_stand_below_their_mention_and_none_covers_another():
     long, short, other = (Branch(words, "", "") for words in (("long", "fact"), ("x",), ("y",)))
     tree = Tree(("a b c",), (Hook(0, 0, 1, (long, short)), Hook(0, 2, 3, (other,))))

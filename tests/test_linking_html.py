@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -82,6 +83,19 @@ def test_hostile_text_stays_text_wherever_it_stands(place):
     assert "script" not in reading.tags
     assert reading.shown == text
     assert reading.tags.count("a") == 1
+
+
+@pytest.mark.parametrize(
+    "odd", [*map(chr, range(32)), "\x7f", "\x85", "\ufffe", "\uffff", "\ud800", "\udfff"]
+)
+def test_a_page_is_xml_whatever_the_text(odd):
+    row = LinkCandidate(odd, 1, 1, label=odd)
+    found = Link(0, 2, f"a{odd}", odd, f"e{odd}", f"s{odd}", odd, 1.0, False, [row])
+    page = render([LinkedDocument(odd, f"a{odd}<b>", odd, [found])], describe=lambda entity: entity)
+    body = page.encode().partition(b"</head>")[2].removesuffix(b"</html>\n")  # before it, <meta> has no end
+    root = ElementTree.fromstring(body)
+    shown = odd if odd in "\t\n\x7f\x85" else "\n" if odd == "\r" else "\ufffd"
+    assert "".join(root.find(".//div").itertext()).startswith(f"a{shown}e")
 
 
 def test_of_links_that_overlap_the_first_is_drawn_and_no_text_is_lost():

@@ -2,6 +2,7 @@ import csv
 import html
 import re
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -139,6 +140,15 @@ def texts(svg):
     """Return what stands in a picture, and how many texts it has; those with a rim are drawn as curves."""
     plain = re.findall(r"<text[^>]*>(.*?)</text>", svg.decode())
     return [html.unescape(text) for text in plain], svg.count(b'id="text_')
+
+
+def test_a_picture_is_xml_whatever_the_names():
+    pytest.importorskip("matplotlib")
+    points = placed(clouds(), np.arange(120), "pca")
+    odd = "\0\x07\x1b\x0c\ufffe\ud800"
+    groups = [f"{group}{odd}" for group in GROUPS]
+    svg = picture(points, groups, suffix=".svg", names=[(0, f"n{odd}")], title=odd, note=odd)
+    ElementTree.fromstring(svg)
 
 
 @pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".PDF", b"%PDF")])

@@ -75,7 +75,10 @@ def tree(
     if coherence and not linker:
         raise UsageError("--coherence lets links agree, and only --query link makes some")
     pictures = {suffix: path for suffix, path in ((".svg", svg), (".html", html)) if path is not None}
-    for path in pictures.values():
+    for suffix, path in pictures.items():
+        if path.suffix.lower() not in _SUFFIXES[suffix]:
+            form = suffix.removeprefix(".")
+            raise UsageError(f"--{form} {path}: it draws {form.upper()}, so its name ends in {suffix}")
         check_place(path)
     with ExitStack() as stack:
         names: list[str | None] = [*kb] if kb else [None]
@@ -100,6 +103,7 @@ def tree(
         write_table(columns, [[row[0], *map(str, row[1:])] for row in _rows(flat)])
 
 
+_SUFFIXES = {".svg": (".svg", ""), ".html": (".html", ".htm", ".xhtml", "")}  # a device has none
 _NUMBERS = ("position", "branch", "hook", "start", "end")
 
 

@@ -7,11 +7,11 @@ many answers there are.
 """
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import Final
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Reliability
+from kgkit.text import escape_xml
 
 SUFFIXES: Final = (".svg", ".html")
 
@@ -108,4 +108,5 @@ def _rect(left: float, top: float, width: float, height: float, colour: str) -> 
 
 
 def _text(left: float, top: float, text: str, *, size: int = 12, anchor: str = "start") -> str:
-    return f'<text x="{left:g}" y="{top:g}" font-size="{size}" text-anchor="{anchor}">{escape(text)}</text>\n'
+    content = escape_xml(text)
+    return f'<text x="{left:g}" y="{top:g}" font-size="{size}" text-anchor="{anchor}">{content}</text>\n'

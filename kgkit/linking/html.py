@@ -1,8 +1,8 @@
 """A picture of linked texts: one HTML page that needs nothing else."""
 
 from collections.abc import Callable, Iterable, Iterator
-from html import escape
 
+from kgkit.text import escape_xml
 from kgkit.types import Link, LinkedDocument
 
 _STYLE = """
@@ -54,7 +54,7 @@ def _page(documents: Iterable[LinkedDocument], describe: Describe) -> Iterator[s
     for document in documents:
         count = len(document.links)
         heading = f"{document.id} · {count} link{'' if count == 1 else 's'} · {document.model}"
-        yield f"<h2>{escape(heading)}</h2>\n"
+        yield f"<h2>{escape_xml(heading)}</h2>\n"
         yield f'<div class="text">{"".join(_marked(document, describe))}</div>\n'
     yield "</body>\n</html>\n"
 
@@ -64,10 +64,10 @@ def _marked(document: LinkedDocument, describe: Describe) -> Iterator[str]:
     for link in document.links:
         if link.start < at:
             continue
-        yield escape(document.text[at : link.start])
+        yield escape_xml(document.text[at : link.start])
         yield _anchor(link, describe)
         at = link.end
-    yield escape(document.text[at:])
+    yield escape_xml(document.text[at:])
 
 
 def _anchor(link: Link, describe: Describe) -> str:
@@ -75,19 +75,20 @@ def _anchor(link: Link, describe: Describe) -> str:
     hue = sum(ord(letter) * place for place, letter in enumerate(link.entity or "", start=1)) % 360
     kind = "link nil" if link.nil else "link"
     return (
-        f'<a class="{kind}" tabindex="0" style="--hue:{hue};--score:{link.score:.2f}">{escape(link.text)}'
+        f'<a class="{kind}" tabindex="0" style="--hue:{hue};--score:{link.score:.2f}">{escape_xml(link.text)}'
         f'<span class="card">{_card(link, describe)}</span></a>'
     )
 
 
 def _card(link: Link, describe: Describe) -> str:
     title = "nothing in the KB" if link.entity is None else link.entity
-    sense = "" if link.sense is None else f"<small>{escape(link.sense)}</small>"
+    sense = "" if link.sense is None else f"<small>{escape_xml(link.sense)}</small>"
     rows = "".join(
         f'<tr><td class="n">{row.score:.2f}</td><td class="n">{row.prior:.2f}</td>'
-        f"<td>{escape(row.entity)}</td><td>{escape(describe(row.entity) or row.label)}</td></tr>"
+        f"<td>{escape_xml(row.entity)}</td><td>{escape_xml(describe(row.entity) or row.label)}</td></tr>"
         for row in link.candidates
     )
     head = '<tr><td class="n">score</td><td class="n">prior</td><td>candidate</td><td>meaning</td></tr>'
     table = f"<table>{head}{rows}</table>" if rows else ""
-    return f"<b>{escape(title)}</b> <small>{escape(link.kb)} · score {link.score:.2f}</small>{sense}{table}"
+    scored = f"<small>{escape_xml(link.kb)} · score {link.score:.2f}</small>"
+    return f"<b>{escape_xml(title)}</b> {scored}{sense}{table}"

@@ -6,13 +6,13 @@ column, in the colour of the fact that one of them is of.
 """
 
 from collections.abc import Iterator
-from html import escape
 from itertools import groupby
 from typing import Final
 
 import numpy as np
 
 from kgkit.errors import UsageError
+from kgkit.text import escape_xml
 from kgkit.trees.flat import FlatTree, visible
 
 SUFFIXES: Final = (".svg", ".html")
@@ -65,7 +65,7 @@ def _svg(tree: FlatTree, title: str) -> Iterator[str]:
         f'<rect width="{wide:g}" height="{high:g}" fill="white"/>\n'
     )
     if title:
-        yield f'<text x="{_MARGIN}" y="{_MARGIN + 14}" font-size="15">{escape(title)}</text>\n'
+        yield f'<text x="{_MARGIN}" y="{_MARGIN + 14}" font-size="15">{escape_xml(title)}</text>\n'
     yield f'<g transform="translate({_MARGIN} {top})">\n'
     yield from _tree(tree, lefts, rows, widths)
     yield f'</g>\n<g transform="translate({_MARGIN + labels:g} {top + tree_high})">\n'
@@ -99,7 +99,7 @@ def _tree(tree: FlatTree, lefts: list[float], rows: list[int], widths: list[floa
         if branch and (place == 0 or tree.branches[place - 1] != branch):  # the line that it hangs from
             yield f'<path d="M{left + 4:g} {(rows[place] - 1) * _LINE + 5}V{top - 12}" stroke="{colour}"/>\n'
         weight = ' font-weight="bold"' if not branch and tree.hooks[place] else ""
-        yield f'<text x="{left:g}" y="{top}" fill="{colour}"{weight}>{escape(str(token))}</text>\n'
+        yield f'<text x="{left:g}" y="{top}" fill="{colour}"{weight}>{escape_xml(str(token))}</text>\n'
         right, number = left + widths[place] + 1, tree.positions[place]
         yield f'<text x="{right:g}" y="{top + 4}" font-size="9" fill="{_FAINT}">{number}</text>\n'
 
@@ -107,7 +107,7 @@ def _tree(tree: FlatTree, lefts: list[float], rows: list[int], widths: list[floa
 def _matrix(tree: FlatTree) -> Iterator[str]:
     seen = visible(tree.branches, tree.hooks)
     for row, token in enumerate(tree.tokens):
-        colour, name = _colour(int(tree.branches[row])), escape(str(token))
+        colour, name = _colour(int(tree.branches[row])), escape_xml(str(token))
         yield f'<text x="-6" y="{row * _SQUARE + 12}" text-anchor="end" fill="{colour}">{name}</text>\n'
         for column in np.flatnonzero(seen[row]).tolist():
             shade = _colour(int(max(tree.branches[row], tree.branches[column])))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, UsageError
+from kgkit.text import drawn_text
 from kgkit.vectors.projection import Points
 
 SUFFIXES: Final = (".png", ".svg", ".pdf")
@@ -216,4 +217,4 @@ def _short(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Return *text* as matplotlib has to be given it: a dollar would begin a formula."""
-    return text.replace("$", r"\$")
+    return drawn_text(text).replace("$", r"\$")
