@@ -478,6 +478,32 @@ def test_a_disk_that_refuses_is_told_as_such(tmp_path):
     assert [file.name for file in tmp_path.iterdir() if "grouping" in file.name] == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["what?", "q?mode=memory", "st*r", "**", "br[a]c", "[", "a{b,c}", "back\\slash", '50% it\'s #1; "x"'],
+)
+def test_a_home_may_be_called_anything(name, tmp_path):
+    for other in ("plain", "star", name):  # what a pattern could find beside
+        source = folder_of(tmp_path / f"source {other}", one=["a", f"of {other}"])
+        build_kb(Source(), source, name="t", home=tmp_path / other, workers=1)
+        with kgkit.open_kb("t", tmp_path / other) as kb:
+            assert [entity.key for entity in kb.entities()] == ["a", f"of {other}"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name[:6] != "source") == sorted(
+        {"plain", "star", name}
+    )
+
+
+def test_a_home_with_a_pattern_in_its_path_leaves_no_links_behind(tmp_path, monkeypatch):
+    links, home = tmp_path / "links", tmp_path / "a*"
+    links.mkdir()
+    home.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(links))
+    with DuckDBSession(home, [written_part(home)], memory=1 << 28, threads=1) as session:
+        session.make("t", "SELECT 1 AS one")
+        assert len([*links.iterdir()]) == 1 and [*session.rows("SELECT * FROM t")]
+    assert [*links.iterdir()] == []
+
+
 def test_a_query_that_the_user_interrupts_ends_as_any_program_does(tmp_path):
     endless = "SELECT count(*) FROM range(1000000000000) numbers WHERE range % 7 = 3"
     with DuckDBSession(tmp_path, [written_part(tmp_path)], memory=1 << 28, threads=1) as session:

@@ -1,6 +1,8 @@
 """The engine of one machine: worker processes read, DuckDB groups within bounded memory."""
 
+import re
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,7 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet
 
-from kgkit.errors import BuildFailed, WriteFailed
+from kgkit.errors import BuildFailed, UsageError, WriteFailed
 
 __all__ = ["DuckDBSession"]
 
@@ -20,8 +22,62 @@ _ROWS: Final = 1 << 15  # of a batch that is read
 _OURS: Final = 0.35  # of the memory is for what is not DuckDB's: Python, and rows on their way
 
 
+_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
+
+
+class _DuckDBPaths:
+    r"""Paths as DuckDB takes them: it reads `*`, `?` and `[` as patterns, and a backslash as a slash.
+
+    A folder with such a character in its path is reached through a symbolic link, in a folder for links that
+    `close` removes.
+    """
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._links: dict[Path, Path] = {}
+
+    def database(self, path: Path) -> str:
+        """Return what DuckDB is to open as its database.
+
+        It follows links before it makes the name of its log, in which `?` begins options, so a database in
+        such a folder has no file: what the memory does not hold is spilled all the same.
+        """
+        return ":memory:" if _PATTERN.search(str(path.absolute())) else self(path)
+
+    def __call__(self, path: Path) -> str:
+        """Return *path*, whose name has no such character, so that DuckDB opens it and nothing else.
+
+        Raises:
+            UsageError: if there is no folder for links whose own path is without such characters.
+        """
+        folder = path.parent.absolute()  # without a slash at its begin, `md:` or `s3:` would be other places
+        if not _PATTERN.search(str(folder)):
+            return str(folder / path.name)
+        if folder not in self._links:
+            link = self._folder_of_links() / str(len(self._links))
+            link.symlink_to(folder, target_is_directory=True)
+            self._links[folder] = link
+        return str(self._links[folder] / path.name)
+
+    def _folder_of_links(self) -> Path:
+        if self._folder is None:
+            places = [place for place in (tempfile.gettempdir(), "/tmp") if not _PATTERN.search(place)]
+            if not places:
+                raise UsageError(
+                    r"the engine local cannot work in a home with *, ?, [, { or \ in its path: name another "
+                    "with --home or KGKIT_HOME, or a TMPDIR without them"
+                )
+            self._folder = tempfile.TemporaryDirectory(prefix="kgkit-", dir=places[0])
+        return Path(self._folder.name)
+
+    def close(self) -> None:
+        """Remove the links."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
 class DuckDBSession:
-    """Tables in a DuckDB file; implements `Session`.
+    """Tables in a DuckDB database on the disk; implements `Session`.
 
     Args:
         folder: for the file and for what does not fit into memory.
@@ -31,25 +87,26 @@ class DuckDBSession:
     """
 
     def __init__(self, folder: Path, files: Sequence[Path], *, memory: int, threads: int) -> None:
-        self.folder = folder
+        self.folder, self._path = folder, _DuckDBPaths()
         self._clear()  # of what a build that was killed has left
         with _told(folder):
             self._connection = duckdb.connect(
-                folder / _DATABASE,
+                self._path.database(folder / _DATABASE),
                 config={
                     "memory_limit": f"{int(memory * (1 - _OURS))}B",
                     "threads": threads,
-                    "temp_directory": str(folder / _SPILL),
+                    "temp_directory": self._path(folder / _SPILL),
                     "preserve_insertion_order": False,
                 },
             )
-            self._connection.execute(f"CREATE VIEW records AS SELECT * FROM {_read(*files)}")
+            self._connection.execute(f"CREATE VIEW records AS SELECT * FROM {self._read(*files)}")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+        self._path.close()
         self._clear()  # it may be what the disk has no room for
 
     def _clear(self) -> None:
@@ -70,7 +127,7 @@ class DuckDBSession:
             with parquet.ParquetWriter(file, schema, compression="zstd") as out:
                 for batch in batches:
                     out.write_batch(batch)
-            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {_read(file)}")
+            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {self._read(file)}")
         file.unlink()
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
@@ -82,11 +139,10 @@ class DuckDBSession:
         for name in names:
             self._connection.execute(f"DROP TABLE IF EXISTS {name}")
 
-
-def _read(*files: Path) -> str:
-    """Return the rows of Parquet files as SQL."""
-    names = ", ".join("'{}'".format(str(file).replace("'", "''")) for file in files)
-    return f"read_parquet([{names}])"
+    def _read(self, *files: Path) -> str:
+        """Return the rows of Parquet files as SQL."""
+        names = ", ".join("'{}'".format(self._path(file).replace("'", "''")) for file in files)
+        return f"read_parquet([{names}])"
 
 
 @contextmanager
