@@ -53,6 +53,26 @@ def section(manual, command):
     return found[1] if found else ""
 
 
+@pytest.mark.parametrize("name", VERBS)
+def test_an_option_of_one_value_that_is_given_twice_is_refused(name):
+    values = [
+        option
+        for option in COMMANDS[name].params
+        if option.param_type_name == "option" and not option.is_flag and not option.multiple
+    ]
+    assert values, "each command has --home at least"
+    for option in values:
+        done = run(*name.split()[1:], option.opts[-1], "1", f"{option.opts[0]}=2")
+        assert done.code == 2 and "given more than once" in done.err and option.opts[0] in done.err
+
+
+def test_an_option_of_several_values_and_a_flag_may_be_given_twice(home):
+    assert run("show", "dog.n.01", "--json", "--json", "--home", home).code == 0
+    assert "no knowledge base 'b'" in run("tree", "dog", "--kb", "b", "--kb", "c", "--home", home).err
+    done = run("tree", "dog", "--relations", "--no-relations")
+    assert done.code == 2 and "--relations and --no-relations: given more than once" in done.err
+
+
 def test_the_commands_are_those_that_were_promised():
     assert set(VERBS) == {
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from kgkit.commands import (
     align,
@@ -52,7 +52,41 @@ from kgkit.commands import (
 )
 from kgkit.commands.messages import report, report_usage, write_line
 from kgkit.commands.output import discard
-from kgkit.errors import KgkitError
+from kgkit.errors import KgkitError, UsageError
+
+
+class Verb(TyperCommand):
+    """A command that takes an option of one value once only: the last of several would win in silence."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line.
+
+        Raises:
+            UsageError: if an option that takes one value is given twice.
+        """
+        if not ctx.resilient_parsing:  # not while the shell completes an option
+            try:
+                _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+            except typer.TyperException:
+                given = []  # told below
+            _check_once(given, args)
+        return super().parse_args(ctx, args)
+
+
+def _check_once(given: Sequence[Any], args: Sequence[str]) -> None:
+    """Refuse a command line that gives an option several times, unless it takes several values, or none."""
+    seen = set[str]()
+    for parameter in given:
+        if parameter.param_type_name != "option" or parameter.multiple or parameter.count:
+            continue
+        if parameter.is_flag and not parameter.secondary_opts:
+            continue  # said twice, it says the same
+        if parameter.name in seen:
+            names = [*parameter.opts, *parameter.secondary_opts]
+            written = [name for name in names if any(arg.partition("=")[0] == name for arg in args)]
+            shown = " and ".join(written or names[:1])
+            raise UsageError(f"{shown}: given more than once, and this command takes one value")
+        seen.add(parameter.name)
 
 
 class Commands(TyperGroup):
@@ -192,3 +226,7 @@ evaluate.command("wsd")(evaluate_wsd.wsd)
 
 of_vectors.command("list")(vectors.list_vectors)
 of_vectors.command("rm")(vectors.remove)
+
+for _group in (app, kb, of_vectors, train, evaluate):
+    for _command in _group.registered_commands:
+        _command.cls = Verb
