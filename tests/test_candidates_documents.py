@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for, matching
-from kgkit.errors import UnknownName
+from kgkit.errors import UnknownName, UsageError
+from kgkit.linking import Linker
 from kgkit.text import token_splitter
+from kgkit.trees import TreeBuilder
 from kgkit.types import NO_CANDIDATES, Document, Mention
 from tests.small_kb import build, lexicon_kb, surfaces_kb
 
@@ -47,9 +49,9 @@ def test_documents_without_mentions_get_all_that_are_found(generator):
 
 def test_given_mentions_keep_all_but_their_candidates(generator):
     mentions = [
-        Mention(42, 48, "Turkey", pos="", id="t1"),
+        Mention(51, 57, "Turkey", pos="", id="t1"),
         Mention(0, 2, "He", lemma="he", pos="n", id="t0"),
-        Mention(3, 4, "?", candidates=NO_CANDIDATES),
+        Mention(3, 4, "t", candidates=NO_CANDIDATES),
     ]
     (found,) = generator([Document("d", TEXT, mentions=mentions)])
     assert [(m.start, m.end, m.text, m.lemma, m.pos, m.id) for m in found.mentions] == [
@@ -62,6 +64,20 @@ def test_given_mentions_keep_all_but_their_candidates(generator):
 def test_no_mentions_given_are_none_to_find(generator):
     (found,) = generator([Document("d", TEXT, mentions=[])])
     assert found.mentions == []
+
+
+@pytest.mark.parametrize(
+    "mention",
+    [Mention(9, 3, ""), Mention(3, 3, ""), Mention(-4, 3, "Tur"), Mention(0, 99, TEXT), Mention(0, 2, "he")],
+)
+def test_given_mentions_that_are_no_spans_of_their_text_are_refused(mention, generator):
+    sound = Mention(3, 7, "took")
+    with pytest.raises(UsageError, match=f"document 'd': mention 2 spans {mention.start} to {mention.end}"):
+        [*generator([Document("d", TEXT, mentions=[sound, mention])])]
+    with pytest.raises(UsageError, match="mention 1 spans"):
+        [*Linker(generator.kb)([Document("d", TEXT, mentions=[mention])])]
+    with pytest.raises(UsageError, match="mention 1 spans"):
+        [*TreeBuilder([generator])([[Document("d", TEXT, mentions=[mention])]])]
 
 
 def test_a_stream_is_not_read_ahead(generator):

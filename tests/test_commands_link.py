@@ -161,6 +161,66 @@ def test_records_of_json_lines_are_documents_of_their_own(home, tmp_path):
     assert linked(given.out)[0]["id"] == "-:1"
 
 
+def record(**fields):
+    return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
+
+
+def given(home, *args, **fields):
+    """Run `kgkit link` on one record of JSON lines."""
+    return run("link", "--input-format", "jsonl", "--home", home, *args, given=record(**fields))
+
+
+def test_mentions_of_a_record_are_linked_and_no_others(home):
+    spans = [{"start": 15, "end": 19, "id": "m1", "type": "X"}, {"start": 4, "end": 7, "text": "dog"}]
+    [document] = linked(given(home, text="The dog chased mice.", mentions=spans).out)
+    assert entities(document) == [("dog", "dog.n.01"), ("mice", "mouse.n.01")]
+    assert [link.get("id") for link in document["links"]] == [None, "m1"]
+    assert not linked(given(home, text="The dog chased mice.", mentions=[]).out)[0]["links"]
+    assert len(linked(given(home, text="The dog chased mice.", mentions=None).out)[0]["links"]) == 3
+
+
+def test_candidates_of_a_given_mention_are_those_it_came_with(home):
+    one = {"start": 4, "end": 7, "candidates": ["mouse.n.01", "no such entity"]}
+    [document] = linked(given(home, text="The dog chased mice.", mentions=[one]).out)
+    assert entities(document) == [("dog", "mouse.n.01")]
+    [document] = linked(given(home, "--nil", text="The dog", mentions=[one | {"candidates": []}]).out)
+    assert entities(document) == [("dog", None)]
+
+
+def test_a_link_of_a_given_mention_is_weighed_with_the_score_of_its_tagger(home):
+    one = {"start": 15, "end": 19}
+    [plain] = linked(given(home, text="The dog chased mice.", mentions=[one]).out)
+    [weighed] = linked(given(home, text="The dog chased mice.", mentions=[one | {"score": 0.5}]).out)
+    assert weighed["links"][0]["score"] == pytest.approx(plain["links"][0]["score"] / 2)
+
+
+@pytest.mark.parametrize(
+    ("span", "message"),
+    [
+        ({"start": 7, "end": 4}, "mention 1 spans 7 to 4: expected a start and a greater end"),
+        ({"start": 4, "end": 4}, "mention 1 spans 4 to 4"),
+        ({"start": -3, "end": 4}, "mention 1 spans -3 to 4"),
+        ({"start": 4, "end": 21}, "mention 1 spans 4 to 21: expected"),
+        (
+            {"start": 4, "end": 7, "text": "cat"},
+            "mention 1 spans 4 to 7, which is 'dog' in the text, not 'cat'",
+        ),
+        ({"start": 4}, "missing required field `end`"),
+        ({"start": 4, "end": 7, "score": 2}, "Expected `float` <= 1.0"),
+    ],
+)
+def test_a_given_mention_that_is_no_span_of_its_text_is_refused_with_its_line(home, span, message):
+    lines = record(text="dog") + record(text="The dog chased mice.", mentions=[span])
+    done = run("link", "--input-format", "jsonl", "--home", home, given=lines)
+    assert done.code == 1 and "-:2: " in done.err and message in done.err
+
+
+def test_a_record_nested_too_deeply_is_refused_with_its_line(home):
+    lines = b'{"text": "dog"}\n{"text": "dog", "ignored": ' + 5000 * b"[" + 5000 * b"]" + b"}\n"
+    done = run("link", "--input-format", "jsonl", "--home", home, given=lines)
+    assert done.code == 1 and "error: -:2: " in done.err and "a field is nested too deeply" in done.err
+
+
 def test_lines_may_be_documents(home):
     done = run(
         "link", "-", "--input-format", "lines", "--home", home, given=b"A dog.\r\n\nMice\xe2\x80\xa8!\n"

@@ -217,7 +217,7 @@ def test_a_full_memory_is_emptied_and_changes_nothing(kb, monkeypatch):
 
 
 def test_documents_are_not_written_to(linker):
-    given = Document("d", TEXT, mentions=[Mention(0, 9, "Attorneys"), Mention(0, 0, "")])
+    given = Document("d", TEXT, mentions=[Mention(0, 9, "Attorneys"), Mention(10, 17, "general")])
     before = pickle.dumps(given)
     list(linker([given]))
     assert pickle.dumps(given) == before

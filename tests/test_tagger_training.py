@@ -292,7 +292,7 @@ def test_a_linker_links_what_the_tagger_finds(kb):
         assert isinstance(mention, TaggedMention)
         assert after.score == pytest.approx(before.score * mention.score, abs=2e-6)
         assert after.candidates[0].score == after.score
-    given = Document("d", TEXT, mentions=[Mention(28, 33, "fruit")])
+    given = Document("d", TEXT, mentions=[Mention(29, 34, "fruit")])
     assert [link.entity for link in next(linker([given])).links] == ["fruit"]
 
 
@@ -405,6 +405,15 @@ def test_links_of_a_tagger_s_mentions_are_scored_and_written(home, kb, tmp_path)
     assert (told["mentions"], told["together"]["micro"]["f1"], told["together"]["links"]) == ("names", 1.0, 2)
     linked = run("link", *common, given=TEXT.encode())
     assert [link["entity"] for link in json.loads(linked.out)["links"]] == ["cat", "town"]
+    tagged = run("tag", "--model", "names", "--home", home.path, given=TEXT.encode()).out
+    piped = run(
+        "link", *common[: common.index("--mentions")], "--input-format", "jsonl", given=tagged.encode()
+    )
+    assert piped.out == linked.out
+    again = run(
+        "tag", "--model", "names", "--home", home.path, "--input-format", "jsonl", given=tagged.encode()
+    )
+    assert again.code == 2 and "document '-' has mentions already" in again.err
     assert (
         "no tagger named 'fuond'"
         in run("evaluate", "el", "--data", data, *common[:-4], "--mentions", "fuond").err

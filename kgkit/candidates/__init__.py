@@ -7,7 +7,7 @@ keep their spans and are looked up, unless they were given candidates too.
 
 from kgkit.candidates.alias import AliasConfig, AliasGenerator
 from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
-from kgkit.candidates.given import given_candidates, with_candidates
+from kgkit.candidates.given import check_mentions, given_candidates, mention_problem, with_candidates
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.matching import Generator, GeneratorConfig, longest
 from kgkit.candidates.segment import SegmentConfig, SegmentGenerator, Segments, jieba_segments
@@ -26,9 +26,11 @@ __all__ = [
     "SegmentGenerator",
     "Segments",
     "TextEncoder",
+    "check_mentions",
     "generator_for",
     "given_candidates",
     "jieba_segments",
     "longest",
+    "mention_problem",
     "with_candidates",
 ]

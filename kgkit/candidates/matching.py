@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct, structs
 
+from kgkit.candidates.given import check_mentions
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store.surfaces import Matcher
@@ -142,11 +143,15 @@ class Generator(ABC):
 
         Mentions that are given keep their spans; those that already have
         candidates keep them too.
+
+        Raises:
+            UsageError: if a given mention is no span of its text, or has another text there.
         """
         for document in documents:
             if document.mentions is None:
                 yield structs.replace(document, mentions=self.mentions(document.text))
             else:
+                check_mentions(document)
                 yield structs.replace(document, mentions=[self._filled(given) for given in document.mentions])
 
     def mentions(self, text: str) -> list[Mention]:

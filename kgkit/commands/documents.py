@@ -4,6 +4,9 @@
     lines   every line is one; its id is FILE:LINE
     jsonl   every line is {"id": …, "text": …}; without an id it is FILE:LINE
 
+A record of JSON lines may have `mentions`, as `kgkit tag` writes them: start and end in code points, and
+perhaps text, id, lemma, pos, type and score (of a tagger), and candidates (keys of entities).
+
 Input is UTF-8. Nothing of it is changed, line ends included, so that offsets
 are those of the file; only a byte order mark at its very start is left out.
 """
@@ -12,12 +15,12 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal
 
 import msgspec
 
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.types import Document
+from kgkit.types import Document, Mention
 
 InputFormat = Literal["auto", "text", "lines", "jsonl"]
 
@@ -26,17 +29,42 @@ _JSONL = (".jsonl", ".ndjson")
 _MARK = b"\xef\xbb\xbf"
 
 
+class GivenDocument(Document):
+    """A document with mentions that came with it.
+
+    Attributes:
+        candidates: for each mention the keys of its candidates; None where a generator is to look.
+    """
+
+    candidates: tuple[tuple[str, ...] | None, ...] = ()
+
+
+class _Mention(msgspec.Struct):
+    start: int
+    end: int
+    text: str | None = None
+    id: str | int = ""
+    lemma: str = ""
+    pos: str = ""
+    type: str = ""
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    candidates: tuple[str, ...] | None = None
+
+
 class _Record(msgspec.Struct):
     text: str
     id: str | int | None = None
+    mentions: list[_Mention] | None = None
 
 
 def read_documents(files: Sequence[Path], form: InputFormat) -> Iterator[Document]:
     """Yield the documents of *files*, in order; `-` is standard input.
 
+    Those with mentions are `GivenDocument`s.
+
     Raises:
         NotThere: if there is no such file, before anything is yielded.
-        SourceError: where a file is not UTF-8, or a line is not such a record.
+        SourceError: where a file is not UTF-8, a line is not such a record, or a mention no span of its text.
     """
     for file in files:
         if file != STDIN and not file.exists():
@@ -87,10 +115,32 @@ def _of_record(line: bytes, name: str, number: int, offset: int) -> Document:
     text = _decoded(line, name, offset)
     try:
         record = msgspec.json.decode(line, type=_Record)
-    except msgspec.MsgspecError as error:
-        problem = f'expected {{"id": …, "text": …}}: {error}'
+    except (msgspec.MsgspecError, RecursionError) as error:
+        reason = "a field is nested too deeply" if isinstance(error, RecursionError) else error
+        problem = f'expected {{"id": …, "text": …}}: {reason}'
         raise SourceError(problem, path=Path(name), line=number, text=text) from None
-    return Document(f"{name}:{number}" if record.id is None else str(record.id), record.text)
+    document = Document(f"{name}:{number}" if record.id is None else str(record.id), record.text)
+    if record.mentions is None:
+        return document
+    from kgkit.candidates import mention_problem  # here: only those with mentions need it
+
+    mentions = [_mention(one, record.text) for one in record.mentions]
+    if problem := mention_problem(record.text, mentions) or "":
+        raise SourceError(problem, path=Path(name), line=number, text=text)
+    keys = tuple(one.candidates for one in record.mentions)
+    return GivenDocument(document.id, document.text, mentions=mentions, candidates=keys)
+
+
+def _mention(given: _Mention, text: str) -> Mention:
+    start, end, name = given.start, given.end, str(given.id)
+    span = text[start:end] if given.text is None else given.text
+    if given.score is None:
+        return Mention(start, end, span, lemma=given.lemma, pos=given.pos, id=name)
+    from kgkit.linking.tagger import TaggedMention  # here: it loads the encoder
+
+    return TaggedMention(
+        start, end, span, lemma=given.lemma, pos=given.pos, id=name, type=given.type, score=given.score
+    )
 
 
 def _decoded(content: bytes, name: str, offset: int) -> str:

@@ -36,7 +36,7 @@ from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.types import LinkedDocument
+    from kgkit.types import Document, LinkedDocument
 
 Take = Callable[["LinkedDocument"], None]
 """Does something with one linked document."""
@@ -170,7 +170,7 @@ def link(
             takes.append(_into(write_bytes))
         with messages.progress("linking") as tell:
             done, links = 0, 0
-            for linked in linker(documents):
+            for linked in linker(_with_candidates(linker.kb, documents)):
                 for take in takes:
                     take(linked)
                 done, links = done + 1, links + len(linked.links)
@@ -181,6 +181,17 @@ def link(
     if written:
         places = ", ".join(map(str, written))
         messages.say(f"{_counted(links, 'link')} in {_counted(done, 'document')}: {places}")
+
+
+def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "Iterator[Document]":
+    """Yield *documents* with the candidates that their mentions came with."""
+    from kgkit.candidates import with_candidates
+    from kgkit.commands.documents import GivenDocument
+
+    for document in documents:
+        if isinstance(document, GivenDocument):
+            document = with_candidates(kb, document, document.candidates)
+        yield document
 
 
 def _counted(count: int, thing: str) -> str:

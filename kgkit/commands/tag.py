@@ -72,13 +72,27 @@ def tag(
     with ExitStack() as stack, messages.progress("tagging") as tell:
         write = write_bytes if output is None else stack.enter_context(whole_file(output))
         done, names = 0, 0
-        for document in tagger(documents):
+        for document in tagger(map(_untagged, documents)):
             told = _told(document, tagger.name, threshold)
             write(msgspec.json.encode(told) + b"\n")
             done, names = done + 1, names + len(told["mentions"])
             tell(f"{done:,} documents, {names:,} names")
     if output is not None:
         messages.say(f"{names:,} names in {done:,} documents: {output}")
+
+
+def _untagged(document: "Document") -> "Document":
+    """Return *document*, in which names are to be found.
+
+    Raises:
+        UsageError: if it has mentions, which would be lost.
+    """
+    if document.mentions is not None:
+        raise UsageError(
+            f"document {document.id!r} has mentions already, and kgkit tag finds its own: leave the field "
+            "'mentions' out"
+        )
+    return document
 
 
 def _told(document: "Document", model: str, threshold: float) -> dict[str, Any]:

@@ -151,6 +151,7 @@ class Linker:
 
         Raises:
             TypeError: if *documents* is one string: give a list of it.
+            UsageError: if a given mention is no span of its text, or has another text there.
         """
         if isinstance(documents, str):
             raise TypeError("a linker takes documents, not one text: linker([text]), or kgkit.link(text)")
@@ -164,8 +165,8 @@ class Linker:
                 nulls = self._nulls(mentions, scores)
                 if self.coherence is not None:
                     scores = self._agreed(mentions, scores)
-                if self.tagger is not None:
-                    scores = self.tagger.weighed(mentions, scores)
+                if self.tagger is not None or any(hasattr(mention, "score") for mention in mentions):
+                    scores = _weighed(mentions, scores)
                 links = map(self._link, mentions, scores, nulls)
                 yield LinkedDocument(
                     document.id, document.text, self.model, [link for link in links if link is not None]
@@ -296,6 +297,13 @@ def _documents(documents: Iterable[Document | str]) -> Iterator[Document]:
     """Yield documents; a string is one of its own."""
     for number, document in enumerate(documents):
         yield Document(str(number), document) if isinstance(document, str) else document
+
+
+def _weighed(mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
+    """Return the scores of candidates, multiplied with a tagger's of their mentions."""
+    from kgkit.linking.tagger import Tagger  # here: it loads the encoder
+
+    return Tagger.weighed(mentions, scores)
 
 
 def _round(score: float) -> float:

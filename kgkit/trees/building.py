@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
-from kgkit.candidates import Generator, SegmentGenerator, generator_for, jieba_segments, longest
+from kgkit.candidates import (
+    Generator,
+    SegmentGenerator,
+    check_mentions,
+    generator_for,
+    jieba_segments,
+    longest,
+)
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Document, LinkedDocument
@@ -137,6 +144,8 @@ class TreeBuilder:
             if mentions is None:
                 [found] = generator([document])
                 mentions = longest(found.mentions or [])
+            else:
+                check_mentions(document)
             for mention in mentions:
                 candidates = mention.candidates
                 if candidates is None or (document.mentions is not None and not alone):

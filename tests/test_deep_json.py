@@ -1,0 +1,48 @@
+"""JSON whose fields are nested deeper than any reader follows: one error, with file and line."""
+
+import pytest
+
+from kgkit.building import find_builder
+from kgkit.commands.documents import read_documents
+from kgkit.errors import SourceError
+from kgkit.evaluation import el_files, entity_typing, facts, tacred, wic
+from kgkit.training import examples
+
+DEEP = 2_000 * "[" + 2_000 * "]"
+
+
+def entities(path):
+    return find_builder("jsonl").observe(path, "")
+
+
+READERS = [  # a reader, a sound line
+    (lambda path: read_documents([path], "jsonl"), '{"text": "dog"}'),
+    (entities, '{"key": "a"}'),
+    (el_files.read_gold_documents, '{"doc_id": "a", "tokens": ["a"], "mentions": []}'),
+    (facts.read_facts, '{"subject": "a", "relation": "b", "object": "c"}'),
+    (facts.read_templates, '{"relation": "b", "template": "[X] is [Y]"}'),
+    (
+        entity_typing.read_typed,
+        '{"annot_id": "1", "mention_span": "a", "left_context_token": [], "right_context_token": []}',
+    ),
+    (wic.read_pairs, '{"text": "Word: a. Sentence 1: a b Sentence 2: a c", "label": 1}'),
+    (lambda path: examples.read_examples("classification", path), '{"text": "a", "label": "b"}'),
+]
+
+
+@pytest.mark.parametrize(("read", "line"), READERS)
+def test_a_field_that_is_nested_too_deeply_is_told_with_its_line(read, line, tmp_path):
+    path = tmp_path / "data.jsonl"
+    path.write_text(f'{line}\n{line[:-1]}, "ignored": {DEEP}}}\n')
+    with pytest.raises(SourceError) as caught:
+        [*read(path)]
+    assert caught.value.path == path and caught.value.line == 2
+    assert len(str(caught.value).splitlines()) <= 2
+
+
+def test_a_list_that_is_nested_too_deeply_is_told_with_its_file(tmp_path):
+    path = tmp_path / "data.json"
+    path.write_text(f'[{{"ignored": {DEEP}}}]')
+    with pytest.raises(SourceError) as caught:
+        [*tacred.read_tacred(path)]
+    assert caught.value.path == path
