@@ -31,11 +31,11 @@ help:
 demo: export KGKIT_HOME := $(CURDIR)/$(DEMO_HOME)
 demo: $(VENV)/has-core
 	$(BIN)/kgkit build-kb wordnet $(if $(SOURCE),--source "$(SOURCE)")
-	$(BIN)/kgkit link examples/text.txt --kb wordnet
+	$(BIN)/kgkit link examples/text.txt --kb wordnet --table
 	@if $(BIN)/python -c "$$HAS_ENCODER"; then \
 	    echo "The encoder is installed: the glosses are read once (some minutes), then the linker that was trained." && \
 	    $(BIN)/kgkit embed wordnet --method text && \
-	    $(BIN)/kgkit link examples/text.txt --kb wordnet --model wsd-minilm; \
+	    $(BIN)/kgkit link examples/text.txt --kb wordnet --table --model wsd-minilm; \
 	fi
 	@echo
 	@echo "The pages in docs/ go on from here. The knowledge base lies in $(DEMO_HOME); to use it again:"

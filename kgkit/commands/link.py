@@ -103,6 +103,9 @@ def link(
             "auto goes by the suffix.",
         ),
     ] = "auto",
+    table: Annotated[
+        bool, typer.Option("--table", metavar="", help="Draw a table, as on a terminal, in a pipe too.")
+    ] = False,
     jsonl: Annotated[
         bool,
         typer.Option(
@@ -140,6 +143,8 @@ def link(
         raise UsageError("standard input can be read once only: name - once")
     if output == _STDIN:
         jsonl, output = True, None
+    if table and (jsonl or output is not None):
+        raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
     written = [place for place in (output, html) if place is not None]
     for place in written:
         check_place(place)
@@ -147,7 +152,7 @@ def link(
             raise UsageError(f"{place} is one of the texts to read; write to another file")
     if output is not None and html is not None and output.resolve() == html.resolve():
         raise UsageError(f"--output and --html both name {html}; give each a file of its own")
-    shown = output is None and (jsonl or html is None)
+    shown = output is None and (jsonl or table or html is None)
     messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
     documents = read_documents(files, input_format)
     if model != "prior" or mentions is not None:
@@ -164,8 +169,9 @@ def link(
         takes: list[Take] = [] if html is None else [kept.append]
         if output is not None:
             takes.append(_into(stack.enter_context(whole_file(output))))
-        elif shown and on_terminal() and not jsonl:
-            takes.append(_Tables(linker.kb, titled=files != [_STDIN] or input_format in ("lines", "jsonl")))
+        elif shown and (table or on_terminal()) and not jsonl:
+            titled = files != [_STDIN] or input_format in ("lines", "jsonl")
+            takes.append(_Tables(linker.kb, titled=titled, drawn=table))
         elif shown:
             takes.append(_into(write_bytes))
         with messages.progress("linking") as tell:
@@ -209,8 +215,8 @@ def _into(write: Write) -> Take:
 class _Tables:
     """Draws a table of links for each document."""
 
-    def __init__(self, kb: "KnowledgeBase", *, titled: bool) -> None:
-        self.kb, self.titled = kb, titled
+    def __init__(self, kb: "KnowledgeBase", *, titled: bool, drawn: bool) -> None:
+        self.kb, self.titled, self.drawn = kb, titled, drawn
         self.first = True
 
     def __call__(self, linked: "LinkedDocument") -> None:
@@ -220,7 +226,7 @@ class _Tables:
         if not linked.links:
             write_line("no links")
             return
-        write_table(_COLUMNS, self._rows(linked))
+        write_table(_COLUMNS, self._rows(linked), drawn=self.drawn)
 
     def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:
         for link in linked.links:

@@ -91,9 +91,17 @@ def write_bytes(line: bytes) -> None:
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
-def write_table(columns: Sequence[Column], rows: Iterable[Sequence[str | Two]]) -> None:
-    """Draw a table, or write its tab-separated lines."""
-    if not on_terminal():
+def write_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[str | Two]], *, drawn: bool = False
+) -> None:
+    """Draw a table on a terminal, or write its tab-separated lines.
+
+    Args:
+        columns: headings, and how cells fit.
+        rows: cells, one for each column.
+        drawn: whether to draw it elsewhere too, as wide as COLUMNS says, or 80 letters.
+    """
+    if not (drawn or on_terminal()):
         write_line("\t".join(column.heading for column in columns))
         for row in rows:
             write_line("\t".join(plain(cell[0] if isinstance(cell, Two) else cell) for cell in row))
