@@ -402,6 +402,7 @@ def test_what_is_no_record_is_a_mistake_of_the_builder(tmp_path):
 
 def test_text_that_is_not_unicode_is_refused(tmp_path):
     refused(tmp_path, [Entity("new", "\ud800")], SourceError, "not Unicode")
+    refused(tmp_path, [Entity("new", attributes={"a": 2**64})], SourceError, "an integer beyond 64 bits")
 
 
 def test_a_kb_that_is_not_there_is_said_to_be_missing(tmp_path):

@@ -46,3 +46,17 @@ def test_a_list_that_is_nested_too_deeply_is_told_with_its_file(tmp_path):
     with pytest.raises(SourceError) as caught:
         [*tacred.read_tacred(path)]
     assert caught.value.path == path
+
+
+def test_attributes_that_could_be_stored_but_not_read_from_everywhere_are_refused(tmp_path):
+    path = tmp_path / "data.jsonl"
+    for depth, sound in ((150, True), (250, False), (900, False)):
+        path.write_text(
+            '{"key": "a"}\n{"key": "b", "attributes": {"x": ' + depth * "[" + depth * "]" + "}}\n"
+        )
+        if sound:
+            assert [record.key for record in entities(path)] == ["a", "a", "b", "b"]
+        else:
+            with pytest.raises(SourceError, match="nested too deeply") as caught:
+                [*entities(path)]
+            assert caught.value.line == 2

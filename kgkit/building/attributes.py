@@ -16,6 +16,7 @@ __all__ = ["MAX_DEPTH", "alias_count", "check_attributes", "decoded_json", "deco
 MAX_DEPTH: Final = 200
 """Lists and objects within each other; decoding recurses, and Python allows about 1,000 calls in all."""
 
+_TOO_DEEP: Final = f"nested too deeply: lists and objects may be nested {MAX_DEPTH} deep"
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -25,6 +26,22 @@ def check_attributes(attributes: Mapping[str, Any]) -> None:
     Raises:
         ValueError: for an integer beyond 64 bits, text that is no Unicode, or too deep a nesting.
     """
+    try:
+        size = len(_encode(attributes))
+    except OverflowError:
+        raise ValueError(
+            "a number is too large: integers lie between -2**63 and 2**64 - 1; write others as strings"
+        ) from None
+    except UnicodeEncodeError as error:
+        raise ValueError(_no_unicode(error)) from None
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    if size > MAX_DEPTH and _is_deep(attributes):  # a level takes a byte at least
+        raise ValueError(_TOO_DEEP)
+
+
+def _is_deep(attributes: Mapping[str, Any]) -> bool:
+    """Return whether values are nested more than `MAX_DEPTH` deep."""
     level: list[Any] = [attributes]
     for _ in range(MAX_DEPTH):
         level = [
@@ -34,17 +51,8 @@ def check_attributes(attributes: Mapping[str, Any]) -> None:
             if isinstance(value, (dict, list, tuple))
         ]
         if not level:
-            break
-    else:
-        raise ValueError(f"nested too deeply: lists and objects may be nested {MAX_DEPTH} deep")
-    try:
-        _encode(attributes)
-    except OverflowError:
-        raise ValueError(
-            "a number is too large: integers lie between -2**63 and 2**64 - 1; write others as strings"
-        ) from None
-    except UnicodeEncodeError as error:
-        raise ValueError(_no_unicode(error)) from None
+            return False
+    return True
 
 
 def decoded_json(text: str | bytes, kind: Any) -> Any:
@@ -56,7 +64,7 @@ def decoded_json(text: str | bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(text, type=kind)
     except RecursionError:
-        raise ValueError(f"nested too deeply: lists and objects may be nested {MAX_DEPTH} deep") from None
+        raise ValueError(_TOO_DEEP) from None
     except UnicodeEncodeError as error:
         raise ValueError(_no_unicode(error)) from None
     except msgspec.DecodeError as error:
