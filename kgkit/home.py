@@ -3,7 +3,7 @@
     $KGKIT_HOME/                  else the platform's data directory
       kbs/NAME/builds/BUILD/      one immutable build: data.mdb, manifest.json
       kbs/NAME/current            symbolic link to the published build
-      kbs/NAME/lock               held by the process that is building NAME
+      kbs/NAME/lock               held by the process that is building or removing NAME
       kbs/NAME/vectors/VECTORS/   matrices with a row for each entity, see `kgkit.vectors`
       catalog.db                  an index over all this, see `kgkit.catalog`
       cache/                      downloads, and what stopped builds have read; safe to delete
@@ -22,6 +22,9 @@ from kgkit.errors import NotThere, UsageError
 
 CATALOG_URL: Final = "KGKIT_CATALOG_URL"
 """The variable that names another database for the catalog than the one in the home."""
+
+_LINK_READS: Final = 100
+"""How often a link is read that has changed each time; no build is as quick as that."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -79,9 +82,8 @@ class Home:
         """Return the KBs that have a published build, by name."""
         root = self.path / "kbs"
         found = sorted(root.iterdir()) if root.is_dir() else []
-        return [
-            KBHome(path.name, path) for path in found if is_name(path.name) and (path / "current").is_dir()
-        ]
+        kbs = [KBHome(path.name, path) for path in found if is_name(path.name)]
+        return [kb for kb in kbs if kb.current.is_dir() or kb.published() is not None]
 
     def unfinished(self) -> list["KBHome"]:
         """Return the KBs of which builds that were stopped have read something, by name."""
@@ -140,12 +142,23 @@ class KBHome:
         return self.path / "lock"
 
     def published(self) -> str | None:
-        """Return the name of the published build, None if there is none."""
-        try:
-            target = self.current.readlink()
-        except OSError:
-            return None
-        return target.name if (self.path / target).is_dir() else None
+        """Return the name of the published build, None if there is none.
+
+        Between reading the link and looking for its build, rebuilds may land and sweep that build;
+        then the link names another, and is read again.
+        """
+        before = None
+        for _ in range(_LINK_READS):
+            try:
+                target = self.current.readlink()
+            except OSError:
+                return None
+            if (self.path / target).is_dir():
+                return target.name
+            if target == before:
+                return None  # what it names is not there, and it goes on naming it
+            before = target
+        return None
 
     def build_names(self) -> list[str]:
         """Return the builds on disk, oldest first; unfinished ones are not among them."""

@@ -434,6 +434,8 @@ def test_a_base_whose_rows_cannot_be_read_is_said_to_be_damaged(tmp_path, monkey
     monkeypatch.setattr(place, name, corrupted)
     kb = Home.find(tmp_path).kb("base")
     before = kb.published()
-    with pytest.raises(DamagedKB, match=f"{kb.builds / before} is damaged: Located page was wrong type"):
+    with pytest.raises(
+        DamagedKB, match=f"base@{before} is damaged: a row cannot be read .Located page was wrong type"
+    ):
         add(tmp_path, MORE)
     assert kb.published() == before

@@ -13,7 +13,7 @@ from kgkit.building import Builder, Entity, Files, SourceInfo, Triple, builder_n
 from kgkit.building.build import build_kb
 from kgkit.errors import KBBusy, SourceError, UnknownName, UsageError
 from kgkit.home import Home
-from kgkit.store import Staging, StoreReader, layout
+from kgkit.store import Staging, StoreReader, layout, publish
 from tests.toys import LINKS, PAGES, ToyBuilder, build_toy, child_env, entities, run_python, source_file
 
 # -- one source, one build ----------------------------------------------------------
@@ -130,7 +130,7 @@ def test_of_two_builds_of_one_kb_at_once_one_is_told_that_the_other_is_busy(tmp_
         env=child_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as other:  # fmt: skip
         assert other.stdout.readline() == "begun\n"
-        with pytest.raises(KBBusy, match="another process is building 'toy'"):
+        with pytest.raises(KBBusy, match="another process is building or removing 'toy'"):
             build_toy(tmp_path, all=entities(4))
         with pytest.raises(KBBusy):
             kgkit.store.prune(Home(tmp_path / "home").kb("toy"))
@@ -140,6 +140,69 @@ def test_of_two_builds_of_one_kb_at_once_one_is_told_that_the_other_is_busy(tmp_
         told, _ = other.communicate("go\n", timeout=60)
     assert Home(tmp_path / "home").kb("toy").published() == told.strip()
     assert build_toy(tmp_path, all=entities(4)).build != told.strip()  # and now it is free again
+
+
+def test_a_build_begun_while_the_kb_is_removed_begins_anew_and_does_not_speak_of_the_disk(
+    tmp_path, monkeypatch
+):
+    kb = Home(tmp_path / "home").kb("toy")
+    build_toy(tmp_path, all=entities(3))
+    removals = [kb]
+    lock_file = Path.touch
+
+    def removed_before_locked(path, **options):
+        while path == kb.lock and removals:
+            kgkit.store.remove(removals.pop())
+        lock_file(path, **options)
+
+    monkeypatch.setattr(Path, "touch", removed_before_locked)
+    built = build_toy(tmp_path, all=entities(4))
+    assert not removals
+    assert kb.build_names() == [built.build]
+
+
+def test_a_build_that_got_the_lock_of_a_removed_kb_takes_that_of_the_new_one(tmp_path, monkeypatch):
+    kb = Home(tmp_path / "home").kb("toy")
+    build_toy(tmp_path, all=entities(3))
+    removals = [kb]
+    status = Path.stat
+
+    def removed_after_locked(path, **options):
+        found = status(path, **options)
+        if path == kb.lock and removals:
+            kgkit.store.remove(removals.pop())
+        return found
+
+    monkeypatch.setattr(Path, "stat", removed_after_locked)
+    with kgkit.store.Staging(kb):
+        assert not removals
+        assert kb.lock.exists()
+        with pytest.raises(KBBusy):
+            kgkit.store.remove(kb)
+
+
+def test_removing_takes_nothing_from_a_build_that_begins_before_it_ends(tmp_path, monkeypatch):
+    kb = Home(tmp_path / "home").kb("toy")
+    build_toy(tmp_path, all=entities(3))
+    delete, builds = publish.shutil.rmtree, []
+
+    def built_before_deleted(path, **options):
+        if Path(path).parent == kb.path.parent and not builds:
+            builds.append(None)
+            builds.append(build_toy(tmp_path, all=entities(4)))
+        delete(path, **options)
+
+    monkeypatch.setattr(publish.shutil, "rmtree", built_before_deleted)
+    kgkit.store.remove(kb)
+    assert kb.build_names() == [builds[1].build]
+    assert kgkit.store.verify(builds[1].path) == []
+
+
+def test_what_a_killed_removal_left_is_swept_by_the_next_build(tmp_path):
+    left = tmp_path / "home/kbs/.old-12345678/builds"
+    left.mkdir(parents=True)
+    built = build_toy(tmp_path, all=entities(3))
+    assert [path.name for path in built.path.parents[2].iterdir()] == ["toy"]
 
 
 def test_many_builds_of_one_kb_at_once_end_well_or_busy_and_leave_a_whole_kb(tmp_path):

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ import kgkit
 from kgkit.errors import ClosedKB, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.store import StoreReader, environments, find_build, open_build, prune, remove, verify
+from kgkit.store import StoreReader, environments, find_build, open_build, prune, read_build, remove, verify
 from tests.toys import ENTITIES, build_toy, child_env, entities, listing, run_python
 
 
@@ -128,6 +129,67 @@ def test_a_build_that_is_swept_between_being_found_and_opened_gives_way_to_the_n
     (found.folder / "manifest.json").unlink()
     with pytest.raises(NotThere):  # and what is not there is not sought for ever
         open_build(home, "toy")
+
+
+def test_a_link_that_changes_while_it_is_followed_is_read_again(tmp_path, monkeypatch):
+    """Two rebuilds sweep the build that the link named a moment ago."""
+    home = Home(tmp_path / "home")
+    first = build_toy(tmp_path, all=entities(3))
+    is_there, rebuilds = Path.is_dir, [5, 4]
+
+    def rebuilt_before_asked(path, **options):
+        if path.name == first.build and rebuilds:
+            counts = [rebuilds.pop(), rebuilds.pop()]
+            for count in counts:
+                build_toy(tmp_path, all=entities(count))
+        return is_there(path, **options)
+
+    monkeypatch.setattr(Path, "is_dir", rebuilt_before_asked)
+    found = find_build(home, "toy")
+    assert not rebuilds
+    assert found.folder.is_dir()
+    assert home.kb("toy").build_names()[-1] == found.build
+
+
+def test_a_link_that_never_stops_changing_is_not_read_for_ever(tmp_path, monkeypatch):
+    home, reads = Home(tmp_path / "home"), []
+    build_toy(tmp_path, all=entities(3))
+
+    def changed(path):
+        reads.append(path)
+        return Path("builds") / f"{len(reads):012}"
+
+    monkeypatch.setattr(Path, "readlink", changed)
+    with pytest.raises(NotThere):
+        find_build(home, "toy")
+    assert 2 < len(reads) < 1000
+
+
+def test_a_link_to_a_build_that_is_gone_is_read_twice(tmp_path):
+    built = build_toy(tmp_path, all=entities(3))
+    shutil.rmtree(built.path)
+    with pytest.raises(NotThere, match="there is none"):
+        find_build(Home(tmp_path / "home"), "toy")
+
+
+def test_a_kb_that_was_copied_without_links_is_listed_as_ever(tmp_path):
+    build_toy(tmp_path, all=entities(3))
+    copied = shutil.copytree(tmp_path / "home", tmp_path / "copy")
+    assert [kb.name for kb in Home(copied).kbs()] == ["toy"]
+
+
+def test_verifying_gives_way_to_the_build_that_took_the_place(tmp_path, monkeypatch):
+    home = Home(tmp_path / "home")
+    build_toy(tmp_path, all=entities(3))
+    rebuilds = [4, 5]
+
+    def problems(folder):
+        while rebuilds:
+            build_toy(tmp_path, all=entities(rebuilds.pop(0)))
+        return verify(folder)
+
+    found, wrong = read_build(home, "toy", problems)
+    assert (found.build, wrong) == (home.kb("toy").published(), [])
 
 
 # -- together -------------------------------------------------------------------

@@ -32,8 +32,8 @@ def add_to_kb(
     of vectors made for the old build fits the first rows of the new one. Counts
     of an alias that is there are added up. What has been added before, says
     nothing new, or is the KB itself, leaves it as it is. The base's file is
-    copied and only the rows that change are read: adding a little to much is
-    quick.
+    checked against its checksum, then copied, and only the rows that change are
+    read: adding a little to much is quick.
 
     Args:
         name: of the KB.
@@ -46,8 +46,8 @@ def add_to_kb(
     Raises:
         NotThere: no such KB, or nothing at *source*.
         SourceError: the source is not as the builder expects, or contradicts the KB.
-        KBBusy: another process is building this KB.
-        DamagedKB: the KB's own rows cannot be read.
+        KBBusy: another process is building or removing this KB.
+        DamagedKB: the KB's files, or those of the KB at *source*, are not as they were written.
         WriteFailed: no room on the disk.
     """
     tell = progress or silent
@@ -60,7 +60,7 @@ def add_to_kb(
             f"{name!r} names one build; records are added to the published one: name the KB alone"
         )
     find_build(where, name)
-    with Staging(where.kb(name)) as staging, no_garbage(), open_kb(name, where.path) as base:
+    with Staging(where.kb(name)) as staging, no_garbage(), open_kb(name, where.path, verify=True) as base:
         with opened(reader, source, where) as material:
             addition, read = Addition(base, material.traits.inverses), 0
             for batch in batches(material):

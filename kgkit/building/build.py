@@ -95,8 +95,9 @@ def build_kb(
         UsageError: an option out of range, or not for this engine.
         NotThere: nothing at *source*.
         SourceError: the source is not as the builder expects; says where.
+        DamagedKB: the KB at *source* has files that are not as they were written.
         BuildFailed: memory does not suffice, or a worker was killed.
-        KBBusy: another process is building this KB.
+        KBBusy: another process is building or removing this KB.
         WriteFailed: no room on the disk.
 
     Example:

@@ -47,9 +47,10 @@ class StoredRecords:
 
     def aliases(self) -> Iterator[Alias]:
         key, smoothing = self.kb.key, self.kb.manifest.smoothing
-        for folded, row in self.kb.store.items("aliases"):
-            for surface, entity, sense, count in codec.counted(folded, row, smoothing):
-                yield Alias(surface, key(entity), count, None if sense == NO_SENSE else key(sense))
+        with self.kb.store.reading():
+            for folded, row in self.kb.store.items("aliases"):
+                for surface, entity, sense, count in codec.counted(folded, row, smoothing):
+                    yield Alias(surface, key(entity), count, None if sense == NO_SENSE else key(sense))
 
     def triples(self, relation: str | None = None) -> Iterator[Triple]:
         symmetric = {name for name, inverse in self.kb.store.relations if name == inverse}
@@ -70,13 +71,15 @@ class StoredRecords:
 
     def redirects(self) -> Iterator[Redirect]:
         key_of, bounded = self.kb.key, codec.bounded_key
-        for stored, number in self.kb.store.items("keys"):
-            target = key_of(int.from_bytes(number, "little"))
-            if stored != bounded(target) and not stored.startswith(codec.DIGEST):
-                yield Redirect(stored.decode(), target)
+        with self.kb.store.reading():
+            for stored, number in self.kb.store.items("keys"):
+                target = key_of(int.from_bytes(number, "little"))
+                if stored != bounded(target) and not stored.startswith(codec.DIGEST):
+                    yield Redirect(stored.decode(), target)
 
     def forms(self) -> Iterator[Form]:
-        for surface, lemmas in self.kb.store.items("forms"):
-            if not surface.startswith(codec.DIGEST):
-                for lemma, pos in codec.decode_forms(lemmas):
-                    yield Form(surface.decode(), lemma, pos)
+        with self.kb.store.reading():
+            for surface, lemmas in self.kb.store.items("forms"):
+                if not surface.startswith(codec.DIGEST):
+                    for lemma, pos in codec.decode_forms(lemmas):
+                        yield Form(surface.decode(), lemma, pos)

@@ -87,6 +87,7 @@ def opened(
     Raises:
         NotThere: nothing is there.
         SourceError: it is not what the builder reads.
+        DamagedKB: it is a KB whose files are not as they were written.
         UsageError: the builder has to be told, or does not read such a source.
     """
     given = several(source or ())
@@ -94,7 +95,7 @@ def opened(
     if named:
         if len(given) > 1:
             raise UsageError(f"{named[0]} has to be the only source; it is one of {len(given)}")
-        with open_kb(named[0].removeprefix(KB_SOURCE), home.path) as kb:
+        with open_kb(named[0].removeprefix(KB_SOURCE), home.path, verify=True) as kb:
             if priors:
                 raise UsageError("--priors are added to what is read from files, not to a knowledge base")
             yield _of_kb(builder, StoredRecords(kb))

@@ -14,6 +14,7 @@ from typing import Final
 from kgkit.candidates.matching import ANY, Entry, Generator, GeneratorConfig, Reading, merged
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
+from kgkit.store.reader import DAMAGE
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 
@@ -130,10 +131,16 @@ class LemmaGenerator(Generator):
                     if lemma not in rows:
                         rows[lemma] = alias_row(lemma)
                     row = rows[lemma]
-                    if row is not None and (bits := bits & codec.classes(row)):
+                    if row and (bits := bits & self._classes(row)):
                         found[lemma] = found.get(lemma, 0) | bits
         found.pop(folded, None)
         return [Reading(lemma, bits) for lemma, bits in found.items() if bits]
+
+    def _classes(self, row: bytes) -> int:
+        try:
+            return codec.classes(row)
+        except DAMAGE as error:
+            raise self.kb.store.damage(error) from error
 
     def _found(self, variants: list[Reading], spelled: str) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
@@ -149,19 +156,24 @@ class LemmaGenerator(Generator):
         """Return the meanings of alias rows, each for the parts of speech of its bits."""
         if not rows:
             return None
-        if len(rows) == 1:
-            row, bits = rows[0]
-            if bits == ANY or not codec.classes(row) & ~bits:
-                return codec.decode_alias(row, spelled)
-        class_bits = self.kb.class_bits()
-        weights: dict[int, tuple[float, int]] = {}
-        for row, bits in rows:
-            total = codec.total(row)
-            for entity, sense, prior in codec.decode_alias(row, spelled):
-                if (class_bits[entity] or ANY) & bits:  # without a part of speech: may be any
-                    before = weights.get(entity)
-                    weight = prior * total
-                    weights[entity] = (weight, sense) if before is None else (before[0] + weight, before[1])
+        try:
+            if len(rows) == 1:
+                row, bits = rows[0]
+                if bits == ANY or not codec.classes(row) & ~bits:
+                    return codec.decode_alias(row, spelled)
+            class_bits = self.kb.class_bits()
+            weights: dict[int, tuple[float, int]] = {}
+            for row, bits in rows:
+                total = codec.total(row)
+                for entity, sense, prior in codec.decode_alias(row, spelled):
+                    if (class_bits[entity] or ANY) & bits:  # without a part of speech: may be any
+                        before = weights.get(entity)
+                        weight = prior * total
+                        weights[entity] = (
+                            (weight, sense) if before is None else (before[0] + weight, before[1])
+                        )
+        except DAMAGE as error:
+            raise self.kb.store.damage(error) from error
         return merged(weights) if weights else None
 
 

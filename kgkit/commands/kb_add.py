@@ -36,13 +36,13 @@ def add(
     from kgkit.building.exchange import builder_by_name
     from kgkit.commands.kb_info import described
     from kgkit.home import Home
-    from kgkit.store import find_build
+    from kgkit.store import read_build
     from kgkit.store.reader import read_manifest
 
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
     where = Home.find(home)
-    before = read_manifest(find_build(where, name).folder)
+    _, before = read_build(where, name, read_manifest)
     with messages.progress(f"adding to {name}") as tell:
         built = add_to_kb(
             name,

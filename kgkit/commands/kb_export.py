@@ -58,7 +58,7 @@ def export(
     if not to_stdout:
         check_folder(output) if made.folder else check_place(output)
     began = time.monotonic()
-    with opened(name, home) as kb, messages.progress(f"writing {made.title}") as tell:
+    with opened(name, home, verify=True) as kb, messages.progress(f"writing {made.title}") as tell:
         files = made.files(StoredRecords(kb))
         if made.losses:
             messages.say(f"{made.title} does not carry: {'; '.join(made.losses)}")

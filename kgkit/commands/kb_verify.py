@@ -1,6 +1,8 @@
 """`kgkit kb verify`: is a knowledge base what its manifest says?"""
 
 from contextlib import suppress
+from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -10,7 +12,18 @@ from kgkit.commands.output import write_json, write_line
 
 
 def verify(
-    name: KBArgument = None, home: HomeOption = None, as_json: JSONOption = False, quiet: QuietOption = False
+    name: KBArgument = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            metavar="",
+            help="Compare the checksums of its files only, which finds any damage since.",
+        ),
+    ] = False,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Read a whole knowledge base and its vectors, and check them against their manifests and themselves.
 
@@ -18,21 +31,21 @@ def verify(
     """
     from kgkit.errors import NotThere
     from kgkit.home import Home
-    from kgkit.store import find_build
+    from kgkit.store import find_build, read_build
     from kgkit.store import verify as problems_of
     from kgkit.vectors import damages, find_vectors, vectors_names
 
-    where = Home.find(home)
-    found = find_build(where, chosen_kb(name, home))
-    called = f"{found.name}@{found.build}"
-    with Messages(quiet=quiet, bars=not as_json).progress(f"verifying {called}"):
-        problems = problems_of(found.folder)
+    where, chosen = Home.find(home), chosen_kb(name, home)
+    found = find_build(where, chosen)
+    with Messages(quiet=quiet, bars=not as_json).progress(f"verifying {found.name}@{found.build}"):
+        found, problems = read_build(where, chosen, partial(problems_of, quick=quick))
         kb = where.kb(found.name)
         for vectors in vectors_names(kb):
             with suppress(NotThere):  # removed meanwhile
                 problems += [
                     f"vectors {vectors}: {problem}" for problem in damages(find_vectors(kb, vectors))
                 ]
+    called = f"{found.name}@{found.build}"
     if as_json:
         write_json({"name": found.name, "build": found.build, "sound": not problems, "problems": problems})
     else:

@@ -110,11 +110,11 @@ def chosen_kb(name: str | None, home: Path | None) -> str:
     return name if name is not None else Home.find(home).only_kb()
 
 
-def opened(name: str | None, home: Path | None) -> "KnowledgeBase":
-    """Open the KB the user named, or the only one there is."""
+def opened(name: str | None, home: Path | None, *, verify: bool = False) -> "KnowledgeBase":
+    """Open the KB the user named, or the only one there is; *verify* as in `open_kb`."""
     from kgkit.kb import open_kb
 
-    return open_kb(chosen_kb(name, home), home)
+    return open_kb(chosen_kb(name, home), home, verify=verify)
 
 
 def checked_text(text: str, what: str) -> str:

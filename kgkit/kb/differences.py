@@ -55,6 +55,9 @@ def differences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
     Counts that agree to 5 digits are equal. Facts count as they can be asked
     for: a relation that one KB stores in both directions and the other in one
     is the same.
+
+    Raises:
+        DamagedKB: if rows of either cannot be read.
     """
     digests = new.manifest.tables
     same = {table for table, digest in old.manifest.tables.items() if digests.get(table) == digest}
@@ -141,9 +144,10 @@ def _pairs(kb: KnowledgeBase, folded: bytes, row: bytes | None) -> dict[tuple[st
     if row is None:
         return {}
     found = {}
-    for surface, entity, sense, count in codec.counted(folded, row, kb.manifest.smoothing):
-        key = kb.key(entity)
-        found[surface, key] = Alias(surface, key, count, None if sense == NO_SENSE else kb.key(sense))
+    with kb.store.reading():
+        for surface, entity, sense, count in codec.counted(folded, row, kb.manifest.smoothing):
+            key = kb.key(entity)
+            found[surface, key] = Alias(surface, key, count, None if sense == NO_SENSE else kb.key(sense))
     return found
 
 
@@ -168,21 +172,24 @@ def _untold(kb: KnowledgeBase, other: KnowledgeBase, there: Numbers, alike: bool
     places = {name: code for code, name in enumerate(_code_names(other)) if name}
     codes = np.array([places.get(name, _NONE) for name in names], np.int64)
     symmetric = {2 * place for place, (name, inverse) in enumerate(kb.store.relations) if name == inverse}
-    for key, row in kb.store.items("facts"):
-        if alike and row == other.store.row("facts", key):
-            continue
-        subject = int.from_bytes(key, "little")
-        others, relations = codec.decode_facts(row)
-        told: set[tuple[int, int]] = set()
-        found = other.store.facts(int(there[subject])) if there[subject] != _NONE else None
-        if found is not None:
-            told = set(zip(found[0].tolist(), found[1].tolist(), strict=True))
-        mapped = zip(there[others].tolist(), codes[relations].tolist(), strict=True)
-        for (end, code), number, relation in zip(mapped, others.tolist(), relations.tolist(), strict=True):
-            if relation % 2 or (relation in symmetric and number < subject):
-                continue  # told from its other end
-            if (end, code) not in told:
-                yield Triple(kb.key(subject), names[relation], kb.key(number))
+    with kb.store.reading():
+        for key, row in kb.store.items("facts"):
+            if alike and row == other.store.row("facts", key):
+                continue
+            subject = int.from_bytes(key, "little")
+            others, relations = codec.decode_facts(row)
+            told: set[tuple[int, int]] = set()
+            found = other.store.facts(int(there[subject])) if there[subject] != _NONE else None
+            if found is not None:
+                told = set(zip(found[0].tolist(), found[1].tolist(), strict=True))
+            mapped = zip(there[others].tolist(), codes[relations].tolist(), strict=True)
+            for (end, code), number, relation in zip(
+                mapped, others.tolist(), relations.tolist(), strict=True
+            ):
+                if relation % 2 or (relation in symmetric and number < subject):
+                    continue  # told from its other end
+                if (end, code) not in told:
+                    yield Triple(kb.key(subject), names[relation], kb.key(number))
 
 
 def _code_names(kb: KnowledgeBase) -> list[str]:
@@ -194,10 +201,14 @@ def _code_names(kb: KnowledgeBase) -> list[str]:
     ]
 
 
+def _lemmas(kb: KnowledgeBase, row: bytes | None) -> list[tuple[str, str]]:
+    with kb.store.reading():
+        return [] if row is None else codec.decode_forms(row)
+
+
 def _forms(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
     for key, mine, other in _beside(old.store.items("forms"), new.store.items("forms")):
-        before = [] if mine is None else codec.decode_forms(mine)
-        after = [] if other is None else codec.decode_forms(other)
+        before, after = _lemmas(old, mine), _lemmas(new, other)
         surface = key.hex() if key.startswith(codec.DIGEST) else key.decode()
         for lemma, pos in before:
             if (lemma, pos) not in after:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import numpy as np
 
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
-from kgkit.store import StoreReader
+from kgkit.store import StoreReader, damaged
 from kgkit.types import Ids, Triple
 
 Direction = Literal["out", "in", "both"]
@@ -54,17 +54,17 @@ class Facts:
 
     def inverse(self, code: int) -> int | None:
         """Return the code of the other direction; None if only this one is known."""
-        name, inverse = self.store.relations[code >> 1]
+        name, inverse = self._relation(code)
         return None if inverse is None else code if inverse == name else code ^ 1
 
     def name(self, code: int) -> str:
         """Return the relation that a code stands for."""
-        name, inverse = self.store.relations[code >> 1]
+        name, inverse = self._relation(code)
         return (inverse or name) if code & 1 else name
 
     def is_stored(self, number: int, code: int, other: int) -> bool:
         """Return whether a fact is told as it is stored, not as the other end of one that is."""
-        name, inverse = self.store.relations[code >> 1]
+        name, inverse = self._relation(code)
         return not code & 1 and (name != inverse or number <= other)
 
     def edges(self, number: int, relation: str | None, direction: Direction) -> Edges:
@@ -136,8 +136,18 @@ class Facts:
 
     def _key(self, number: int) -> str:
         key = self.store.key_of(number)
-        assert key is not None  # facts name entities that are there
+        if key is None:
+            raise damaged(
+                self.store.folder, f"a fact names entity {number:,} of {self.store.manifest.entities:,}"
+            )
         return key
+
+    def _relation(self, code: int) -> tuple[str, str | None]:
+        try:
+            return self.store.relations[code >> 1]
+        except IndexError:
+            count = len(self.store.relations)
+            raise damaged(self.store.folder, f"a fact has relation {code >> 1:,} of {count:,}") from None
 
 
 def only(edges: Edges, code: int) -> Edges:

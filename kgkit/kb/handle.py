@@ -243,7 +243,10 @@ class KnowledgeBase:
         """Return (n,) uint8, parts of speech: 0 for none, else 1 + the place in `store.classes`."""
         if self._classes is None:
             self._classes = self.store.class_of_entity()
-        found: np.ndarray = self._classes[ids]
+        try:
+            found: np.ndarray = self._classes[ids]
+        except IndexError:
+            raise UnknownEntity(int(max(ids)), self.name) from None
         return found
 
     def has_pos(self, ids: Ids, pos: str) -> np.ndarray:
@@ -474,12 +477,17 @@ class KnowledgeBase:
         return pandas.DataFrame.from_records([entity.to_dict() for entity in self]).set_index("id")
 
 
-def open_kb(name: str | None = None, home: str | os.PathLike[str] | None = None) -> KnowledgeBase:
+def open_kb(
+    name: str | None = None, home: str | os.PathLike[str] | None = None, *, verify: bool = False
+) -> KnowledgeBase:
     """Open a knowledge base for reading.
 
     Args:
         name: `NAME`, the published build, or `NAME@BUILD`; None if there is one KB only.
         home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
+        verify: read its files first (about 1 GB a second) and compare their SHA-256 with the manifest's.
+            Without it only sizes are compared: damage within a file is met by the look-up that cannot
+            decode a row, and what can be decoded is answered, right or wrong.
 
     Raises:
         NotThere: if it has not been built.
@@ -491,5 +499,5 @@ def open_kb(name: str | None = None, home: str | os.PathLike[str] | None = None)
         'dog'
     """
     where = Home.find(home)
-    found, store = open_build(where, name if name is not None else where.only_kb())
+    found, store = open_build(where, name if name is not None else where.only_kb(), verify=verify)
     return KnowledgeBase(store, found.name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kgkit.errors import NoPath
 from kgkit.kb.facts import Facts, only, pairs
+from kgkit.store import damaged
 from kgkit.types import Triple
 
 if TYPE_CHECKING:
@@ -77,8 +78,10 @@ def _step(facts: Facts, near: int, far: int, codes: set[int] | None) -> Triple:
     for subject, other in ((near, far), (far, near)):
         for found, code in pairs(facts.edges(subject, None, "out")):
             if found == other and (codes is None or code in codes):
-                return next(iter(facts.of(subject, facts.name(code), other)))
-    raise AssertionError("a path has a step that is no fact")
+                told = next(iter(facts.of(subject, facts.name(code), other)), None)
+                if told is not None:
+                    return told
+    raise damaged(facts.store.folder, f"a fact between entities {near:,} and {far:,} is told at one end only")
 
 
 def _depth(came: dict[int, int], node: int) -> int:
@@ -104,9 +107,9 @@ def around(facts: Facts, entities: Iterable[int], radius: int) -> "networkx.Mult
         inside.update(frontier)
     graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
     keys = {}
-    for entity in facts.store.entities(list(inside)):
-        keys[entity.id] = entity.key
-        graph.add_node(entity.key, label=entity.label, kind=entity.kind, id=entity.id)
+    for number, entity in zip(inside, facts.store.entities(list(inside)), strict=True):
+        keys[number] = entity.key
+        graph.add_node(entity.key, label=entity.label, kind=entity.kind, id=number)
     for number in inside:
         for other, code in pairs(facts.edges(number, None, "out")):
             if other in inside and facts.is_stored(number, code, other):

@@ -22,9 +22,10 @@ from kgkit.store.publish import (
     open_build,
     prune,
     publish_build,
+    read_build,
     remove,
 )
-from kgkit.store.reader import StoreReader
+from kgkit.store.reader import StoreReader, damaged
 from kgkit.store.validate import verify
 from kgkit.store.writer import StoreEditor, StoreWriter
 
@@ -38,10 +39,12 @@ __all__ = [
     "StoreEditor",
     "StoreReader",
     "StoreWriter",
+    "damaged",
     "find_build",
     "open_build",
     "prune",
     "publish_build",
+    "read_build",
     "remove",
     "verify",
 ]

@@ -4,6 +4,7 @@
     kbs/NAME/builds/.old-…/       going away
     kbs/NAME/builds/BUILD/        complete
     kbs/NAME/current              -> builds/BUILD
+    kbs/.old-…/                   a KB going away with its lock; what a killed removal left is swept likewise
 
 The folder is renamed into place, then the link is replaced; both are atomic,
 and each is on the disk before the next step begins. What goes away is renamed
@@ -13,10 +14,11 @@ first too, so that a build is there or not, never in part.
 import os
 import secrets
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -24,7 +26,15 @@ from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed
 from kgkit.home import Home, KBHome
 from kgkit.store.layout import MANIFEST, Manifest
 from kgkit.store.reader import StoreReader
-from kgkit.store.validate import damages
+from kgkit.store.validate import damages, require_undamaged
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+T = TypeVar("T")
+
+_LOCK_ATTEMPTS: Final = 20
+"""How often a KB that is removed again and again is begun anew."""
 
 
 class PublishedBuild(NamedTuple):
@@ -42,29 +52,23 @@ class Staging:
     was published.
 
     Raises:
-        KBBusy: on entering, if another process is building the same KB.
+        KBBusy: on entering, if another process is building or removing the same KB.
     """
 
     def __init__(self, kb: KBHome) -> None:
         self.kb = kb
         self._pid = os.getpid()
+        self._removed = False
         self.folder = kb.builds / f".new-{self._pid}-{secrets.token_hex(4)}"
 
     def __enter__(self) -> Self:
-        from filelock import FileLock, Timeout  # here: readers do without it, and it takes 20 ms
-
         kb = self.kb
         try:
-            kb.builds.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(kb.lock)
-            self._lock.acquire(timeout=0)
-            kb.builds.mkdir(exist_ok=True)  # a first build that failed may have just removed it
-            # What a killed build left is swept now: its room may be needed.
+            self._lock = _locked(kb)
+            # What a killed build, or removal, left is swept now: its room may be needed.
+            for removed in kb.path.parent.glob(".old-*"):
+                shutil.rmtree(removed, ignore_errors=True)
             _sweep(kb, set(kb.build_names()))
-        except Timeout:
-            raise KBBusy(
-                f"another process is building {kb.name!r} in {kb.path}; wait for it to end"
-            ) from None
         except OSError as error:
             raise WriteFailed(str(error), written=0, free=_free(kb.path), where=kb.path) from error
         return self
@@ -74,11 +78,28 @@ class Staging:
     ) -> None:
         if os.getpid() != self._pid:
             return  # a child that a builder forked, ending as a program does: all this is its parent's
-        shutil.rmtree(self.folder, ignore_errors=True)
-        if not self.kb.build_names():
-            # The first build of this name has failed. The lock goes with the rest, as in `remove`.
-            shutil.rmtree(self.kb.path, ignore_errors=True)
+        if not self._removed:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not self.kb.build_names():
+                with suppress(WriteFailed):
+                    self.remove()  # the first build of this name has failed
         self._lock.release()
+
+    def remove(self) -> None:
+        """Remove the folder of the KB, and the lock with it; nothing can be published any more.
+
+        Raises:
+            WriteFailed: if the disk refuses; the KB is there still.
+        """
+        # Renamed first: whoever builds this KB from here on has a folder and a lock of its own.
+        self._removed = True
+        kb = self.kb
+        removed = kb.path.with_name(f".old-{secrets.token_hex(4)}")
+        try:
+            kb.path.rename(removed)
+        except OSError as error:
+            raise WriteFailed(str(error), written=0, free=_free(kb.path), where=kb.path) from error
+        shutil.rmtree(removed, ignore_errors=True)
 
     def publish(self, manifest: Manifest) -> PublishedBuild:
         """Write the manifest, make the staged build the current one, sweep what is no longer wanted.
@@ -137,27 +158,47 @@ def find_build(home: Home, name: str) -> PublishedBuild:
             f"no knowledge base {name!r} in {home.path} (there {'are: ' + others if others else 'is none'}): "
             f"`kgkit build-kb BUILDER --name {name}` builds it; for WordNet `kgkit build-kb wordnet` will do"
         )
-    if build and build not in kb.build_names():
+    if build and build not in (names := kb.build_names()):
         raise NotThere(
-            f"knowledge base {name!r} has no build {build!r}; there are: {', '.join(kb.build_names())}. "
+            f"knowledge base {name!r} has no build {build!r}; there are: {', '.join(names)}. "
             f"`kgkit kb list` tells which is current; {name!r} alone names that one"
         )
     return PublishedBuild(name, build or current, kb.builds / (build or current))
 
 
-def open_build(home: Home, name: str) -> tuple[PublishedBuild, StoreReader]:
+def open_build(home: Home, name: str, *, verify: bool = False) -> tuple[PublishedBuild, StoreReader]:
     """Find and open the build that `NAME` or `NAME@BUILD` stands for.
+
+    Args:
+        home: where knowledge bases lie.
+        name: of the KB, or the build.
+        verify: read its files first, and compare their checksums with those of the manifest.
+
+    Raises:
+        NotThere, FormatMismatch, DamagedKB: as `find_build` and `StoreReader.open` do.
+    """
+
+    def opened(folder: Path) -> StoreReader:
+        if verify:
+            require_undamaged(folder)
+        return StoreReader.open(folder)
+
+    return read_build(home, name, opened)
+
+
+def read_build(home: Home, name: str, read: Callable[[Path], T]) -> tuple[PublishedBuild, T]:
+    """Return the build that `NAME` or `NAME@BUILD` stands for, and what *read* returns for its folder.
 
     Between the two steps rebuilds may land and sweep what was found; then
     there is another one to be found.
 
     Raises:
-        NotThere, FormatMismatch, DamagedKB: as `find_build` and `StoreReader.open` do.
+        NotThere: as `find_build` does, or as *read* does of the build that is still the one to be found.
     """
     while True:
         found = find_build(home, name)
         try:
-            return found, StoreReader.open(found.folder)
+            return found, read(found.folder)
         except NotThere:
             if find_build(home, name) == found:
                 raise
@@ -205,18 +246,40 @@ def remove(kb: KBHome) -> None:
     Raises:
         NotThere: if there is none of that name.
         KBBusy: if it is being built.
+        WriteFailed: if the disk refuses.
     """
     _must_exist(kb)
-    with Staging(kb):
-        # First: from here on nobody finds it. A folder is what a copy that follows links makes of it.
-        if kb.current.is_dir() and not kb.current.is_symlink():
-            shutil.rmtree(kb.current)
-        kb.current.unlink(missing_ok=True)
-        _sweep(kb, set())
+    with Staging(kb) as staging:
         for unfinished in (kb.unfinished, kb.unfinished_vectors):
             shutil.rmtree(unfinished, ignore_errors=True)
-        # The lock goes last; who waits for it sees that it has lost its name.
-        shutil.rmtree(kb.path, ignore_errors=True)
+        staging.remove()
+
+
+def _locked(kb: KBHome) -> "FileLock":
+    """Make the folder of a KB and take its lock.
+
+    Raises:
+        KBBusy: if another process has it.
+        OSError: if the disk refuses.
+    """
+    from filelock import FileLock, Timeout  # here: readers do without it, and it takes 20 ms
+
+    for _ in range(_LOCK_ATTEMPTS):
+        lock = FileLock(kb.lock)
+        try:
+            kb.builds.mkdir(parents=True, exist_ok=True)
+            kb.lock.touch()
+            file = kb.lock.stat()
+            lock.acquire(timeout=0)
+            # The lock of a KB that was removed in between is no lock of the KB of that name now.
+            if os.path.samestat(file, kb.lock.stat()) and kb.builds.is_dir():
+                return lock
+        except Timeout:
+            break
+        except FileNotFoundError:
+            pass  # the KB was removed in between, and its folder with it: begin anew
+        lock.release()
+    raise KBBusy(f"another process is building or removing {kb.name!r} in {kb.path}; wait for it to end")
 
 
 def _must_exist(kb: KBHome) -> None:

@@ -2,10 +2,11 @@
 
 import os
 import shlex
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 from weakref import finalize
 
 import lmdb
@@ -44,6 +45,11 @@ _ODD_KEY = (lmdb.BadValsizeError, UnicodeEncodeError)
 _SHORT = MAX_KEY // 4
 # What msgspec raises for bytes that it cannot read.
 _GARBAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+DAMAGE: Final = (lmdb.Error, *_GARBAGE, TypeError, ValueError, IndexError, OverflowError, struct.error)
+"""What LMDB and the decoders raise for rows that are not as they were written.
+
+Every look-up names them in an `except`, which costs nothing until one is raised.
+"""
 
 
 class StoreReader:
@@ -76,7 +82,7 @@ class StoreReader:
         except NotThere:
             self.close()
             raise
-        except (DamagedKB, lmdb.Error, *_GARBAGE) as error:
+        except (DamagedKB, *DAMAGE) as error:
             self.close()
             raise DamagedKB(f"{folder} is not a readable knowledge base: {error}; build it again") from error
 
@@ -128,104 +134,147 @@ class StoreReader:
         """Return the entity of *key*, following a redirect; None if there is none."""
         get = self._local.get
         try:
-            found = get(key.encode(), None, self._keys)
-        except _ODD_KEY:
-            found = get(bounded_key(key), None, self._keys)
-        if found is None and len(key) > _SHORT:
-            found = get(bounded_key(key), None, self._keys)
-        return None if found is None else _decode_entity(get(found, None, self._entities))
+            try:
+                found = get(key.encode(), None, self._keys)
+            except _ODD_KEY:
+                found = get(bounded_key(key), None, self._keys)
+            if found is None and len(key) > _SHORT:
+                found = get(bounded_key(key), None, self._keys)
+            return None if found is None else _decode_entity(get(found, None, self._entities))
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def entity(self, number: int) -> Entity | None:
         """Return the entity of id *number*; None if there is none."""
-        row = self._local.get(_pack_id(number), None, self._entities)
-        return None if row is None else _decode_entity(row)
+        key = _pack_id(number)
+        try:
+            row = self._local.get(key, None, self._entities)
+            return None if row is None else _decode_entity(row)
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def entities(self, numbers: list[int]) -> list[Entity]:
         """Return the entities of ids that are known to be there."""
         get, table = self._local.get, self._entities
-        return [_decode_entity(get(_pack_id(number), None, table)) for number in numbers]
+        try:
+            return [_decode_entity(get(_pack_id(number), None, table)) for number in numbers]
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def decode(self, candidates: Candidates) -> list[Candidate]:
         """Return *candidates*, of this build, with their entities and the keys of their senses."""
         get, table = self._local.get, self._entities
-        return [
-            Candidate(
-                _decode_entity(get(entity, None, table)),
-                None if sense == _NO_SENSE else _decode_key(get(sense, None, table)).key,
-                prior,
-            )
-            for entity, sense, prior in codec.unpack_candidates(candidates.rows.tobytes())
-        ]
+        try:
+            return [
+                Candidate(
+                    _decode_entity(get(entity, None, table)),
+                    None if sense == _NO_SENSE else _decode_key(get(sense, None, table)).key,
+                    prior,
+                )
+                for entity, sense, prior in codec.unpack_candidates(candidates.rows.tobytes())
+            ]
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def key_of(self, number: int) -> str | None:
         """Return the key of id *number*; None if there is none."""
-        row = self._local.get(_pack_id(number), None, self._entities)
-        return None if row is None else _decode_key(row).key
+        key = _pack_id(number)
+        try:
+            row = self._local.get(key, None, self._entities)
+            return None if row is None else _decode_key(row).key
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def id_of(self, key: str) -> int | None:
         """Return the id of *key*, following a redirect; None if there is none."""
         try:
-            found = self._local.get(key.encode(), None, self._keys)
-        except _ODD_KEY:
-            found = self._local.get(bounded_key(key), None, self._keys)
-        if found is None and len(key) > _SHORT:
-            found = self._local.get(bounded_key(key), None, self._keys)
-        return None if found is None else int.from_bytes(found, "little")
+            try:
+                found = self._local.get(key.encode(), None, self._keys)
+            except _ODD_KEY:
+                found = self._local.get(bounded_key(key), None, self._keys)
+            if found is None and len(key) > _SHORT:
+                found = self._local.get(bounded_key(key), None, self._keys)
+            return None if found is None else int.from_bytes(found, "little")
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def alias_row(self, folded: str) -> bytes | None:
         """Return the stored row of a folded surface; `codec` reads it."""
         try:
-            row: bytes | None = self._local.get(folded.encode(), None, self._aliases)
-        except _ODD_KEY:
-            row = self._local.get(bounded_key(folded), None, self._aliases)
-        if row is None and len(folded) > _SHORT:
-            row = self._local.get(bounded_key(folded), None, self._aliases)
-        return row
+            try:
+                row: bytes | None = self._local.get(folded.encode(), None, self._aliases)
+            except _ODD_KEY:
+                row = self._local.get(bounded_key(folded), None, self._aliases)
+            if row is None and len(folded) > _SHORT:
+                row = self._local.get(bounded_key(folded), None, self._aliases)
+            return row
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def candidates(self, surface: str, *, prefer_case: bool) -> Candidates | None:
         """Return what *surface* can mean, this spelling preferred if told so; None if it is no alias."""
         # Most surfaces are folded by `lower`; one that then is found was.
         try:
-            row = (
-                self._local.get(surface.lower().encode(), None, self._aliases) if surface.isascii() else None
-            )
-        except _ODD_KEY:
-            row = None
-        if row is None and (row := self.alias_row(fold(surface))) is None:
-            return None
-        return _decode_alias(row, surface if prefer_case else None)
+            try:
+                row = (
+                    self._local.get(surface.lower().encode(), None, self._aliases)
+                    if surface.isascii()
+                    else None
+                )
+            except _ODD_KEY:
+                row = None
+            if row is None and (row := self.alias_row(fold(surface))) is None:
+                return None
+            return _decode_alias(row, surface if prefer_case else None)
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def facts(self, number: int) -> tuple[Ids, Ids] | None:
         """Return `(others, relation codes)` of all that is said of id *number*; None if nothing."""
-        row = self._local.get(_pack_id(number), None, self._facts)
-        return None if row is None else _decode_facts(row)
+        key = _pack_id(number)
+        try:
+            row = self._local.get(key, None, self._facts)
+            return None if row is None else _decode_facts(row)
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def beside(self, number: int) -> Ids | None:
         """Return the others of `facts`."""
-        row = self._local.get(_pack_id(number), None, self._facts)
-        return None if row is None else np.frombuffer(row, U32, len(row) >> 3)
+        key = _pack_id(number)
+        try:
+            row = self._local.get(key, None, self._facts)
+            return None if row is None else np.frombuffer(row, U32, len(row) >> 3)
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def entities_beside(self, key: str) -> list[Entity] | None:
         """Return the entities of which `facts` tells for *key*; None if there is no such entity."""
         get = self._local.get
         try:
-            found = get(key.encode(), None, self._keys)
-        except _ODD_KEY:
-            found = get(bounded_key(key), None, self._keys)
-        if found is None and len(key) > _SHORT:
-            found = get(bounded_key(key), None, self._keys)
-        if found is None:
-            return None
-        row = get(found, None, self._facts)
-        if row is None:
-            return []
-        table = self._entities
-        return [_decode_entity(get(other, None, table)) for (other,) in unpack_ids(row[: len(row) >> 1])]
+            try:
+                found = get(key.encode(), None, self._keys)
+            except _ODD_KEY:
+                found = get(bounded_key(key), None, self._keys)
+            if found is None and len(key) > _SHORT:
+                found = get(bounded_key(key), None, self._keys)
+            if found is None:
+                return None
+            row = get(found, None, self._facts)
+            if row is None:
+                return []
+            table = self._entities
+            return [_decode_entity(get(other, None, table)) for (other,) in unpack_ids(row[: len(row) >> 1])]
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def incoming(self, number: int) -> tuple[Ids, Ids] | None:
         """Return `(subjects, relation codes)` of the one-way relations that end in id *number*."""
-        row = self._local.get(_pack_id(number), None, self._incoming)
-        return None if row is None else _decode_facts(row)
+        key = _pack_id(number)
+        try:
+            row = self._local.get(key, None, self._incoming)
+            return None if row is None else _decode_facts(row)
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def starts(self, token: str) -> dict[str, int] | None:
         """Return how the aliases go on that begin with *token*; None if there are none.
@@ -233,37 +282,53 @@ class StoreReader:
         A key is a second token, or a second and a third with a space between;
         bit n of its value is set if an alias of n tokens begins so.
         """
-        row = self._local.get(bounded_key(token), None, self._starts)
-        return None if row is None else codec.decode_starts(row)
+        key = bounded_key(token)
+        try:
+            row = self._local.get(key, None, self._starts)
+            return None if row is None else codec.decode_starts(row)
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def lemmas(self, folded: str) -> list[tuple[str, str]]:
         """Return `(lemma, part of speech)` of an irregular form."""
-        row = self._local.get(bounded_key(folded), None, self._forms)
-        return [] if row is None else codec.decode_forms(row)
+        key = bounded_key(folded)
+        try:
+            row = self._local.get(key, None, self._forms)
+            return [] if row is None else codec.decode_forms(row)
+        except DAMAGE as error:
+            raise self.damage(error) from error
 
     def row(self, table: str, key: bytes) -> bytes | None:
         """Return the raw value of *key* in *table*; None if there is none."""
-        found: bytes | None = self._local.get(key, None, self._live().tables[table])
+        try:
+            found: bytes | None = self._local.get(key, None, self._live().tables[table])
+        except lmdb.Error as error:
+            raise self.damage(error) from error
         return found
 
     # -- all rows -----------------------------------------------------------
 
     def iter_entities(self) -> Iterator[Entity]:
         """Yield every entity, in id order."""
-        return map(_decode_entity, (row for _, row in self.items("entities")))
+        with self.reading():
+            yield from map(_decode_entity, (row for _, row in self.items("entities")))
 
     def iter_keys(self) -> Iterator[str]:
         """Yield the key of every entity, in id order."""
-        return (_decode_key(row).key for _, row in self.items("entities"))
+        with self.reading():
+            yield from (_decode_key(row).key for _, row in self.items("entities"))
 
     def iter_facts(self) -> Iterator[tuple[int, Ids, Ids]]:
         """Yield `(id, others, relation codes)` of every entity of which something is said."""
-        for number, row in self.items("facts"):
-            yield int.from_bytes(number, "little"), *_decode_facts(row)
+        with self.reading():
+            yield from (
+                (int.from_bytes(number, "little"), *_decode_facts(row)) for number, row in self.items("facts")
+            )
 
     def iter_surfaces(self) -> Iterator[str]:
         """Yield every folded surface, in order; those too long for a key are left out."""
-        return (key.decode() for key, _ in self.items("aliases") if not key.startswith(codec.DIGEST))
+        with self.reading():
+            yield from (key.decode() for key, _ in self.items("aliases") if not key.startswith(codec.DIGEST))
 
     def items(self, table: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the raw items of *table* in key order."""
@@ -273,20 +338,44 @@ class StoreReader:
                 yield from transaction.cursor(environment.tables[table])
         except lmdb.Error as error:
             if self._environment is environment:
-                raise DamagedKB(
-                    f"table {table!r} of {self.folder} cannot be read: {error}; build it again"
-                ) from error
+                raise self.damage(error, f"table {table!r}") from error
             raise ClosedKB(f"the handle on {self.folder} was closed in the middle of an iteration") from None
 
     def class_of_entity(self) -> np.ndarray:
         """Return (N,) uint8: 0 for an entity without a part of speech, else 1 + its place in `classes`."""
-        return np.frombuffer(self._meta("class_of_entity"), np.uint8)
+        with self.reading():
+            return np.frombuffer(self._meta("class_of_entity"), np.uint8)
 
     def _live(self) -> Environment:
         if self._environment is None:
             self._local.get()  # raises: it has been closed
         assert self._environment is not None
         return self._environment
+
+    # -- damage -------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say of rows that cannot be read in the block that the build is damaged.
+
+        For those who read many rows, or what rows refer to. Look-ups of single rows name the errors
+        themselves, which costs them nothing.
+
+        Raises:
+            DamagedKB: for what LMDB and the decoders of rows raise.
+        """
+        try:
+            yield
+        except DAMAGE as error:
+            raise self.damage(error) from error
+
+    def damage(self, error: Exception, what: str = "a row") -> StoreError:
+        """Return the error to raise for *error*, which reading *what* has raised: `DamagedKB`, as a rule."""
+        if self._environment is None:
+            return ClosedKB(f"the handle on {self.folder} was closed while it was read")
+        # What refers to a row that is not there decodes None.
+        reason = "another row names it, and it is not there" if isinstance(error, TypeError) else error
+        return damaged(self.folder, f"{what} cannot be read ({reason})")
 
 
 class _Closed:
@@ -303,7 +392,7 @@ class _Closed:
 def damage_told(folder: Path) -> Iterator[None]:
     """Say of rows that cannot be read in the block that the build in *folder* is damaged.
 
-    For those who read many rows at once: on single rows the check would cost more than reading them.
+    For those who do more in the block than read: only what nothing but damage raises is taken for damage.
 
     Raises:
         DamagedKB: for what LMDB and msgspec raise.
@@ -311,9 +400,12 @@ def damage_told(folder: Path) -> Iterator[None]:
     try:
         yield
     except (lmdb.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedKB(
-            f"{folder} is damaged: {error}; `kgkit kb verify` says how, and building it again mends it"
-        ) from error
+        raise damaged(folder, f"a row cannot be read ({error})") from error
+
+
+def damaged(folder: Path, problem: str) -> DamagedKB:
+    """Return the error that says of the build in *folder* that it is damaged, and what to do."""
+    return DamagedKB(f"knowledge base {full_name(folder)} is damaged: {problem}; {what_to_do(folder)}")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -358,7 +450,31 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _rebuild(folder: Path, found: FormatOnly) -> str:
+def full_name(folder: Path) -> str:
+    """Return what people call the build in *folder*: NAME@BUILD, or the folder where it lies in no home."""
+    if folder.parent.name == "builds":
+        return f"{folder.parents[1].name}@{folder.name}"
+    return str(folder)
+
+
+def what_to_do(folder: Path) -> str:
+    """Return what helps against damage in *folder*, as the end of a sentence."""
+    try:
+        found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        again = f"run `{_rebuild(folder, found)}` to build it again"
+        if found.added:
+            again += " and then `kgkit kb add` for what was added to it"
+    except (OSError, *_GARBAGE):
+        again = "build it again"
+    if folder.parent.name != "builds":
+        return again
+    home = folder.parents[3]
+    words = ["kgkit", "kb", "verify", full_name(folder)]
+    words += ["--home", str(home)] if home != Home.find().path else []
+    return f"`{shlex.join(words)}` tells more; {again}"
+
+
+def _rebuild(folder: Path, found: FormatOnly | Manifest) -> str:
     """Return the command that builds anew what lies at HOME/kbs/NAME/builds/BUILD, as far as can be told."""
     words = ["kgkit", "build-kb", found.builder or "BUILDER"]
     if folder.parent.name == "builds" and len(folder.parents) > 3:

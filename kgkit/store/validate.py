@@ -1,7 +1,8 @@
 """Checking a build against its manifest and against itself.
 
-    file       a file does not have the checksum that was written down
+    file       a file does not have the checksum that was written down, or cannot be read
     name       the build is not named by what its manifest says
+    table      a table, or a row of it, cannot be read
     digest     a table's content is not what the manifest says was written
     count      the manifest's numbers are not what the tables hold
     id         entity ids are not 0 … N-1, each in its own record
@@ -11,21 +12,23 @@
     fact       a fact names no entity or relation, or is not answered alike from both its ends
 
 Files come first, and a damaged one ends the check: walking the pages of a
-damaged B-tree can end the process. The rest finds what a build did wrong.
+damaged B-tree can end the process. The rest finds what a build did wrong, and
+damage that was there before the checksums were taken.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import KgkitError
+from kgkit.errors import DamagedKB, KgkitError
 from kgkit.store import codec
 from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
-from kgkit.store.reader import StoreReader, read_manifest
+from kgkit.store.reader import DAMAGE, StoreReader, damaged, read_manifest
 from kgkit.store.writer import Item, TableDigest
 from kgkit.text import tokens
 from kgkit.types import CANDIDATE, NO_SENSE
@@ -33,8 +36,13 @@ from kgkit.types import CANDIDATE, NO_SENSE
 _BATCH = 8192
 
 
-def verify(folder: Path) -> list[str]:
-    """Read a whole build and return what is wrong with it, one sentence each; none if it is sound.
+def verify(folder: Path, *, quick: bool = False) -> list[str]:
+    """Check a build and return what is wrong with it, one sentence each; none if it is sound.
+
+    Args:
+        folder: of the build.
+        quick: check the checksums of its files and its name, and read no table: whatever happened to the
+            files since they were written is found, what was wrong before is not.
 
     Raises:
         NotThere, FormatMismatch, DamagedKB: if it cannot be opened at all.
@@ -42,7 +50,7 @@ def verify(folder: Path) -> list[str]:
     """
     manifest = read_manifest(folder)
     problems = list(_files(folder, manifest))
-    if not problems:
+    if not problems and not quick:
         reader = StoreReader(folder, manifest)
         try:
             for check in (_entities, _keys, _aliases, _surfaces, _facts, _rest):
@@ -55,18 +63,35 @@ def verify(folder: Path) -> list[str]:
 def damages(folder: Path) -> list[str]:
     """Return what is wrong with a build, its tables unread; none if it is as it was written."""
     try:
-        manifest = read_manifest(folder)
-        return [*_files(folder, manifest), *_name(folder, manifest)]
+        return verify(folder, quick=True)
     except (KgkitError, OSError) as error:
         return [str(error)]
 
 
+def require_undamaged(folder: Path) -> None:
+    """Make sure that the files of a build are as they were written; their checksums say so.
+
+    Raises:
+        NotThere, FormatMismatch: as `read_manifest` does.
+        DamagedKB: if they are not; says of which build, and what to do.
+    """
+    if problems := verify(folder, quick=True):
+        raise damaged(folder, problems[0])
+
+
 def _files(folder: Path, manifest: Manifest) -> Iterator[str]:
     for name in manifest.files:
-        with (folder / name).open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
-        if found != manifest.sha256.get(name):
-            yield f"file: {name} is damaged: its checksum is not the one that the manifest has"
+        try:
+            with (folder / name).open("rb") as content:
+                found = hashlib.file_digest(content, "sha256").hexdigest()
+        except FileNotFoundError:
+            read_manifest(folder)  # raises: removed a moment ago
+            yield f"file: {name} is missing"
+        except OSError as error:
+            yield f"file: {name} cannot be read: {error.strerror}"
+        else:
+            if found != manifest.sha256.get(name):
+                yield f"file: {name} is damaged: its checksum is not the one that the manifest has"
 
 
 def _name(folder: Path, manifest: Manifest) -> Iterator[str]:
@@ -80,11 +105,31 @@ def _name(folder: Path, manifest: Manifest) -> Iterator[str]:
 def _batches(reader: StoreReader, table: str, problems: list[str]) -> Iterator[list[Item]]:
     """Yield the items of *table*; at the end, note whether they are those that were written."""
     digest, items = TableDigest(), reader.items(table)
-    while batch := list(islice(items, _BATCH)):
+    while True:
+        batch: list[Item] = []
+        with _decoding(table, problems):
+            batch = list(islice(items, _BATCH))
+        if not batch:
+            break
         digest.update(batch)
         yield batch
     if digest.hexdigest() != reader.manifest.tables.get(table):
         problems.append(f"digest: table {table!r} is not what was written")
+
+
+@contextmanager
+def _decoding(table: str, problems: list[str]) -> Iterator[None]:
+    """Add to *problems* that rows of *table* cannot be read or decoded in the block; go on after it."""
+    try:
+        yield
+    except (DamagedKB, *DAMAGE) as error:
+        problems.append(_undecodable(table, error))
+
+
+def _undecodable(table: str, error: Exception) -> str:
+    if isinstance(error, DamagedKB):  # the reader's sentence tells what to do; here the cause is enough
+        return f"table: {table!r} cannot be read: {error.__cause__ or error}"
+    return f"table: {table!r} has a row that cannot be decoded: {error}"
 
 
 def _entities(reader: StoreReader) -> list[str]:
@@ -93,11 +138,21 @@ def _entities(reader: StoreReader) -> list[str]:
     number, id_of, decode = -1, reader.id_of, codec.decode_entity
     for batch in _batches(reader, "entities", problems):
         for key, row in batch:
-            number, entity = number + 1, decode(row)
+            number += 1
+            try:
+                entity = decode(row)
+            except DAMAGE as error:
+                problems.append(_undecodable("entities", error))
+                continue
             kinds[entity.kind] = kinds.get(entity.kind, 0) + 1
             if int.from_bytes(key, "little") != number or entity.id != number:
                 problems.append(f"id: the record at place {number} says it is {entity.id}")
-            if (answer := id_of(entity.key)) != number:
+            try:
+                answer = id_of(entity.key)
+            except DamagedKB as error:
+                problems.append(_undecodable("keys", error))
+                continue
+            if answer != number:
                 problems.append(f"key: {entity.key!r} is answered with {answer}, not {number}")
     manifest = reader.manifest
     if number + 1 != manifest.entities or kinds != manifest.counts.entities:
@@ -110,8 +165,9 @@ def _keys(reader: StoreReader) -> list[str]:
     manifest, total = reader.manifest, 0
     for batch in _batches(reader, "keys", problems):
         total += len(batch)
-        if (np.frombuffer(b"".join(number for _, number in batch), "<u4") >= manifest.entities).any():
-            problems.append("key: one names an entity that is not there")
+        with _decoding("keys", problems):
+            if (np.frombuffer(b"".join(number for _, number in batch), "<u4") >= manifest.entities).any():
+                problems.append("key: one names an entity that is not there")
     if total != manifest.entities + manifest.counts.redirects:
         problems.append(f"count: {total} keys of entities and redirects, the manifest says otherwise")
     return problems
@@ -120,33 +176,50 @@ def _keys(reader: StoreReader) -> list[str]:
 def _aliases(reader: StoreReader) -> list[str]:
     problems: list[str] = []
     aliases, total, size = 0, 0, reader.manifest.entities
-    head, width = codec.alias_head.size, CANDIDATE.itemsize
     for batch in _batches(reader, "aliases", problems):
-        counts = np.array([len(codec.decode_alias(row)) for _, row in batch])
-        body = b"".join(
-            [row[head : head + width * count] for (_, row), count in zip(batch, counts, strict=True)]
-        )
-        rows, begins = np.frombuffer(body, CANDIDATE), np.append(0, np.cumsum(counts)[:-1])
-        aliases, total = aliases + len(batch), total + len(rows)
-        if not counts.all():
-            problems.append("alias: one means nothing at all")
-            continue
-        lost = (rows["entity"] >= size) | ((rows["sense"] >= size) & (rows["sense"] != NO_SENSE))
-        climbs = np.append(False, np.diff(rows["prior"]) > 0)
-        climbs[begins] = False
-        unlike_one = np.abs(np.add.reduceat(rows["prior"].astype(np.float64), begins) - 1) > 1e-4
-        problems.extend(
-            f"alias: {batch[place][0]!r} names an entity that is not there"
-            for place in np.flatnonzero(np.logical_or.reduceat(lost, begins)).tolist()
-        )
-        problems.extend(
-            f"alias: the priors of {batch[place][0]!r} do not descend to a sum of 1"
-            for place in np.flatnonzero(np.logical_or.reduceat(climbs, begins) | unlike_one).tolist()
-        )
+        with _decoding("aliases", problems):
+            aliases, total = aliases + len(batch), total + _alias_rows(batch, size, problems)
     manifest = reader.manifest
     if (aliases, total) != (manifest.aliases, manifest.alias_rows):
         problems.append(f"count: {aliases} aliases in {total} rows, the manifest says otherwise")
     return problems
+
+
+def _alias_rows(batch: list[Item], size: int, problems: list[str]) -> int:
+    """Return how many candidates the rows in *batch* have; note which of them cannot be right."""
+    head, width = codec.alias_head.size, CANDIDATE.itemsize
+    counts = np.array([len(codec.decode_alias(row)) for _, row in batch])
+    body = b"".join([row[head : head + width * count] for (_, row), count in zip(batch, counts, strict=True)])
+    rows, begins = np.frombuffer(body, CANDIDATE), np.append(0, np.cumsum(counts)[:-1])
+    if not counts.all():
+        problems.append("alias: one means nothing at all")
+        return len(rows)
+    lost = (rows["entity"] >= size) | ((rows["sense"] >= size) & (rows["sense"] != NO_SENSE))
+    climbs = np.append(False, np.diff(rows["prior"]) > 0)
+    climbs[begins] = False
+    unlike_one = ~(np.abs(np.add.reduceat(rows["prior"].astype(np.float64), begins) - 1) <= 1e-4)  # nan too
+    problems.extend(
+        f"alias: {batch[place][0]!r} names an entity that is not there"
+        for place in np.flatnonzero(np.logical_or.reduceat(lost, begins)).tolist()
+    )
+    problems.extend(
+        f"alias: the priors of {batch[place][0]!r} do not descend to a sum of 1"
+        for place in np.flatnonzero(np.logical_or.reduceat(climbs, begins) | unlike_one).tolist()
+    )
+    problems.extend(_spellings(batch, counts.tolist()))
+    return len(rows)
+
+
+def _spellings(batch: list[Item], counts: list[int]) -> Iterator[str]:
+    """Yield what is wrong with the tails of aliases, which say how they are spelled."""
+    head, width = codec.alias_head.size, CANDIDATE.itemsize
+    for (key, row), count in zip(batch, counts, strict=True):
+        if len(row) == head + width * count:
+            continue
+        for spelling in codec.spellings(row):
+            rows = spelling.rows
+            if len(rows) != len(spelling.shares) or any(not 0 <= place < count for place in rows):
+                yield f"alias: {key!r} has a spelling of rows that are not there"
 
 
 def _surfaces(reader: StoreReader) -> list[str]:
@@ -154,14 +227,16 @@ def _surfaces(reader: StoreReader) -> list[str]:
     tries, found, lost = reader.surfaces, 0, []
     if tries is None:
         return []
-    for surface in reader.iter_surfaces():
-        if surface in tries:
-            found += 1
-        elif 1 < len(parts := tokens(surface)) <= MAX_TOKENS and parts[1] not in (
-            reader.starts(parts[0]) or ()
-        ):
-            lost.append(surface)
-    problems = [f"surface: {surface!r} is in no trie and not in table 'starts'" for surface in lost]
+    problems: list[str] = []
+    with _decoding("aliases", problems):
+        for surface in reader.iter_surfaces():
+            if surface in tries:
+                found += 1
+            elif 1 < len(parts := tokens(surface)) <= MAX_TOKENS and parts[1] not in (
+                reader.starts(parts[0]) or ()
+            ):
+                lost.append(surface)
+    problems += [f"surface: {surface!r} is in no trie and not in table 'starts'" for surface in lost]
     if found != len(tries):
         problems.append(f"surface: the tries have {len(tries)} surfaces, of which {found} are aliases")
     return problems
@@ -182,18 +257,19 @@ def _facts(reader: StoreReader) -> list[str]:
     stored = np.zeros(len(names), np.int64)
     for table in ("facts", "incoming"):
         for batch in _batches(reader, table, problems):
-            owner, other, code = _columns(batch)
-            if (owner >= size).any() or (other >= size).any() or (code >= len(names)).any():
-                problems.append(f"fact: table {table!r} has one of an unknown end or relation")
-                continue
-            if table == "incoming":
-                np.add.at(heard, code, _hash(other, code, owner))
-                continue
-            np.add.at(said, code, _hash(owner, code, other))
-            both = ~one_way[code]
-            back = inverses[code[both]]
-            np.add.at(heard, back, _hash(other[both], back, owner[both]))
-            stored += np.bincount(code[~symmetric[code] | (owner <= other)], minlength=len(names))
+            with _decoding(table, problems):
+                owner, other, code = _columns(batch)
+                if (owner >= size).any() or (other >= size).any() or (code >= len(names)).any():
+                    problems.append(f"fact: table {table!r} has one of an unknown end or relation")
+                    continue
+                if table == "incoming":
+                    np.add.at(heard, code, _hash(other, code, owner))
+                    continue
+                np.add.at(said, code, _hash(owner, code, other))
+                both = ~one_way[code]
+                back = inverses[code[both]]
+                np.add.at(heard, back, _hash(other[both], back, owner[both]))
+                stored += np.bincount(code[~symmetric[code] | (owner <= other)], minlength=len(names))
     problems.extend(
         f"fact: relation {names[code]!r} is not answered alike from both its ends"
         for code in np.flatnonzero(said != heard).tolist()
@@ -235,13 +311,22 @@ def _hash(
 
 def _rest(reader: StoreReader) -> list[str]:
     problems: list[str] = []
-    totals = {
-        table: sum(len(batch) for batch in _batches(reader, table, problems))
-        for table in ("starts", "forms", "meta")
+    totals = dict.fromkeys(("starts", "forms", "meta"), 0)
+    decoders: dict[str, Callable[[bytes], object]] = {
+        "starts": codec.decode_starts,
+        "forms": codec.decode_forms,
+        "meta": len,
     }
+    for table, decode in decoders.items():
+        for batch in _batches(reader, table, problems):
+            totals[table] += len(batch)
+            with _decoding(table, problems):
+                for _, row in batch:
+                    decode(row)
     if totals["forms"] != reader.manifest.counts.forms:
         problems.append(f"count: {totals['forms']} irregular forms, the manifest says otherwise")
-    classes = reader.class_of_entity()
-    if len(classes) != reader.manifest.entities or (classes > len(reader.classes)).any():
-        problems.append("count: the parts of speech are not those of the entities")
+    with _decoding("meta", problems):
+        classes = reader.class_of_entity()
+        if len(classes) != reader.manifest.entities or (classes > len(reader.classes)).any():
+            problems.append("count: the parts of speech are not those of the entities")
     return problems
