@@ -125,22 +125,19 @@ class LemmaGenerator(Generator):
         if len(folded) > 2:
             # No noun loses the s of `ss`.
             barred = irregular | (self._bits["n"] if folded.endswith("ss") else 0)
-            for ending, instead, bits in self._rules.get(folded[-1], ()):
-                if folded.endswith(ending) and (bits := bits & ~barred):
-                    lemma = folded[: -len(ending)] + instead
-                    if lemma not in rows:
-                        rows[lemma] = alias_row(lemma)
-                    row = rows[lemma]
-                    if row and (bits := bits & self._classes(row)):
-                        found[lemma] = found.get(lemma, 0) | bits
+            try:
+                for ending, instead, bits in self._rules.get(folded[-1], ()):
+                    if folded.endswith(ending) and (bits := bits & ~barred):
+                        lemma = folded[: -len(ending)] + instead
+                        if lemma not in rows:
+                            rows[lemma] = alias_row(lemma)
+                        row = rows[lemma]
+                        if row is not None and (bits := bits & codec.classes(row)):
+                            found[lemma] = found.get(lemma, 0) | bits
+            except DAMAGE as error:  # of a row that is too short to have classes
+                raise self.kb.store.damage(error) from error
         found.pop(folded, None)
         return [Reading(lemma, bits) for lemma, bits in found.items() if bits]
-
-    def _classes(self, row: bytes) -> int:
-        try:
-            return codec.classes(row)
-        except DAMAGE as error:
-            raise self.kb.store.damage(error) from error
 
     def _found(self, variants: list[Reading], spelled: str) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
