@@ -603,3 +603,23 @@ def test_a_device_that_is_not_here_is_refused_with_what_to_do():
         pick_device("abacus")
     assert pick_device("cpu").type == "cpu"
     assert pick_device("auto").type in ("cpu", "cuda")
+
+
+def test_an_encoder_is_saved_with_its_settings_after_its_folder_has_gone(tmp_path):
+    """A model that a training begins as may be trained anew meanwhile."""
+    folder = tiny_encoder(tmp_path / "old", pooling={"pooling_mode": "cls"}, max_length=7)
+    encoder = Encoder.load(str(folder), device="cpu")
+    shutil.rmtree(folder)
+    encoder.save(tmp_path / "new")
+    again = Encoder.load(str(tmp_path / "new"), device="cpu")
+    assert (again.settings, again.max_length) == (encoder.settings, 7)
+
+
+def test_an_encoder_behind_a_link_is_that_of_the_folder_it_led_to(tmp_path):
+    folder = tiny_encoder(tmp_path / "one")
+    link = tmp_path / "current"
+    link.symlink_to(folder)
+    encoder = Encoder.load(str(link), device="cpu")
+    link.unlink()
+    assert (encoder.name, encoder.folder) == (str(link), folder)
+    assert encoder.fingerprint == Encoder.load(str(folder), device="cpu").fingerprint

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder.batches import SURROGATES, Batch, batches
 from kgkit.encoder.finding import find_model
-from kgkit.encoder.folder import Pooling, SentenceSettings, copy_settings, fingerprint, sentence_settings
+from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
 from kgkit.encoder.loading import check_installed, length_limit, load_parts, quiet
 from kgkit.errors import UsageError
 
@@ -115,6 +115,7 @@ class Encoder:
 
         self.name, self.folder, self.model, self.tokenizer = name, folder, model, tokenizer
         self.settings: SentenceSettings = sentence_settings(folder)
+        self._settings_files = settings_files(folder)  # now: a model that is trained anew takes them along
         self.window = limit = length_limit(model, tokenizer)
         self.max_length = min(limit, self.settings.max_length or limit)
         self._dtype: DType = dtype
@@ -157,7 +158,13 @@ class Encoder:
         """Write what makes an encoder of a model in *folder*: the tokenizer, and how a text gets a vector."""
         with quiet():
             self.tokenizer.save_pretrained(folder)
-        copy_settings(self.folder, folder)
+        self.save_settings(folder)
+
+    def save_settings(self, folder: Path) -> None:
+        """Write what the encoder's folder said of the vector of a text when it was opened."""
+        for name, content in self._settings_files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
 
     def __repr__(self) -> str:
         return f"<Encoder {self.name}: {self.width} wide, {self.max_length} tokens, on {self.device}>"

@@ -53,7 +53,7 @@ def find_model(name: str, *, offline: bool | None = None) -> Path:
     """
     path = Path(name).expanduser()
     if path.is_dir():
-        return path.absolute()
+        return path.resolve()  # a model that is trained anew becomes another folder: all is read from one
     if path.exists() or path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         what = "is a file; an encoder is a folder" if path.exists() else "there is no such folder"
         raise NotThere(f"no encoder {name!r}: {what}")

@@ -73,13 +73,10 @@ def sentence_settings(folder: Path) -> SentenceSettings:
     )
 
 
-def copy_settings(old: Path, new: Path) -> None:
-    """Copy to *new* what the folder *old* says of the vector of a text."""
-    for path in (old / "modules.json", old / "sentence_bert_config.json", *old.glob(f"*_Pooling/{CONFIG}")):
-        if path.is_file():
-            copied = new / path.relative_to(old)
-            copied.parent.mkdir(parents=True, exist_ok=True)
-            copied.write_bytes(path.read_bytes())
+def settings_files(folder: Path) -> dict[Path, bytes]:
+    """Return the files of *folder* that say how the vector of a text is made, by their paths in it."""
+    paths = folder / "modules.json", folder / "sentence_bert_config.json", *folder.glob(f"*_Pooling/{CONFIG}")
+    return {path.relative_to(folder): path.read_bytes() for path in paths if path.is_file()}
 
 
 def _steps(path: Path) -> list[dict[str, Any]]:

@@ -149,7 +149,6 @@ def _guesses(training: KnowBertTraining, model: BegunModel) -> bool:
 
 
 def _save(model: BegunModel, staged: Path, training: KnowBertTraining, results: Mapping[str, Any]) -> None:
-    from kgkit.encoder.folder import copy_settings
     from kgkit.heads.knowbert import ENCODER
 
     where = staged / FOLDER
@@ -157,7 +156,7 @@ def _save(model: BegunModel, staged: Path, training: KnowBertTraining, results: 
     model.encoder.tokenizer.save_pretrained(where / ENCODER)
     if model.classifier is not None:
         model.classifier.save_pretrained(staged / CLASSIFIER, about=_about(training, results))
-    copy_settings(model.encoder.folder, where / ENCODER)
+    model.encoder.save_settings(where / ENCODER)
 
 
 def _about(training: KnowBertTraining, results: Mapping[str, Any]) -> str:
