@@ -11,7 +11,6 @@ are in one fold, as its own parts have none in common.
 import argparse
 import hashlib
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +26,9 @@ from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import chance, counted, spread
 from kgkit.home import Home
 from kgkit.linking.manifest import MANIFEST
+from kgkit.linking.model_folder import find_trained
 from kgkit.training.examples import Example, Label, read_examples, scores_of
+from kgkit.training.publishing import remove_model
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 WIC: Final = ("train_part1.jsonl.xz", "train_part2.jsonl")
@@ -77,7 +78,7 @@ class Tuning:
 
     def answers(self, start: str, seed: int, fold: int, files: tuple[Path, Path]) -> dict[str, Label]:
         """Return the answers of a model by id; it is fine-tuned first, unless that has been done."""
-        made = (Home(self.home).models / start / MANIFEST).read_bytes()
+        made = (find_trained(Home(self.home), start) / MANIFEST).read_bytes()
         key = hashlib.blake2b(made + repr(self.words).encode(), digest_size=4).hexdigest()
         path = self.out / f"{self.task}-{start}-{seed}-{fold}-{key}.txt"
         if not path.exists():
@@ -106,7 +107,7 @@ def fine_tuned(home: Path, name: str, training: list[str], task: str, asked: Pat
     ):
         command = [*kgkit, *words, "--home", str(home), "--quiet"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    shutil.rmtree(Home(home).models / name)
+    remove_model(Home(home), name)
     print(answers.name, file=sys.stderr, flush=True)
 
 

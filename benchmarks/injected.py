@@ -31,6 +31,7 @@ from kgkit.home import Home
 from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb
 from kgkit.linking.manifest import MANIFEST
+from kgkit.linking.model_folder import find_trained, has_model
 from kgkit.training.kbert import encoder_at
 from kgkit.training.kbert_tasks import Example, read_task
 from kgkit.training.runs import sha256_of
@@ -90,8 +91,9 @@ class Tuning:
         self.home, self.out, self.size = home, out, size
         self.words = ["--encoder", encoder, *words, *(() if size == SIZE else ("--size", str(size)))]
         self.encoder = Encoder.load(encoder_at(Home(home), encoder), device="cpu")
-        about = [Home(home).models / name / MANIFEST for name in words]  # of a linker
-        self._made = [self.encoder.fingerprint, *(sha256_of(path) for path in about if path.is_file())]
+        linkers = [name for name in words if has_model(Home(home), name)]
+        about = [find_trained(Home(home), name) / MANIFEST for name in linkers]
+        self._made = [self.encoder.fingerprint, *map(sha256_of, about)]
 
     def answers(self, task: str, variant: str, seed: int) -> dict[str, str]:
         """Return the answers to the test part by id; it is fine-tuned first, unless that has been done."""

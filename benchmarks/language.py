@@ -27,6 +27,7 @@ from kgkit.evaluation.facts import read_facts
 from kgkit.evaluation.files import opened
 from kgkit.home import Home
 from kgkit.linking.manifest import MANIFEST, KnowBertManifest, read_knowbert
+from kgkit.linking.model_folder import find_trained, has_model
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 SEMCOR: Final = (
@@ -79,7 +80,7 @@ class Runs:
 
     def ask(self, name: str, *words: str) -> dict[str, Any]:
         """Return what a command says of a model as JSON; what it said once is kept."""
-        made = (self.home.models / name / MANIFEST).read_bytes()
+        made = (find_trained(self.home, name) / MANIFEST).read_bytes()
         key = hashlib.blake2b(made + repr(words).encode(), digest_size=6).hexdigest()
         path = self.home.path / "asked" / f"{name}-{key}.json"
         if not path.exists():
@@ -94,8 +95,7 @@ class Runs:
 
     def manifest(self, name: str) -> KnowBertManifest | None:
         """Return the manifest of a model, if it is there."""
-        folder = self.home.models / name
-        return read_knowbert(folder) if (folder / MANIFEST).exists() else None
+        return read_knowbert(find_trained(self.home, name)) if has_model(self.home, name) else None
 
     @property
     def _command(self) -> list[str]:

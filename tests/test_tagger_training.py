@@ -16,6 +16,7 @@ from kgkit.home import Home
 from kgkit.inputs.tagging import TaggingConfig
 from kgkit.linking import Linker
 from kgkit.linking.manifest import MANIFEST, read_model, read_tagger
+from kgkit.linking.model_folder import find_trained
 from kgkit.linking.tagger import TaggedMention, Tagger
 from kgkit.training.tagging import TaggerTraining, score_tagger, train_tagger
 from kgkit.types import Alias, Document, Entity, Mention
@@ -107,7 +108,7 @@ def told(document):
 
 
 def test_a_trained_tagger_finds_what_it_was_taught(home, tagger, files):
-    manifest = read_tagger(home.models / "names")
+    manifest = read_tagger(find_trained(home, "names"))
     assert (manifest.kind, manifest.types, manifest.name) == ("tagger", ("LOC", "PER"), "names")
     assert manifest.results["f1"] == manifest.results["span_f1"] == 1.0
     assert manifest.results["documents"] == 20
@@ -131,7 +132,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(home, encoder, f
         train_tagger(again, "names", training(encoder, files), device="cpu", progress=stop)
     assert len([*(tmp_path / "runs").iterdir()]) == 1
     folder = train_tagger(again, "names", training(encoder, files), device="cpu")
-    assert weights(folder) == weights(home.models / "names")
+    assert weights(folder) == weights(find_trained(home, "names"))
     other = train_tagger(again, "other", training(encoder, files, seed=1, epochs=1), device="cpu")
     assert weights(other) != weights(folder)
 
@@ -247,8 +248,8 @@ def test_mentions_that_are_given_stay(tagger):
 
 def test_taggers_are_no_linkers_and_linkers_no_taggers(home, tmp_path):
     with pytest.raises(UsageError, match=r"is a tagger, and links nothing: .*`--mentions names`"):
-        read_model(home.models / "names")
-    told = json.loads((home.models / "names" / MANIFEST).read_text())
+        read_model(find_trained(home, "names"))
+    told = json.loads((find_trained(home, "names") / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps(told | {"kind": "ridge", "name": "places"}))
     with pytest.raises(UsageError, match=r"is a linker \(rung ridge\), and finds no mentions"):
         Tagger.open(str(tmp_path))
@@ -326,7 +327,11 @@ def test_the_commands_train_score_and_tag(encoder, files, tmp_path):
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "small: a tagger of LOC, PER" in done.out
-    assert read_tagger(home / "models" / "small").reader == {"size": 22, "context": 2, "scope": "sentence"}
+    assert read_tagger(find_trained(Home(home), "small")).reader == {
+        "size": 22,
+        "context": 2,
+        "scope": "sentence",
+    }
     train_tagger(Home(home), "small", training(encoder, files), device="cpu")
 
     scored = run(

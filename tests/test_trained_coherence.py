@@ -9,10 +9,12 @@ from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasConfig, AliasGenerator, generator_for, given_candidates, with_candidates
 from kgkit.errors import DamagedModel, StaleModel, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
+from kgkit.home import Home
 from kgkit.linking import Linker, PriorScorer
 from kgkit.linking.entity_traits import EntityTraits, EntityTraitsConfig, relative
 from kgkit.linking.link_traits import LinkTraits, LinkTraitsConfig
 from kgkit.linking.manifest import MANIFEST, read_model
+from kgkit.linking.model_folder import find_trained
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
 from kgkit.text import fold, tokens
 from kgkit.training.coherence import CoherenceTraining, _Network, _Set, train_coherence
@@ -502,7 +504,7 @@ def test_the_command_s_seed_is_that_of_coherence_too(kb, data):
     for seed in (0, 1, 1):
         done = run(*common, "--name", "m", "--seed", seed, "--home", home, "--json")
         assert done.code == 0, done.err
-        written.append((home / "models" / "m" / "coherence.npz").read_bytes())
+        written.append((find_trained(Home(home), "m") / "coherence.npz").read_bytes())
     assert written[0] != written[1] == written[2]
     done = run(*common, "--name", "m", "--seed", -1, "--home", home)
     assert done.code == 2 and "--seed" in done.err

@@ -12,7 +12,9 @@ import torch
 
 from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.home import Home
 from kgkit.linking.manifest import read_knowbert
+from kgkit.linking.model_folder import find_trained
 from kgkit.training.fresh import EncoderShape, fresh_encoder, read_vocabulary
 from tests.cli_helpers import run
 from tests.knowbert_toys import plain
@@ -80,7 +82,7 @@ def test_the_command_trains_what_others_begin_as(vocabulary, tmp_path):
     )
     assert done.code == 0, done.err
     assert done.out.startswith("small: 2 layers of 16\n") and "perplexity" in done.out
-    made = read_knowbert(home / "models" / "small")
+    made = read_knowbert(find_trained(Home(home), "small"))
     assert made.guesses and made.kbs == {} and made.task == "mlm"
     examples = tmp_path / "texts.tsv"
     examples.write_text("".join(f"the {word} eats\t{n % 2}\n" for n, word in enumerate(WORDS[:20])))

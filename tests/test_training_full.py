@@ -55,7 +55,7 @@ def test_a_fine_tuned_linker_links_what_it_was_taught_and_has_its_encoders_with_
     manifest = read_model(where)
     assert manifest.kind == "full" and manifest.results["held_out_accuracy"] == 1.0
     assert manifest.vectors == "tuned" and kb.vectors("tuned").manifest.config["encoder"] == str(
-        where / "texts"
+        where.parent / "current" / "texts"
     )
     assert entities(kb, "tuned") == MEANT
     first, second = (Encoder.load(str(where / name), device="cpu") for name in ("encoder", "texts"))

@@ -21,6 +21,7 @@ from kgkit.home import Home
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
 from kgkit.linking.manifest import MANIFEST, read_kbert, read_knowbert, read_model, read_tagger
+from kgkit.linking.model_folder import find_trained
 from kgkit.training import kbert
 from kgkit.training.kbert import TrainedKBert, train_kbert
 from kgkit.training.kbert_plan import KBertTraining
@@ -118,14 +119,13 @@ def scored(home, name, task, files):
 def test_a_fact_tells_of_names_that_were_never_read(home, files, task):
     scores = scored(home, task, task, files)
     assert next(iter(scores.values())) == 1.0
-    assert scores == pytest.approx({
-        metric: one for metric, one in read_kbert(home.models / task).results.items() if metric in scores
-    })  # fmt: skip
+    results = read_kbert(find_trained(home, task)).results
+    assert scores == pytest.approx({metric: one for metric, one in results.items() if metric in scores})
 
 
 def test_a_control_cannot_know(home, files):
     assert scored(home, "control", "classification", files)["accuracy"] <= 0.7
-    manifest = read_kbert(home.models / "control")
+    manifest = read_kbert(find_trained(home, "control"))
     assert manifest.kbs == {} and manifest.config["control"]
 
 
@@ -152,7 +152,7 @@ def test_a_control_learns_from_the_same_batches_and_little_of_them_is_padding(
 
 def test_two_trainings_alike_make_one_model_and_another_seed_another(copied, encoder, files):
     def weights(name):
-        return load_file(copied.models / name / "classifier" / "model.safetensors")["label.weight"]
+        return load_file(find_trained(copied, name) / "classifier" / "model.safetensors")["label.weight"]
 
     few = settings(encoder, files, "pair", steps=3)
     for name, training in (
@@ -176,7 +176,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(home, copied, en
     trained(copied, "again", training)
     for path in ("kbert/encoder/model.safetensors", "classifier/model.safetensors"):
         first, second = (
-            load_file(one.models / name / path) for one, name in ((home, "tagging"), (copied, "again"))
+            load_file(find_trained(one, name) / path) for one, name in ((home, "tagging"), (copied, "again"))
         )
         assert all(torch.equal(first[key], second[key]) for key in first)
     assert not list((copied.path / "runs").iterdir())
@@ -185,7 +185,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(home, copied, en
 def test_a_part_is_held_out_where_no_other_is_named_and_a_question_stays_whole(copied, encoder, files):
     training = settings(encoder, files, "ranking", dev=(), steps=1)
     trained(copied, "part", training)
-    results = read_kbert(copied.models / "part").results
+    results = read_kbert(find_trained(copied, "part")).results
     assert (results["examples"], results["held_out"]) == (72, 8)  # 4 of 40 questions, with two answers each
 
 
@@ -193,7 +193,7 @@ def test_a_part_is_held_out_where_no_other_is_named_and_a_question_stays_whole(c
 def test_of_several_files_a_tenth_is_held_out_too(copied, encoder, files, task):
     both = (files[f"{task}.tsv"], files[f"{task}.test.tsv"])
     trained(copied, "two", settings(encoder, files, task, data=both, dev=(), steps=1))
-    results = read_kbert(copied.models / "two").results
+    results = read_kbert(find_trained(copied, "two")).results
     assert results["examples"] + results["held_out"] == 90 and results["held_out"] in (8, 9)
 
 
@@ -202,11 +202,11 @@ def test_what_only_dev_has_is_told(copied, encoder, files, tmp_path, caplog):
     dev.write_text("label\ttext_a\n2\tthe dog\n1\tthe cat\n")
     trained(copied, "odd", settings(encoder, files, "classification", dev=(dev,), steps=1))
     assert "the data teach nothing of 2, which --dev has" in caplog.text
-    assert read_kbert(copied.models / "odd").results["told_apart"] == ["0", "1"]
+    assert read_kbert(find_trained(copied, "odd")).results["told_apart"] == ["0", "1"]
 
 
 def test_what_a_model_says_of_itself(home, encoder, files):
-    manifest = read_kbert(home.models / "tagging")
+    manifest = read_kbert(find_trained(home, "tagging"))
     with open_kb("kinds", home.path) as kb:
         assert manifest.kbs == {"kinds": kb.build}
     assert (manifest.kind, manifest.task, manifest.encoder, manifest.size) == (
@@ -221,7 +221,7 @@ def test_what_a_model_says_of_itself(home, encoder, files):
         2,
         False,
     )
-    assert read_kbert(home.models / "pair").relations
+    assert read_kbert(find_trained(home, "pair")).relations
     assert set(manifest.data) == {str(files["tagging.tsv"]), str(files["tagging.test.tsv"])}
     assert manifest.results["told_apart"] == ["O", "B-DOG"] and manifest.command == "kgkit train …"
 
@@ -367,7 +367,7 @@ def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, file
     asked = settings(encoder, files, "pair", query="link", linker="senses", steps=1)
     trained(copied, "linked", asked)
     trained(copied, "plain", replace(asked, control=True))
-    assert read_kbert(copied.models / "linked").linker_made == sha256_of(linker)
+    assert read_kbert(find_trained(copied, "linked")).linker_made == sha256_of(linker)
     TrainedKBert.open("linked", home=copied, device="cpu").close()
     for change in (lambda: linker.write_text("{ }"), linker.unlink):
         change()
@@ -468,7 +468,7 @@ def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder,
 
 
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
-    folder = home.models / "pair"
+    folder = find_trained(home, "pair")
     with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing"):
         read_model(folder)
     with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions"):
@@ -553,8 +553,8 @@ def test_a_folder_has_the_parts_of_a_task(copied, encoder, files, tmp_path):
     assert lacking.code == 3 and f"no train.* in {folder} (dev.tsv): name the file" in lacking.err
     shutil.copy(files["pair.tsv"], folder / "train.tsv")
     assert run(*train).code == 0
-    assert [*read_kbert(copied.models / "x").kbs] == ["kinds"]  # the only one need not be named
-    assert [*read_kbert(copied.models / "x").data] == [f"{folder}/train.tsv", f"{folder}/dev.tsv"]
+    assert [*read_kbert(find_trained(copied, "x")).kbs] == ["kinds"]  # the only one need not be named
+    assert [*read_kbert(find_trained(copied, "x")).data] == [f"{folder}/train.tsv", f"{folder}/dev.tsv"]
     shutil.copy(files["pair.tsv"], folder / "train.txt")
     twice = run(*train)
     assert twice.code == 2 and "has train.tsv, train.txt: name the file with --data" in twice.err

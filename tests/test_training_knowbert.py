@@ -33,6 +33,7 @@ from kgkit.linking import Linker
 from kgkit.linking import knowbert as trained_knowbert
 from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
 from kgkit.linking.manifest import MANIFEST, read_knowbert, read_model, read_tagger
+from kgkit.linking.model_folder import find_trained
 from kgkit.training.knowbert import train_knowbert
 from kgkit.training.knowbert_plan import Chosen, KnowBertTraining, Supervision, linker_config
 from kgkit.training.knowbert_stages import begun, groups_of, stage_of
@@ -124,11 +125,11 @@ def places(home):
 
 
 def kars_of(home, name):
-    return load_file(home.models / name / "knowbert" / "model.safetensors")
+    return load_file(find_trained(home, name) / "knowbert" / "model.safetensors")
 
 
 def encoder_of(home, name):
-    return load_file(home.models / name / "knowbert" / "encoder" / "model.safetensors")
+    return load_file(find_trained(home, name) / "knowbert" / "encoder" / "model.safetensors")
 
 
 def equal(one, other):
@@ -152,7 +153,7 @@ def test_the_first_stage_trains_one_linker_and_nothing_else(home, encoder):
     still = {"linker.mask", "linker.pool.attend.bias"}  # no loss reaches the one; the other moves no softmax
     linker = {name for name in new if name.startswith("linker.") and name not in still}
     assert moved == linker | {"back.weight", "back.bias"}  # which undo what the linker has learnt
-    results = read_knowbert(home.models / "senses").results
+    results = read_knowbert(find_trained(home, "senses")).results
     assert results["held_out"] == 4 and results["texts"] == 11 and results["mentions"] == 44
     assert results["held_out_accuracy"] >= 0.75
     assert results["held_out_accuracy"] == max(one["accuracy"] for one in results["epochs"])
@@ -166,7 +167,7 @@ def test_the_second_stage_trains_all_and_scores_what_was_held_out(home):
         assert before.keys() == after.keys()
         same = {name for name, one in before.items() if torch.equal(one, after[name])}
         assert same <= {"0.linker.pool.attend.bias"}
-    results = read_knowbert(home.models / "language").results
+    results = read_knowbert(find_trained(home, "language")).results
     assert results["passages"] > 99 and results["held_out"] == 2 and results["links"] == {"words": 11}
     assert set(results["epochs"][0]) == {"epoch", "perplexity", "accuracy"}
     assert results["linkers"]["words"]["held_out"] == 4
@@ -178,15 +179,15 @@ def test_a_second_knowledge_base_stands_above_the_first_which_it_leaves_alone(ho
     assert equal(part(after, "0."), before) and part(after, "1.").keys() == {
         *(name.replace("0.", "1.", 1) for name in before), "1.linker.null",
     }  # fmt: skip
-    config = json.loads((home.models / "both" / "knowbert" / "config.json").read_text())
+    config = json.loads((find_trained(home, "both") / "knowbert" / "config.json").read_text())
     assert [(name, one["layer"], one["linker"]["null"]) for name, one in config["kbs"].items()] == [
         ("words", usual_layers(2, 1)[0], False), ("places", usual_layers(2, 1)[0] + 1, True),
     ]  # fmt: skip
-    assert read_knowbert(home.models / "both").results["held_out"] == 5  # NULL is held out, too
+    assert read_knowbert(find_trained(home, "both")).results["held_out"] == 5  # NULL is held out, too
 
 
 def test_a_control_has_no_knowledge_and_learns_no_links(home):
-    manifest = read_knowbert(home.models / "control")
+    manifest = read_knowbert(find_trained(home, "control"))
     assert manifest.kbs == {} and kars_of(home, "control") == {}
     assert manifest.results["links"] == manifest.results["linkers"] == {}
     assert not equal(encoder_of(home, "control"), encoder_of(home, "senses"))
@@ -269,7 +270,7 @@ def test_too_few_data_to_hold_some_out_are_told(copied, encoder, files, tmp_path
     few.write_text("the dog barks. A cat eats.\n\na tree grows. It is big.\n", encoding="utf-8")
     trained(copied, "few", settings(encoder, files, "mlm", data=(few,), steps=1, control=True))
     assert "too few data to hold some out: no epoch is chosen" in caplog.text
-    assert read_knowbert(copied.models / "few").results["epochs"] == []
+    assert read_knowbert(find_trained(copied, "few")).results["epochs"] == []
     trained(copied, "few", settings(encoder, files, "mlm", data=(few,), dev=(few,), steps=1, control=True))
     assert "2 held-out passages are few to choose an epoch by" in caplog.text
 
@@ -296,14 +297,14 @@ def test_a_temperature_that_was_learnt_is_kept_and_used(copied, encoder, files, 
         lambda scored, usual: next(told) if scored else usual,
     )
     trained(copied, "warm", settings(encoder, files, "el", steps=1), PLACES)
-    assert read_knowbert(copied.models / "warm").kbs["places"].temperature == 2.5
+    assert read_knowbert(find_trained(copied, "warm")).kbs["places"].temperature == 2.5
     few = settings(encoder, files, "mlm", steps=1, start="warm", linking=(beside(files, "places"),))
     trained(copied, "warm", few)
     with TrainedKnowBert.open("warm", home=copied, device="cpu") as model:
         assert KnowBertScorer(model, "places").temperature == 3.5
     # Where no links are learnt beside, it stays.
     trained(copied, "warmer", settings(encoder, files, "mlm", steps=1, start="warm"))
-    assert read_knowbert(copied.models / "warmer").kbs["places"].temperature == 3.5
+    assert read_knowbert(find_trained(copied, "warmer")).kbs["places"].temperature == 3.5
 
 
 def test_several_at_once_stand_from_the_bottom_up_and_dev_files_choose(copied, encoder, files):
@@ -315,7 +316,7 @@ def test_several_at_once_stand_from_the_bottom_up_and_dev_files_choose(copied, e
 
 
 def test_what_a_model_says_of_itself(home, encoder, files):
-    told = json.loads((home.models / "both" / MANIFEST).read_text())
+    told = json.loads((find_trained(home, "both") / MANIFEST).read_text())
     assert (told["format"], told["kind"], told["name"], told["task"]) == (1, "knowbert", "both", "el")
     assert told["kbs"] == {
         "words": {"vectors": ["text"], "task": "wsd", "temperature": 1.0, "joint": True},
@@ -324,15 +325,15 @@ def test_what_a_model_says_of_itself(home, encoder, files):
     assert (told["encoder"], told["start"], told["size"]) == (str(encoder), "language", SIZE)
     assert told["config"]["lr_new"] == 3e-3 and told["config"]["data"] == [str(files["el"])]
     assert told["data"] == {str(files["el"]): hashlib.sha256(files["el"].read_bytes()).hexdigest()}
-    first = read_knowbert(home.models / "senses")
+    first = read_knowbert(find_trained(home, "senses"))
     assert set(first.data) == {str(files["data"]), str(files["gold"])} and first.command == "kgkit train …"
     assert first.kbs["words"].task == "wsd" and not first.kbs["words"].joint
-    language = read_knowbert(home.models / "language")
+    language = read_knowbert(find_trained(home, "language"))
     assert set(language.data) == {str(files[one]) for one in ("text", "data", "gold")}
     assert language.kbs["words"].joint and language.start == "senses"
     where = {"knowbert/config.json", "knowbert/encoder/model.safetensors", "knowbert/encoder/tokenizer.json"}
     assert where <= set(told["sizes"])
-    config = json.loads((home.models / "both" / "knowbert" / "config.json").read_text())
+    config = json.loads((find_trained(home, "both") / "knowbert" / "config.json").read_text())
     assert config["model"] == "BertForPreTraining"
     assert [*config["trained_with"]] == ["words", "places"]
     assert not list((home.path / "runs").iterdir())
@@ -372,7 +373,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(
     assert len(steps) > 1 and steps[0][0] == steps[0][1] // 2 + 1  # it goes on, it does not begin
     assert equal(kars_of(copied, "again"), kars_of(home, like))
     assert equal(encoder_of(copied, "again"), encoder_of(home, like))
-    told = [read_knowbert(one.models / name) for one, name in ((copied, "again"), (home, like))]
+    told = [read_knowbert(find_trained(one, name)) for one, name in ((copied, "again"), (home, like))]
     assert told[0].kbs == told[1].kbs
     assert told[0].results["epochs"] == told[1].results["epochs"]
     assert not list((copied.path / "runs").iterdir())
@@ -406,7 +407,7 @@ def embedded(kb, encoder, template=TEMPLATE):
 
 
 def test_a_model_of_another_build_is_refused(copied, encoder, files):
-    before = read_knowbert(copied.models / "senses")
+    before = read_knowbert(find_trained(copied, "senses"))
     more = (*SENSES, Entity("cat.n.01", "cat", "not a dog"))
     with open_kb("words", copied.path) as old:
         build = old.build
@@ -425,7 +426,7 @@ def test_a_model_of_another_build_is_refused(copied, encoder, files):
         trained(copied, "x", settings(encoder, files, "mlm", start="senses"))
     done = run("evaluate", "ppl", "--model", "language", "--data", files["held"], "--home", copied.path)
     assert done.code == 1 and "open the build that it was trained with" in done.err
-    assert read_knowbert(copied.models / "senses") == before
+    assert read_knowbert(find_trained(copied, "senses")) == before
 
 
 def test_while_a_newer_build_has_no_vectors_a_model_takes_that_it_was_trained_with(copied):
@@ -474,7 +475,7 @@ def test_a_model_of_other_vectors_is_refused(copied, encoder, files):
 
 
 def test_a_model_whose_files_changed_is_refused(copied):
-    path = copied.models / "senses" / "knowbert" / "model.safetensors"
+    path = find_trained(copied, "senses") / "knowbert" / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DamagedModel, match=r"knowbert/model.safetensors is not the file of .*train it again"):
         TrainedKnowBert.open("senses", home=copied)
@@ -605,7 +606,7 @@ def test_an_encoder_that_guesses_no_words_is_refused(tmp_path):
 
 
 def test_a_knowbert_is_no_rung_and_no_tagger_and_they_are_none(home, words, tmp_path):
-    folder = home.models / "senses"
+    folder = find_trained(home, "senses")
     with pytest.raises(UsageError, match="senses is a KnowBert, and has no rung: link with `--model senses`"):
         read_model(folder)
     with pytest.raises(UsageError, match="is a KnowBert, and finds no mentions: link with `--model senses`"):
@@ -798,7 +799,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     assert done.code == 0, done.err
     assert done.out.startswith("small: wsd, words\n") and "held out accuracy\t" in done.out
     assert "trained small in " in done.err
-    made = read_knowbert(copied.models / "small")
+    made = read_knowbert(find_trained(copied, "small"))
     assert made.config["seed"] == 1 and made.config["steps"] == 3 and made.kbs["words"].vectors == ("text",)
     assert made.config["bf16"] is False
     done = run(
@@ -984,8 +985,8 @@ def test_a_wrong_command_line_is_one_line(home, encoder, files, tmp_path, args, 
 
 
 def test_a_model_that_was_not_taught_to_guess_words_is_not_asked(home, files):
-    assert not read_knowbert(home.models / "senses").guesses
-    assert read_knowbert(home.models / "both").guesses  # its encoder was
+    assert not read_knowbert(find_trained(home, "senses")).guesses
+    assert read_knowbert(find_trained(home, "both")).guesses  # its encoder was
     done = run("evaluate", "ppl", "--data", files["held"], "--model", "senses", "--home", home.path)
     assert done.code == 2 and "the model senses guesses no words: its last task was wsd" in done.err
     assert "`kgkit train knowbert --task mlm` trains one" in done.err

@@ -23,10 +23,10 @@ SETTINGS = {"method": "hand"}
 DIES = """
 import os, signal, sys
 import numpy as np
-import kgkit, kgkit.vectors.work as module
+import kgkit, kgkit.versions, kgkit.vectors.work
 from kgkit.vectors import Work
 step = sys.argv[2]
-real = getattr(os if step in ("link", "rename") else module, step, None)
+module = kgkit.versions if step == "_link" else kgkit.vectors.work
 def dies(*args, **named):
     os.kill(os.getpid(), signal.SIGKILL)
 if step == "rename":

@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,7 +20,8 @@ from kgkit.errors import KgkitError
 from kgkit.home import CATALOG_URL, Home, KBHome
 from kgkit.store import Manifest
 from kgkit.store.reader import read_manifest
-from kgkit.vectors.layout import INDEX
+from kgkit.vectors.layout import INDEX, VectorsManifest
+from kgkit.versions import read_current
 
 if TYPE_CHECKING:  # SQLAlchemy takes a third of a second to load
     from kgkit.catalog import Changes, FoundKB
@@ -148,13 +150,11 @@ class _Vectors(NamedTuple):
 def _found_vectors(kb: KBHome) -> dict[str, _Vectors]:
     """Return the vectors of *kb* by name; those that cannot be read are not among them."""
     from kgkit.vectors import find_vectors, vectors_names
-    from kgkit.vectors.matrix import read_manifest as read_vectors
 
     found = {}
     for name in vectors_names(kb):
         try:
-            folder = find_vectors(kb, name)
-            manifest = read_vectors(folder)
+            manifest, index = read_current(partial(find_vectors, kb, name), _read_vectors)
             says = {
                 "method": manifest.method,
                 "rows": manifest.rows,
@@ -165,8 +165,16 @@ def _found_vectors(kb: KBHome) -> dict[str, _Vectors]:
             }
         except (KgkitError, OSError, ValueError):
             continue
-        found[name] = _Vectors(manifest.build, says, _index(folder, manifest.created))
+        found[name] = _Vectors(manifest.build, says, index)
     return found
+
+
+def _read_vectors(folder: Path) -> tuple[VectorsManifest, Mapping[str, Any] | None]:
+    """Return what vectors say of themselves, and the columns of their index."""
+    from kgkit.vectors.matrix import read_manifest as read_vectors
+
+    manifest = read_vectors(folder)
+    return manifest, _index(folder, manifest.created)
 
 
 def _index(folder: Path, made: str) -> Mapping[str, Any] | None:

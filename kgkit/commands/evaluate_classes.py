@@ -112,10 +112,11 @@ def _is_kbert(model: str, home: Path | None) -> bool:
     from kgkit.home import Home
     from kgkit.linking.manifest import KBERT, KNOWBERT, is_kind
     from kgkit.linking.model_folder import find_model_folder, names_of
+    from kgkit.versions import read_current
 
     where = Home.find(home)
     try:
-        return is_kind(KBERT, find_model_folder(model, where))
+        return read_current(lambda: find_model_folder(model, where), lambda found: is_kind(KBERT, found))
     except UnknownName:
         known = [*names_of(KNOWBERT, where), *names_of(KBERT, where)]
         raise UnknownName("KnowBert or K-BERT", model, sorted(known)) from None
@@ -197,8 +198,9 @@ def _check_task(model: str, task: str, home: "Home") -> None:
     from kgkit.linking.manifest import read_knowbert
     from kgkit.linking.model_folder import find_knowbert_folder
     from kgkit.training.examples import TASKS
+    from kgkit.versions import read_current
 
-    own = read_knowbert(find_knowbert_folder(model, home)).task
+    own = read_current(lambda: find_knowbert_folder(model, home), read_knowbert).task
     if own != task:
         advice = (
             f"`kgkit evaluate {own}` scores it"

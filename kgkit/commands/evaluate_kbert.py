@@ -152,8 +152,9 @@ def _task_of(tasks: Sequence[str], model: str, home: "Home") -> str:
     """Return the task that a model was trained for, before it is opened."""
     from kgkit.linking.manifest import read_kbert
     from kgkit.linking.model_folder import find_kbert_folder
+    from kgkit.versions import read_current
 
-    own = read_kbert(find_kbert_folder(model, home)).task
+    own = read_current(lambda: find_kbert_folder(model, home), read_kbert).task
     if own not in tasks:
         verb = "classification" if own == "pair" else own
         raise UsageError(

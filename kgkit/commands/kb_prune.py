@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -57,9 +58,10 @@ def prune(
 def _left_without(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the K-BERTs that were trained with a build that was removed, and which: their facts are its."""
     from kgkit.linking.manifest import KBERT, read_kbert
-    from kgkit.linking.model_folder import names_of
+    from kgkit.linking.model_folder import find_trained, names_of
+    from kgkit.versions import read_current
 
     for name in names_of(KBERT, home):
         with suppress(KgkitError):  # who opens it says what is wrong
-            kbs = read_kbert(home.models / name).kbs
+            kbs = read_current(partial(find_trained, home, name), read_kbert).kbs
             yield from ((name, f"{kb}@{build}") for kb, build in kbs.items() if f"{kb}@{build}" in removed)

@@ -34,6 +34,7 @@ def verify(
     from kgkit.store import find_build, read_build
     from kgkit.store import verify as problems_of
     from kgkit.vectors import damages, find_vectors, vectors_names
+    from kgkit.versions import read_current
 
     where, chosen = Home.find(home), chosen_kb(name, home)
     found = find_build(where, chosen)
@@ -43,7 +44,8 @@ def verify(
         for vectors in vectors_names(kb):
             with suppress(NotThere):  # removed meanwhile
                 problems += [
-                    f"vectors {vectors}: {problem}" for problem in damages(find_vectors(kb, vectors))
+                    f"vectors {vectors}: {problem}"
+                    for problem in read_current(partial(find_vectors, kb, vectors), damages)
                 ]
     called = f"{found.name}@{found.build}"
     if as_json:

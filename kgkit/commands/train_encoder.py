@@ -64,7 +64,7 @@ def encoder(
     from kgkit.training.catalogued import catalogue
     from kgkit.training.fresh import EncoderShape, train_encoder
     from kgkit.training.knowbert_plan import KnowBertTraining
-    from kgkit.training.publishing import older
+    from kgkit.training.publishing import older, read_trained
 
     shape = EncoderShape(
         layers=layers, width=width, heads=heads, positions=max(512, size), lowercase=not cased
@@ -89,18 +89,18 @@ def encoder(
         folder = train_encoder(
             where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
         )
-        manifest = read_knowbert(folder)
+        manifest = read_trained(where, name, folder, read_knowbert)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
         for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
             for metric in sorted(set(one) - {"epoch"}):
                 record.score(task, "held out", metric, one[metric], int(results["held_out"]))
     place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder}")
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
     if as_json:
         import msgspec
 
-        write_json({"path": str(folder), **msgspec.to_builtins(manifest)})
+        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
         return
     write_line(f"{name}: {layers} layers of {width}")
     write_results(results)

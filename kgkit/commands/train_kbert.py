@@ -121,7 +121,7 @@ def kbert(
     from kgkit.training.catalogued import catalogue
     from kgkit.training.kbert import train_kbert
     from kgkit.training.kbert_plan import KBertTraining
-    from kgkit.training.publishing import older
+    from kgkit.training.publishing import older, read_trained
 
     named = list(kb or ())
     if _NONE in named and len(named) > 1:
@@ -148,18 +148,18 @@ def kbert(
             show(f"{stage} {done:,} of {total:,}")
 
         folder = train_kbert(where, name, training, kbs, device=device, command=typed(), progress=tell)
-        manifest = read_kbert(folder)
+        manifest = read_trained(where, name, folder, read_kbert)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
         for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
             for metric in sorted(set(one) - {"epoch"}):
                 record.score(task, "held out", metric, one[metric], int(results["held_out"]))
     place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder}")
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
     if as_json:
         import msgspec
 
-        write_json({"path": str(folder), **msgspec.to_builtins(manifest)})
+        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
         return
     write_line(f"{name}: {task}, {', '.join(manifest.kbs) or 'no knowledge base'}")
     write_results(results)

@@ -140,7 +140,7 @@ def knowbert(
     from kgkit.training.catalogued import catalogue
     from kgkit.training.knowbert import train_knowbert
     from kgkit.training.knowbert_plan import KnowBertTraining
-    from kgkit.training.publishing import older
+    from kgkit.training.publishing import older, read_trained
 
     if start and encoder is not None:
         raise UsageError(f"--from {start} has an encoder: leave out --encoder")
@@ -165,18 +165,18 @@ def knowbert(
             show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
 
         folder = train_knowbert(where, name, training, chosen, device=device, command=typed(), progress=tell)
-        manifest = read_knowbert(folder)
+        manifest = read_trained(where, name, folder, read_knowbert)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
         for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
             for metric in sorted(set(one) - {"epoch"}):
                 record.score(task, "held out", metric, one[metric], int(results.get("held_out", 0)))
     place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder}")
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
     if as_json:
         import msgspec
 
-        write_json({"path": str(folder), **msgspec.to_builtins(manifest)})
+        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
         return
     told = ", ".join(manifest.kbs) or "no knowledge base"
     write_line(f"{name}: {task}, {told}")

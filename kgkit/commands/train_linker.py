@@ -129,7 +129,7 @@ def linker(
     from kgkit.training.coherence import CoherenceTraining
     from kgkit.training.linkers import train_linker
     from kgkit.training.plan import LinkerTraining
-    from kgkit.training.publishing import older
+    from kgkit.training.publishing import older, read_trained
 
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
@@ -169,17 +169,17 @@ def linker(
             show(f"{stage}, {done:,} of {total:,}" if total else f"{stage}, {done:,}")
 
         folder = train_linker(opened, name, training, device=device, progress=tell)
-        manifest = read_model(folder)
+        manifest = read_trained(where, name, folder, read_model)
         record.model = name if catalogue(where, manifest) else None
         held_out = int(manifest.results.get("held_out", 0))
         for metric in _SHARES if held_out else ():
             record.score(task, "held out", metric, manifest.results[metric], held_out)
     place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder}")
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
     if as_json:
         import msgspec
 
-        write_json({"path": str(folder), **msgspec.to_builtins(manifest)})
+        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
         return
     of = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
     write_line(f"{name}: {manifest.kind}, {manifest.task}, for {of}")

@@ -69,6 +69,7 @@ def tagger(
     from kgkit.linking.manifest import read_tagger
     from kgkit.training import recorded
     from kgkit.training.catalogued import catalogue
+    from kgkit.training.publishing import read_trained
     from kgkit.training.tagging import TaggerTraining, train_tagger
 
     training = TaggerTraining(
@@ -86,16 +87,16 @@ def tagger(
             show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
 
         folder = train_tagger(found, name, training, device=device, progress=tell)
-        manifest = read_tagger(folder)
+        manifest = read_trained(found, name, folder, read_tagger)
         record.model = name if catalogue(found, manifest) else None
         for metric, told in ("f1", "f1"), ("span f1", "span_f1"):
             if told in manifest.results:
                 record.score("ner", "held out", metric, manifest.results[told], manifest.results["dev_names"])
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s: {folder}")
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s: {folder.parent}")
     if as_json:
         import msgspec
 
-        write_json({"path": str(folder), **msgspec.to_builtins(manifest)})
+        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
         return
     write_line(f"{name}: a tagger of {', '.join(manifest.types)}")
     results = manifest.results

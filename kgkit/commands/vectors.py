@@ -88,12 +88,14 @@ def _summary(kb: "KBHome", name: str) -> dict[str, Any]:
     from kgkit.vectors import find_vectors
     from kgkit.vectors.index import index_manifest
     from kgkit.vectors.matrix import read_manifest
+    from kgkit.versions import read_current
 
     summary: dict[str, Any] = {"vectors": f"{kb.name}/{name}"}
     try:
-        folder = find_vectors(kb, name)
-        manifest = read_manifest(folder)
-        index, taken = index_manifest(folder), _bytes(folder)
+        manifest, index, taken = read_current(
+            lambda: find_vectors(kb, name),
+            lambda folder: (read_manifest(folder), index_manifest(folder), _bytes(folder)),
+        )
     except (KgkitError, OSError) as error:
         return {**summary, "error": str(error)}
     return {

@@ -12,6 +12,7 @@ from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.vectors import Vectors, Work, find_vectors
 from kgkit.vectors.layout import KEYS, MATRIX, key_digests
+from kgkit.versions import read_current
 
 _BLOCK: Final = 16_384  # rows
 
@@ -64,7 +65,7 @@ def old_vectors(kb: KnowledgeBase, name: str) -> Vectors:
     Raises:
         NotThere, DamagedVectors: if there are none, or they cannot be used.
     """
-    return Vectors.open(find_vectors(kb.home, name))
+    return read_current(lambda: find_vectors(kb.home, name), Vectors.open)
 
 
 def places(kb: KnowledgeBase, old: Vectors) -> Places:

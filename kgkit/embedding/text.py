@@ -33,6 +33,7 @@ from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.vectors import Vectors, Work, find_vectors
 from kgkit.vectors.layout import MATRIX, Digests, Matrix
+from kgkit.versions import read_current
 
 METHOD: Final = "text"
 TEXTS: Final = "texts.npy"
@@ -134,7 +135,7 @@ def update_text(
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
         UsageError: if they are not of texts, or their encoder has changed since.
     """
-    old = Vectors.open(find_vectors(kb.home, name))
+    old = read_current(lambda: find_vectors(kb.home, name), Vectors.open)
     about = old.manifest.config
     if old.manifest.method != METHOD or TEXTS not in old.manifest.files:
         raise UsageError(

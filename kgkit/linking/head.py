@@ -41,6 +41,7 @@ from kgkit.linking.scoring import Scores
 from kgkit.linking.traits import prior_traits, traits
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.vectors.scan import unit
+from kgkit.versions import lasting_path
 
 if TYPE_CHECKING:
     from kgkit.heads.knowbert import EntityLinker
@@ -111,7 +112,7 @@ class HeadScorer:
 
         manifest = read_model(folder)
         if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
-            manifest = structs.replace(manifest, encoder=str((folder / TEXTS).absolute()))
+            manifest = structs.replace(manifest, encoder=str(lasting_path(folder.absolute()) / TEXTS))
         found = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, found)
         own = folder / ENCODER  # one that was trained with the head

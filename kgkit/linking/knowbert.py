@@ -25,6 +25,7 @@ from kgkit.linking.manifest import KnowBertManifest, damaged, read_knowbert
 from kgkit.linking.model_folder import find_knowbert_folder
 from kgkit.linking.scoring import Scores
 from kgkit.types import NO_CANDIDATES, Document
+from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from typing import Self
@@ -115,10 +116,24 @@ class TrainedKnowBert:
             StaleModel: if a knowledge base is another build, or has other vectors.
             DamagedModel: if its files cannot be read.
         """
+        where = home if isinstance(home, Home) else Home.find(home)
+        return read_current(
+            lambda: find_knowbert_folder(model, where),
+            lambda folder: cls._open_from(folder, where, around, device, kbs, settings),
+        )
+
+    @classmethod
+    def _open_from(
+        cls,
+        folder: Path,
+        where: Home,
+        around: str | None,
+        device: str,
+        kbs: Mapping[str, KnowledgeBase] | None,
+        settings: Mapping[str, Any] | None,
+    ) -> "Self":
         from kgkit.heads.knowbert import ENCODER, KnowBert
 
-        where = home if isinstance(home, Home) else Home.find(home)
-        folder = find_knowbert_folder(model, where)
         manifest = read_knowbert(folder)
         knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device, settings=settings)
         if strange := sorted({*manifest.kbs} - {*knowbert.trained_with}):

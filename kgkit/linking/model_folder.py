@@ -1,8 +1,11 @@
 """Trained models on disk: a folder that says what it was made for.
 
-    models/NAME/
+    models/NAME/current     -> VERSION; see `kgkit.versions`
+    models/NAME/VERSION/
         model.json      what it is: a `ModelManifest` of a linker, a `TaggerManifest`, …
         …               what its kind has beside
+
+Models that older versions of kgkit have made, and those that come with kgkit, lie in NAME/ itself.
 
 A linker holds ids of one BUILD, and was trained over one version of vectors: with others it is refused. A
 tagger finds mentions for any knowledge base, and has its encoder with it; a KnowBert has its own too, and
@@ -11,6 +14,7 @@ takes the knowledge bases that it was trained with, and what was added to them.
 
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +22,7 @@ from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home, is_name
 from kgkit.linking.manifest import FULL, KBERT, KNOWBERT, MANIFEST, TAGGER, ModelManifest, is_kind
 from kgkit.vectors import vectors_names
+from kgkit.versions import find_content, read_current
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -37,7 +42,9 @@ _LONGEST: Final = 400  # characters of a command that an error shows
 
 
 def model_folder(home: Home, name: str) -> Path:
-    """Return the folder of the model *name* in *home*, which need not exist.
+    """Return the folder of the model *name* in *home*, which need not exist, for a training to write to.
+
+    Its files lie in a version of it, see `find_model_folder`.
 
     Raises:
         UsageError: if *name* cannot be a folder's everywhere, or is that of a model that all have.
@@ -52,20 +59,26 @@ def model_folder(home: Home, name: str) -> Path:
 
 
 def find_model_folder(model: str, home: Home) -> Path:
-    """Return the folder of a model, which is a path or a name in *home*.
+    """Return where the files of a model lie: of its current version, if it has versions.
+
+    A training that ends may sweep that version: read its files within `kgkit.versions.read_current`.
+
+    Args:
+        model: a path or a name in *home*.
+        home: where models lie; those that come with kgkit are found, too.
 
     Raises:
         UnknownName: if there is none of that name; says which linkers there are.
         NotThere: if it is a path without a model.
     """
     path = Path(model)
-    if (path / MANIFEST).is_file():
-        return path
+    if (content := find_content(path, MANIFEST)) is not None:
+        return content
     if not _NAME.fullmatch(model):
         raise NotThere(f"no model in {path}: a model's folder has a {MANIFEST}")
-    for folder in (home.models, SHIPPED):
-        if is_name(model) and (folder / model / MANIFEST).is_file():
-            return folder / model
+    for folder in (home.models, SHIPPED) if is_name(model) else ():
+        if (content := find_content(folder / model, MANIFEST)) is not None:
+            return content
     taggers = tagger_names(home)
     linkers = [name for name in model_names(home) if name not in taggers]
     raise UnknownName("model", model, (*BUILT_IN, *linkers))
@@ -76,8 +89,25 @@ def model_names(home: Home) -> list[str]:
     return sorted({*_names(home.models), *_names(SHIPPED)})
 
 
+def find_trained(home: Home, name: str) -> Path:
+    """Return where the files of a model lie that was trained in *home*; see `find_model_folder`.
+
+    Raises:
+        NotThere: if there is none of that name.
+    """
+    content = find_content(home.models / name, MANIFEST) if is_name(name) else None
+    if content is None:
+        raise NotThere(f"no model {name!r} in {home.models}")
+    return content
+
+
+def has_model(home: Home, name: str) -> bool:
+    """Say whether a model of this name was trained in *home*."""
+    return is_name(name) and find_content(home.models / name, MANIFEST) is not None
+
+
 def find_tagger_folder(model: str, home: Home) -> Path:
-    """Return the folder of a tagger, which is a path or a name in *home*.
+    """Return where the files of a tagger lie, which is a path or a name in *home*; see `find_model_folder`.
 
     Raises:
         UnknownName: if there is no model of that name; says which taggers there are.
@@ -90,7 +120,7 @@ def find_tagger_folder(model: str, home: Home) -> Path:
 
 
 def find_knowbert_folder(model: str, home: Home) -> Path:
-    """Return the folder of a KnowBert, which is a path or a name in *home*.
+    """Return where the files of a KnowBert lie, a path or a name in *home*; see `find_model_folder`.
 
     Raises:
         UnknownName: if there is no model of that name; says which there are.
@@ -103,7 +133,7 @@ def find_knowbert_folder(model: str, home: Home) -> Path:
 
 
 def find_kbert_folder(model: str, home: Home) -> Path:
-    """Return the folder of a K-BERT, which is a path or a name in *home*.
+    """Return where the files of a K-BERT lie, a path or a name in *home*; see `find_model_folder`.
 
     Raises:
         UnknownName: if there is no model of that name; says which there are.
@@ -122,13 +152,22 @@ def tagger_names(home: Home) -> list[str]:
 
 def names_of(kind: str, home: Home) -> list[str]:
     """Return the names of the models of a kind in *home*."""
-    return [name for name in _names(home.models) if is_kind(kind, home.models / name)]
+    return [name for name in _names(home.models) if is_trained_as(kind, home, name)]
+
+
+def is_trained_as(kind: str, home: Home, name: str) -> bool:
+    """Say whether there is a model of this kind and name in *home*, one that can be read."""
+    with suppress(NotThere):
+        return read_current(lambda: find_trained(home, name), lambda folder: is_kind(kind, folder))
+    return False
 
 
 def _names(folder: Path) -> list[str]:
     """Return the names of the models in *folder*."""
-    names = (path.parent.name for path in folder.glob(f"*/{MANIFEST}"))
-    return sorted(name for name in names if not name.startswith("."))  # those are being written
+    names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(
+        name for name in names if is_name(name) and find_content(folder / name, MANIFEST) is not None
+    )
 
 
 def model_vectors(manifest: ModelManifest, kb: "KnowledgeBase", name: str | None) -> "Vectors":
@@ -175,8 +214,8 @@ def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
     if name is not None:
         return name
     names = vectors_names(kb.home)
-    models = Home(kb.home.path.parents[1]).models
-    free = [one for one in names if not is_kind(FULL, models / one)]
+    home = Home(kb.home.path.parents[1])
+    free = [one for one in names if not is_trained_as(FULL, home, one)]
     if len(free) == 1:
         return free[0]
     if names and VECTORS not in names:

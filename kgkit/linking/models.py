@@ -16,6 +16,7 @@ from kgkit.kb import KnowledgeBase
 from kgkit.linking.manifest import KNOWBERT, ModelManifest, damaged, is_kind, read_model
 from kgkit.linking.model_folder import BUILT_IN, check_build, find_model_folder, model_vectors
 from kgkit.linking.scoring import PriorScorer, Scorer
+from kgkit.versions import read_current
 
 MODELS = BUILT_IN
 """The models that need no training."""
@@ -40,7 +41,13 @@ def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
         from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
 
         return GlossScorer.open(kb, **settings)
-    folder = find_model_folder(model, Home(kb.home.path.parents[1]))
+    home = Home(kb.home.path.parents[1])
+    return read_current(
+        lambda: find_model_folder(model, home), lambda folder: _trained_scorer(folder, kb, settings)
+    )
+
+
+def _trained_scorer(folder: Path, kb: KnowledgeBase, settings: dict[str, Any]) -> Scorer:
     if is_kind(KNOWBERT, folder):
         from kgkit.linking.knowbert import KnowBertScorer
 

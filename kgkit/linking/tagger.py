@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -25,6 +26,7 @@ from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
 from kgkit.linking.manifest import TaggerManifest, read_tagger, understanding
 from kgkit.linking.model_folder import find_tagger_folder
 from kgkit.types import Document, Mention
+from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from kgkit.heads.tagger import Tagged, WordTagger
@@ -86,7 +88,13 @@ class Tagger:
             DamagedModel: if it cannot be read.
             MissingExtra: if torch, transformers or safetensors is not installed.
         """
-        folder = find_tagger_folder(model, home if isinstance(home, Home) else Home.find(home))
+        where = home if isinstance(home, Home) else Home.find(home)
+        return read_current(
+            lambda: find_tagger_folder(model, where), lambda folder: cls._open_from(folder, device)
+        )
+
+    @classmethod
+    def _open_from(cls, folder: Path, device: str) -> "Tagger":
         manifest = read_tagger(folder)
         check_installed()
         from kgkit.heads.tagger import WordTagger  # now that torch is known to be there

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kgkit.errors import KgkitError
-from kgkit.home import Home, is_name
-from kgkit.linking.manifest import MANIFEST
+from kgkit.home import Home
+from kgkit.linking.model_folder import has_model
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -46,7 +46,7 @@ def catalogue(home: Home, manifest: "AnyManifest") -> bool:
 
 def known_model(home: Home, model: str) -> str | None:
     """Return the name of a model if it was trained in *home*, and so has a row; None for others."""
-    return model if is_name(model) and (home.models / model / MANIFEST).is_file() else None
+    return model if has_model(home, model) else None
 
 
 def _says(session: "Session", home: str, manifest: "AnyManifest") -> dict[str, Any]:

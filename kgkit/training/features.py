@@ -3,6 +3,8 @@
     cache/features/DIGEST.npy     (N, W) float16, a row for each mention, in order
     cache/features/DIGEST.json    how many documents are in it
 
+    cache/features/DIGEST.lock    held while they are read; who wants the same waits, and has them then
+
 DIGEST is of the encoder, of how it reads, and of every text and span. A job that was stopped goes on behind
 the last document that was noted.
 
@@ -49,8 +51,27 @@ def features(
     Raises:
         WriteFailed: if the disk refuses; what was read stays.
     """
-    counts = [len(document.mentions or ()) for document in documents]
+    from filelock import FileLock
+
     stem = folder / _digest(reader, documents)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(stem.with_suffix(".lock")):
+            _read(reader, documents, stem, progress)
+    except OSError as error:
+        raise WriteFailed(str(error), written=0, free=_free(folder), where=folder) from error
+    found: Features = np.load(stem.with_suffix(".npy"), mmap_mode="r")
+    return found
+
+
+def _read(
+    reader: SpanReader,
+    documents: Sequence[Document],
+    stem: Path,
+    progress: Callable[[int, int], object] | None,
+) -> None:
+    """Read what is not yet in the matrix; the lock is held."""
+    counts = [len(document.mentions or ()) for document in documents]
     matrix, done = _begun(stem, (sum(counts), reader.width))
     row = sum(counts[:done])
     try:
@@ -64,9 +85,8 @@ def features(
             if progress is not None:
                 progress(done, len(documents))
     except OSError as error:
-        raise WriteFailed(str(error), written=matrix.nbytes, free=_free(folder), where=folder) from error
-    found: Features = np.load(stem.with_suffix(".npy"), mmap_mode="r")
-    return found
+        where = stem.parent
+        raise WriteFailed(str(error), written=matrix.nbytes, free=_free(where), where=where) from error
 
 
 def _digest(reader: SpanReader, documents: Sequence[Document]) -> str:

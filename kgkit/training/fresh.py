@@ -11,9 +11,9 @@ from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.training.knowbert import train_knowbert
 from kgkit.training.knowbert_plan import KnowBertTraining
-from kgkit.training.publishing import published
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import sha256_of
+from kgkit.versions import written_once
 
 _SPECIAL: Final = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 
@@ -108,14 +108,15 @@ def train_encoder(
         progress: is told what is done.
 
     Returns:
-        The model's folder; the encoder lies in `knowbert/encoder`, as transformers has it.
+        Where the model's files lie, a version of `models/NAME`; the encoder is in `knowbert/encoder`, as
+        transformers has it.
 
     Raises: as `fresh_encoder` and `train_knowbert` do.
     """
     told = repr((sha256_of(vocabulary), shape, training.seed)).encode()
     folder = home.path / "cache" / "fresh" / hashlib.blake2b(told, digest_size=6).hexdigest()
     if not folder.exists():
-        with published(folder) as staged:
+        with written_once(folder) as staged:
             fresh_encoder(staged, vocabulary, shape, training.seed)
     begins = replace(training, encoder=str(folder), control=True)
     return train_knowbert(home, name, begins, device=device, command=command, progress=progress)

@@ -48,6 +48,7 @@ from kgkit.training.loop import train
 from kgkit.training.means import Part, fitted, joined, text_mean
 from kgkit.training.ridge import Progress, amounts, check_something, measured, weighed
 from kgkit.vectors.scan import unit
+from kgkit.versions import CURRENT
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -153,7 +154,7 @@ def train_full(
     Args:
         kb: what is linked to; gets vectors called *name*.
         name: of the model.
-        folder: where the model is going to lie.
+        folder: whose current version the model is going to be.
         reader: of mentions, by the encoder that training begins with.
         vectors: of the entities' texts, by the same one.
         parts: sets of documents.
@@ -187,7 +188,7 @@ def train_full(
     joint = _joint(head, source, reader, vectors, config)
     _trained(joint, source, config, work, device, progress)
     context, texts = _saved(joint, reader, vectors, work, device)
-    texts.name = str(folder / TEXTS)  # where they are going to lie
+    texts.name = str(folder / CURRENT / TEXTS)  # where they are going to lie
     about = vectors.manifest.config
     settings = TextConfig(
         encoder=texts.name, name=name, template=about["template"], kinds=tuple(about["kinds"]), device=device

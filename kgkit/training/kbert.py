@@ -7,9 +7,7 @@ A batch is of texts of like lengths, and a step weighs as much whatever these ar
 text counts for more than one of a long text.
 """
 
-import hashlib
 import logging
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -23,7 +21,7 @@ import numpy as np
 
 from kgkit.encoder import Encoder, pick_device
 from kgkit.errors import MissingExtra, NotThere, StaleModel, UnknownName, UsageError
-from kgkit.home import Home, is_name
+from kgkit.home import Home
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
@@ -37,15 +35,23 @@ from kgkit.linking.manifest import (
     read_kbert,
     read_knowbert,
 )
-from kgkit.linking.model_folder import BUILT_IN, find_kbert_folder, find_model_folder, model_folder
+from kgkit.linking.model_folder import (
+    BUILT_IN,
+    find_kbert_folder,
+    find_model_folder,
+    find_trained,
+    has_model,
+    model_folder,
+)
 from kgkit.linking.several import SeveralLinkers
 from kgkit.training.curves import Shuffled, Trained, TrainingConfig
 from kgkit.training.kbert_plan import KBertTraining
-from kgkit.training.publishing import kgkit_version, published, sizes_of
+from kgkit.training.publishing import kgkit_version, published, published_folder, sizes_of, work_folder
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document, LinkedDocument
+from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from typing import Self
@@ -87,7 +93,7 @@ def train_kbert(
         progress: is told what is done.
 
     Returns:
-        The model's folder.
+        Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
         UsageError: if *name* cannot name a model, the settings do not fit each other, or there is nothing to
@@ -95,8 +101,24 @@ def train_kbert(
         NotThere: if an encoder or a file is not there.
         SourceError: if a file is not what it should be.
         BuildFailed: if the loss is not finite.
+        KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
+    with ExitStack() as stack:
+        return _trained(stack, home, name, training, kbs, device, command, progress)
+
+
+def _trained(
+    stack: ExitStack,
+    home: Home,
+    name: str,
+    training: KBertTraining,
+    kbs: Sequence[KnowledgeBase],
+    device: str,
+    command: str,
+    progress: Progress | None,
+) -> Path:
+    """Train a K-BERT; the work folder is held until *stack* is closed."""
     try:
         import torch
         from transformers import set_seed
@@ -120,14 +142,13 @@ def train_kbert(
         warn_of_labels(labels, len(taught))
     if strange := sorted({label for one in held_out for label in one.gold or ()} - {*labels}):
         log.warning("the data teach nothing of %s, which --dev has", ", ".join(strange))
-    encoder = Encoder.load(encoder_at(home, training.encoder), device=device)
+    encoder = _encoder(home, training.encoder, device)
     made = _begun(home, training, encoder, used, labels, device)
     data = {str(path): sha256_of(path) for path in training.files}
     builds = {kb.name: kb.build for kb in used}
     linker_made = _checksum(home, training.linker) if used else ""
-    told = repr((training, builds, encoder.fingerprint, data, linker_made)).encode()
-    job = hashlib.blake2b(told, digest_size=6).hexdigest()
-    work = home.path / "runs" / f"kbert-{name}-{job}"  # other settings, another folder
+    told = training, builds, encoder.fingerprint, data, linker_made
+    work = stack.enter_context(work_folder(home, "kbert", name, told))
 
     def evaluate(asked: "TreeTask") -> dict[str, float]:
         answers = answers_of(asked, made.reader, held_out, size=training.batch)
@@ -175,9 +196,7 @@ def train_kbert(
             kgkit_version=kgkit_version(), created=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
         (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    for stopped in work.parent.glob(f"kbert-{name}-{'[0-9a-f]' * 12}"):
-        shutil.rmtree(stopped, ignore_errors=True)
-    return folder
+    return published_folder(staged)
 
 
 class _Begun(NamedTuple):
@@ -247,13 +266,19 @@ class TrainedKBert:
             StaleModel: if a build that it was trained with is gone, or its linker was trained again.
             DamagedModel: if its files cannot be read.
         """
+        where = home if isinstance(home, Home) else Home.find(home)
+        return read_current(
+            lambda: find_kbert_folder(model, where),
+            lambda folder: cls._open_from(folder, model, where, device),
+        )
+
+    @classmethod
+    def _open_from(cls, folder: Path, model: str, where: Home, device: str) -> "Self":
         from kgkit.heads import Classifier, KBert, KBertConfig
         from kgkit.heads.folder import read_settings
         from kgkit.heads.kbert import KIND
         from kgkit.training.kbert_tasks import TreeTask
 
-        where = home if isinstance(home, Home) else Home.find(home)
-        folder = find_kbert_folder(model, where)
         manifest = read_kbert(folder)
         if manifest.linker_made and _checksum(where, manifest.linker) != manifest.linker_made:
             raise StaleModel(
@@ -317,9 +342,20 @@ def _checksum(home: Home, linker: str) -> str:
     if linker in ("", *BUILT_IN):
         return ""
     try:
-        return sha256_of(find_model_folder(linker, home) / MANIFEST)
+        return read_current(
+            lambda: find_model_folder(linker, home), lambda folder: sha256_of(folder / MANIFEST)
+        )
     except (NotThere, UnknownName):
         return ""
+
+
+def _encoder(home: Home, name: str, device: str) -> Encoder:
+    """Load the encoder that `encoder_at` tells of."""
+    if not has_model(home, name):
+        return Encoder.load(name, device=device)
+    return read_current(
+        lambda: find_trained(home, name), lambda _: Encoder.load(encoder_at(home, name), device=device)
+    )
 
 
 def encoder_at(home: Home, name: str) -> str:
@@ -328,9 +364,9 @@ def encoder_at(home: Home, name: str) -> str:
     Raises:
         UsageError: if it is a K-BERT, or was trained with knowledge bases.
     """
-    folder = home.models / name
-    if not is_name(name) or not (folder / MANIFEST).exists():
+    if not has_model(home, name):
         return name
+    folder = find_trained(home, name)
     if is_kind(KBERT, folder):
         raise UsageError(f"{name} is a K-BERT, and no encoder: begin as what it began as")
     if not is_kind(KNOWBERT, folder):

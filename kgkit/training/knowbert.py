@@ -12,9 +12,7 @@ Departures:
     A linker is as published for entities (`el`) or for senses, whatever knowledge base it is of.
 """
 
-import hashlib
 import logging
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -33,7 +31,7 @@ from kgkit.linking.model_folder import model_folder
 from kgkit.training.curves import TrainingConfig
 from kgkit.training.knowbert_plan import LINKING, Chosen, KnowBertTraining
 from kgkit.training.knowbert_stages import BegunModel, begun, groups_of, stage_of, weights_of
-from kgkit.training.publishing import kgkit_version, published, sizes_of
+from kgkit.training.publishing import kgkit_version, published, published_folder, sizes_of, work_folder
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 
@@ -62,7 +60,7 @@ def train_knowbert(
         progress: is told what is done.
 
     Returns:
-        The model's folder.
+        Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
         UsageError: if *name* cannot name a model, the settings do not fit each other, or there is nothing to
@@ -71,6 +69,7 @@ def train_knowbert(
         StaleModel: if the model that it begins as was trained with other builds.
         SourceError: if a file is not what it should be.
         BuildFailed: if the loss is not finite.
+        KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
     try:
@@ -88,9 +87,8 @@ def train_knowbert(
         data = {str(path): sha256_of(path) for path in training.files}
         version = {one: about.about for one, about in model.reader.knowledge.items()}
         begins = model.encoder.fingerprint, weights_of(home, training)
-        told = repr((training, version, begins, data)).encode()
-        job = hashlib.blake2b(told, digest_size=6).hexdigest()
-        work = home.path / "runs" / f"knowbert-{name}-{job}"  # other settings, another folder
+        told = training, version, begins, data
+        work = stack.enter_context(work_folder(home, "knowbert", name, told))
 
         if stage.evaluate is None:
             log.warning(
@@ -138,9 +136,7 @@ def train_knowbert(
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
             )
             (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    for stopped in work.parent.glob(f"knowbert-{name}-{'[0-9a-f]' * 12}"):
-        shutil.rmtree(stopped, ignore_errors=True)
-    return folder
+    return published_folder(staged)
 
 
 def _guesses(training: KnowBertTraining, model: BegunModel) -> bool:

@@ -24,6 +24,7 @@ from kgkit.training.curves import Shuffled, Trained
 from kgkit.training.knowbert_plan import CLASSES, LINKING, Chosen, KnowBertTraining, linker_config
 from kgkit.training.ridge import Progress
 from kgkit.training.ridge import measured as calibrated
+from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from torch import nn
@@ -100,11 +101,12 @@ def _continued(home: Home, training: KnowBertTraining, device: str, stack: ExitS
     """Return the model that it begins as."""
     from kgkit.heads.knowbert import ENCODER, KnowBert
 
-    folder = find_knowbert_folder(training.start, home)
-    read_knowbert(folder)  # says so, if it is another kind of model
-    around = _around(training, folder / FOLDER / ENCODER)
-    opened = TrainedKnowBert.open(training.start, home=home, around=around, device=device)
-    before = stack.enter_context(opened)
+    def opened(folder: Path) -> TrainedKnowBert:
+        read_knowbert(folder)  # says so, if it is another kind of model
+        around = _around(training, folder / FOLDER / ENCODER)
+        return TrainedKnowBert.open(str(folder), home=home, around=around, device=device)
+
+    before = stack.enter_context(read_current(lambda: find_knowbert_folder(training.start, home), opened))
     knowbert, manifest = before.knowbert, before.manifest
     drawn = knowbert.drawn
     guesses = manifest.guesses and _guesses(drawn)
@@ -176,7 +178,7 @@ def weights_of(home: Home, training: KnowBertTraining) -> str:
     """Return what changes when the model that this one begins as is trained anew."""
     if not training.start:
         return ""
-    return read_knowbert(find_knowbert_folder(training.start, home)).created
+    return read_current(lambda: find_knowbert_folder(training.start, home), read_knowbert).created
 
 
 def groups_of(trained: "nn.Module", model: BegunModel, training: KnowBertTraining) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
 """Training a linker: from data to a model's folder."""
 
-import hashlib
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.coherence import Learnt, train_coherence
 from kgkit.training.means import Part
 from kgkit.training.plan import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
-from kgkit.training.publishing import kgkit_version, published, sizes_of
+from kgkit.training.publishing import kgkit_version, published, published_folder, sizes_of, work_folder
 from kgkit.training.ridge import Progress, Trained, measured, train_ridge
 from kgkit.training.runs import sha256_of
 from kgkit.training.stages import Said, said_by, said_by_head, said_by_ridge
@@ -59,15 +59,29 @@ def train_linker(
         progress: is told what is done.
 
     Returns:
-        The model's folder.
+        Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
         UsageError: if *name* cannot name a model, or there is nothing to learn.
         UnknownName: if no entity has a number that coherence is to look at.
         NotThere: if the vectors, the encoder or a file are not there.
         SourceError: if a file is not what it should be.
+        KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
+    with ExitStack() as stack:
+        return _train(stack, kb, name, training, device, progress)
+
+
+def _train(
+    stack: ExitStack,
+    kb: "KnowledgeBase",
+    name: str,
+    training: LinkerTraining,
+    device: str,
+    progress: Progress | None,
+) -> Path:
+    """Train a linker; the work folder is held until *stack* is closed."""
     home = Home(kb.home.path.parents[1])
     folder = model_folder(home, name)
     if training.coherence is not None:
@@ -91,8 +105,8 @@ def train_linker(
         for number, source in enumerate(sources, 1)
     ]
     data = {str(path): sha256_of(path) for path in training.files}
-    job = hashlib.blake2b(repr((training, kb.build, vectors.manifest.version, data)).encode(), digest_size=6)
-    work = home.path / "runs" / f"linker-{name}-{job.hexdigest()}"  # other settings, another folder
+    told_apart = training, kb.build, vectors.manifest.version, data
+    work = stack.enter_context(work_folder(home, "linker", name, told_apart, alone=training.rung != RIDGE))
     trained: Trained | TrainedHead | TrainedFull
     second = None
     if training.rung == FULL:
@@ -126,9 +140,7 @@ def train_linker(
             "temperature": trained.temperature,
         }
         _write(staged, kb, name, training, told, trained.results, second, data, began)
-    for stopped in work.parent.glob(f"linker-{name}-{'[0-9a-f]' * 12}"):
-        shutil.rmtree(stopped, ignore_errors=True)
-    return folder
+    return published_folder(staged)
 
 
 def _trained(
@@ -235,7 +247,7 @@ def _train_above(
     counted = sum(bool(right.any()) for one in taught for right in one.right)
     with published(folder) as staged:
         _write(staged, kb, name, training, told, {"mentions": float(counted)}, second, data, began)
-    return folder
+    return published_folder(staged)
 
 
 def _write(

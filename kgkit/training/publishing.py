@@ -1,19 +1,39 @@
-"""A trained model's folder: written beside its place, and put there as a whole."""
+"""Where trained models go, and where they are trained.
 
+    models/NAME/VERSION/         a model; see `kgkit.versions`
+    models/NAME/current          -> VERSION
+    models/NAME/lock             held while a model is written
+    runs/KIND-NAME-JOB/          what a training has done; JOB is a digest of its settings
+    runs/KIND-NAME-JOB/lock      held by the training
+
+Models that older versions of kgkit have written lie in models/NAME itself, until the name is trained again.
+"""
+
+import hashlib
 import logging
-import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from secrets import token_hex
+from typing import Final, TypeVar
 
 import msgspec
 
-from kgkit.errors import WriteFailed
+from kgkit.errors import KBBusy, WriteFailed
+from kgkit.home import Home
 from kgkit.linking.manifest import MANIFEST
+from kgkit.linking.model_folder import find_trained
+from kgkit.versions import LOCK, NEW, find_content, locked, publish_version, read_current, remove, set_aside
+from kgkit.versions import sweep as sweep_versions
 
 log = logging.getLogger(__name__)
+
+_JOB: Final = "[0-9a-f]" * 12
+_PATIENCE: Final = 1.0  # seconds: what is being swept is gone by then
+
+Manifest = TypeVar("Manifest")
 
 
 class _About(msgspec.Struct):
@@ -26,38 +46,128 @@ class _About(msgspec.Struct):
 
 @contextmanager
 def published(folder: Path) -> Iterator[Path]:
-    """Give a folder to write to, which then takes the place of *folder*; after an error all is as it was.
+    """Give a folder to write a model to, which is what *folder* stands for at the end.
+
+    Another process that publishes a model of that name waits until this one is there. After an error, or a
+    kill at any moment, the older model is as it was; once the new one is current, the older one is swept.
+
+    Args:
+        folder: `models/NAME` of a home.
 
     Raises:
         WriteFailed: if the disk refuses.
     """
-    staged = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    old, replaced = staged.with_suffix(".old"), older(folder)
+    staged = folder / f"{NEW}{token_hex(6)}"
     try:
-        staged.mkdir(parents=True)
-        yield staged
-        if folder.exists():
-            folder.rename(old)
-        try:
-            staged.rename(folder)
-        except BaseException:
-            if old.exists():
-                old.rename(folder)
-            raise
+        with locked(folder):
+            try:
+                sweep_versions(folder)  # what a killed process left: its room may be needed
+                replaced = older(folder)
+                staged.mkdir()
+                yield staged
+                publish_version(folder, staged, published_folder(staged).name)
+                sweep_versions(folder)
+            finally:
+                shutil.rmtree(staged, ignore_errors=True)
+                if find_content(folder, MANIFEST) is None and not _has_content(folder):
+                    shutil.rmtree(folder, ignore_errors=True)  # the first model of this name has failed
         if replaced:
             log.info("%s has taken the place of %s", folder.name, replaced)
     except OSError as error:
-        free = shutil.disk_usage(next(path for path in folder.parents if path.exists())).free
-        raise WriteFailed(str(error), written=0, free=free, where=folder) from error
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+        raise WriteFailed(str(error), written=0, free=_free(folder), where=folder) from error
+
+
+def published_folder(staged: Path) -> Path:
+    """Return where a model lies that was written to *staged*, once it is published."""
+    return staged.with_name(staged.name.removeprefix(NEW))
+
+
+def read_trained(home: Home, name: str, folder: Path, read: Callable[[Path], Manifest]) -> Manifest:
+    """Return what *read* returns of a model that has just been trained.
+
+    Args:
+        home: where it was trained.
+        name: of the model.
+        folder: of it. If another training of the name has replaced it since, that one's model is read.
+        read: as `kgkit.linking.manifest.read_model`.
+    """
+    return read_current(lambda: folder if folder.is_dir() else find_trained(home, name), read)
+
+
+def remove_model(home: Home, name: str) -> None:
+    """Remove the model *name* from *home*.
+
+    Raises:
+        NotThere: if there is none of that name.
+    """
+    find_trained(home, name)
+    folder = home.models / name
+    with locked(folder):
+        remove(folder)
+
+
+@contextmanager
+def work_folder(home: Home, kind: str, name: str, settings: object, *, alone: bool = True) -> Iterator[Path]:
+    """Give the folder that a training works in, the same one for the same settings.
+
+    A training that is stopped leaves it to the next one. A training that ends removes it, and those that
+    stopped ones of the same kind and name have left; not those of trainings that run.
+
+    Args:
+        home: where the model will be.
+        kind: what is trained, as `linker`.
+        name: of the model.
+        settings: everything that decides what is learnt; its `repr` is digested.
+        alone: False for a training that writes nothing there: the same one may run twice at once.
+
+    Raises:
+        KBBusy: if another process trains the same.
+        WriteFailed: if the disk refuses.
+    """
+    job = hashlib.blake2b(repr(settings).encode(), digest_size=6).hexdigest()
+    work = home.path / "runs" / f"{kind}-{name}-{job}"
+    if not alone:
+        yield work
+    else:
+        with _holding(work, _PATIENCE):
+            try:
+                yield work
+            except BaseException:
+                if not _has_content(work):
+                    set_aside(work)
+                raise
+            set_aside(work)
+    for path in sorted(work.parent.glob(f"{kind}-{name}-{_JOB}")):
+        with suppress(KBBusy, WriteFailed), _holding(path, 0):
+            set_aside(path)
+
+
+@contextmanager
+def _holding(work: Path, patience: float) -> Iterator[None]:
+    """Hold the lock of a training's folder, which is made.
+
+    Raises:
+        KBBusy: if another process has it for longer than *patience*, in seconds.
+    """
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(work, patience))
+        except TimeoutError:
+            raise KBBusy(
+                f"another process is training the same model with the same settings, in {work}; wait for it "
+                "to end"
+            ) from None
+        except OSError as error:
+            raise WriteFailed(str(error), written=0, free=_free(work), where=work) from error
+        yield
 
 
 def older(folder: Path) -> str:
     """Return what to call the model that *folder* has: `the older NAME (RUNG, for KB)`; "" if it has none."""
     try:
-        about = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_About)
+        if (content := find_content(folder, MANIFEST)) is None:
+            return ""
+        about = msgspec.json.decode((content / MANIFEST).read_bytes(), type=_About)
     except (OSError, msgspec.DecodeError):
         return ""
     of = "" if about.kb is None else f", for {about.kb or 'any knowledge base'}"
@@ -76,3 +186,12 @@ def kgkit_version() -> str:
         return version("kgkit")
     except PackageNotFoundError:
         return "unknown"
+
+
+def _has_content(folder: Path) -> bool:
+    """Say whether there is anything in a folder beside its lock."""
+    return any(path.name != LOCK for path in folder.iterdir())
+
+
+def _free(folder: Path) -> int:
+    return shutil.disk_usage(next(path for path in folder.parents if path.exists())).free

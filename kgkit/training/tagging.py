@@ -5,12 +5,11 @@
 Learnt are the encoder and what stands on it, together, from the labels of all words.
 """
 
-import hashlib
 import logging
-import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +28,7 @@ from kgkit.linking.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
 from kgkit.linking.model_folder import model_folder
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.training.curves import Trained, TrainingConfig
-from kgkit.training.publishing import kgkit_version, published, sizes_of
+from kgkit.training.publishing import kgkit_version, published, published_folder, sizes_of, work_folder
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.types import Document
@@ -116,15 +115,29 @@ def train_tagger(
         progress: is told what is done.
 
     Returns:
-        The model's folder.
+        Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
         UsageError: if *name* cannot name a model, no document has a name in it, or there is no such device.
         NotThere: if the encoder or a file is not there.
         SourceError: if a file is not what it should be.
         BuildFailed: if the loss is not finite.
+        KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
+    with ExitStack() as stack:
+        return _trained(stack, home, name, training, device, progress)
+
+
+def _trained(
+    stack: ExitStack,
+    home: Home,
+    name: str,
+    training: TaggerTraining,
+    device: str,
+    progress: Progress | None,
+) -> Path:
+    """Train a tagger; the work folder is held until *stack* is closed."""
     try:
         import torch
 
@@ -146,8 +159,7 @@ def train_tagger(
     head = WordTagger(encoder, config, torch.Generator().manual_seed(training.seed))
     lessons = [lesson for document in taught for lesson in lessons_of(document, reader, types)]
     data = {str(path): sha256_of(path) for path in (*training.data, *training.dev)}
-    job = hashlib.blake2b(repr((training, encoder.fingerprint, data)).encode(), digest_size=6).hexdigest()
-    work = home.path / "runs" / f"tagger-{name}-{job}"  # other settings, another folder
+    work = stack.enter_context(work_folder(home, "tagger", name, (training, encoder.fingerprint, data)))
 
     def scored(model: Any) -> dict[str, float]:
         scores = score_tagger(Tagger(model, reader, name=name), dev)
@@ -194,9 +206,7 @@ def train_tagger(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    for stopped in work.parent.glob(f"tagger-{name}-{'[0-9a-f]' * 12}"):
-        shutil.rmtree(stopped, ignore_errors=True)
-    return folder
+    return published_folder(staged)
 
 
 def score_tagger(

@@ -1,8 +1,6 @@
 """Which vectors there are, and whether they are a build's."""
 
-import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +8,7 @@ from kgkit.errors import DamagedVectors, KgkitError, NotThere, StaleVectors, Usa
 from kgkit.home import KBHome, is_name
 from kgkit.vectors.layout import vectors_folder
 from kgkit.vectors.matrix import Vectors, read_manifest
+from kgkit.versions import current_version, read_current, remove
 
 _METHODS: Final = ("text", "tucker")
 """Ways to make vectors from a knowledge base alone; they are named after them unless told otherwise."""
@@ -18,7 +17,7 @@ _METHODS: Final = ("text", "tucker")
 def vectors_names(kb: KBHome) -> list[str]:
     """Return the names of a KB's vectors, in order."""
     found = sorted(kb.vectors.iterdir()) if kb.vectors.is_dir() else []
-    return [path.name for path in found if is_name(path.name) and (path / "current").is_dir()]
+    return [path.name for path in found if is_name(path.name) and current_version(path) is not None]
 
 
 def find_vectors(kb: KBHome, name: str | None = None) -> Path:
@@ -34,12 +33,8 @@ def find_vectors(kb: KBHome, name: str | None = None) -> Path:
             there = ", ".join(f"{kb.name}/{one}" for one in names)
             raise UsageError(f"which vectors of {kb.name!r}? There are {there}: name one")
         name = names[0] if names else None
-    if name in names:
-        current = kb.vectors / name / "current"
-        if not current.is_symlink():
-            return current  # a folder is what a copy that follows links makes of it
-        with suppress(OSError):  # removed a moment ago
-            return current.parent / current.readlink()
+    if name in names and (version := current_version(kb.vectors / name)) is not None:
+        return version
     if name is not None:
         vectors_folder(kb, name)  # a name that cannot be is told as such
     there = ", ".join(f"{kb.name}/{one}" for one in names if one != name) or "none"
@@ -64,21 +59,14 @@ def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors
         StaleVectors: if they were made for another build.
         DamagedVectors: if they cannot be used as they are.
     """
-    while True:
-        folder = find_vectors(kb, name)
-        try:
-            vectors = Vectors.open(folder)
-        except (NotThere, StaleVectors, DamagedVectors):
-            if find_vectors(kb, name) == folder:  # else other vectors have just taken the place
-                raise
-            continue
-        if vectors.manifest.build not in builds:
-            raise StaleVectors(
-                f"{vectors.name} was made for build {vectors.manifest.build} of {kb.name!r}, this is build "
-                f"{builds[0]}: `kgkit embed {kb.name} --name {vectors.manifest.name} --update` takes over "
-                "what fits"
-            )
-        return vectors
+    vectors = read_current(lambda: find_vectors(kb, name), Vectors.open)
+    if vectors.manifest.build not in builds:
+        raise StaleVectors(
+            f"{vectors.name} was made for build {vectors.manifest.build} of {kb.name!r}, this is build "
+            f"{builds[0]}: `kgkit embed {kb.name} --name {vectors.manifest.name} --update` takes over "
+            "what fits"
+        )
+    return vectors
 
 
 def damages(folder: Path) -> list[str]:
@@ -115,13 +103,10 @@ def remove_vectors(kb: KBHome, name: str) -> None:
         NotThere: if there are none of that name.
         KBBusy: if they are being made.
     """
-    from kgkit.vectors.work import making, set_aside, sweep_work
+    from kgkit.vectors.work import making, sweep_work
 
     folder = vectors_folder(kb, name)
     find_vectors(kb, name)
     with making(kb, name):
-        set_aside(folder / "current")  # first: from here on nobody finds them
-        for path in folder.iterdir():
-            set_aside(path)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         sweep_work(kb, name)

@@ -7,8 +7,8 @@
     kbs/KB/vectors/NAME/current          -> VERSION
 
 A job that is run again with the settings of one that was stopped finds its folder. When it publishes, its
-files are linked into their place, the link is replaced, and older versions and other jobs' folders of this
-name go away; whoever has them open reads on.
+files are linked into their place and brought to the disk, and the link is replaced (`kgkit.versions`); then
+older versions and other jobs' folders of this name go away; whoever has them open reads on.
 """
 
 import errno
@@ -43,6 +43,7 @@ from kgkit.vectors.layout import (
     version_name,
 )
 from kgkit.vectors.matrix import Vectors
+from kgkit.versions import NEW, place, publish_version, sweep
 
 _BLOCK: Final = 65_536
 _PACKAGES: Final = ("numpy", "torch", "transformers", "pykeen", "faiss-cpu", "faiss-gpu", "wikipedia2vec")
@@ -156,7 +157,7 @@ class Work:
                 f"knowledge base {self.kb.name!r} was removed while its vectors were made: they go with it"
             )
         target = self.kb.home.vectors / self.name
-        staged = target / f".new-{os.getpid()}-{secrets.token_hex(4)}"
+        staged = target / f"{NEW}{secrets.token_hex(6)}"
         try:
             matrix: Matrix = np.load(self.folder / MATRIX, mmap_mode="r")
             if len(matrix) > len(self.kb):
@@ -189,11 +190,13 @@ class Work:
             del matrix
             manifest = msgspec.structs.replace(manifest, version=version_name(manifest))
             final = target / manifest.version
-            staged.mkdir(parents=True)
+            target.mkdir(parents=True, exist_ok=True)
+            sweep(target)  # what a killed job left: its room may be needed
+            staged.mkdir()
             (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
             for name in kept:
                 # Linked, not moved: a job killed here finds its folder as it was.
-                _place(self.folder / name, staged / name)
+                place(self.folder / name, staged / name)
             if extends is not None:
                 _keep_maps(extends.folder, staged)
                 if prefix:
@@ -201,18 +204,13 @@ class Work:
             if final.exists():  # the same content again: its index fits
                 _keep_maps(final, staged)
                 _keep_index(final, staged)
-                # The link never leads nowhere: to a second copy while the folders change places.
-                second = shutil.copytree(staged, _aside(target), copy_function=_place)
-                _link(target, second.name)
-                final.rename(_aside(target))
-            staged.rename(final)
-            _link(target, manifest.version)
+            publish_version(target, staged, manifest.version)
         except OSError as error:
             raise WriteFailed(str(error), written=0, free=_free(self.folder), where=target) from error
         finally:
             shutil.rmtree(staged, ignore_errors=True)
         self._published = True
-        _sweep(target, manifest.version)
+        sweep(target)
         return Vectors.open(final)
 
 
@@ -279,13 +277,6 @@ def _begins_with(matrix: Matrix, first: Matrix) -> bool:
     )
 
 
-def _place(path: Path | str, target: Path | str) -> None:
-    try:
-        os.link(path, target)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(path, target)
-
-
 def _keep_maps(old: Path, new: Path) -> None:
     """Copy the maps into other spaces that lie beside vectors: they are of the space, not of its rows."""
     for path in old.glob("align-*"):
@@ -294,39 +285,10 @@ def _keep_maps(old: Path, new: Path) -> None:
 
 def _keep_index(old: Path, new: Path) -> None:
     for path in old.glob("index*"):
-        _place(path, new / path.name)
+        place(path, new / path.name)
     if not (old / INDEX).exists():
         for path in new.glob("index*"):
             path.unlink()
-
-
-def _link(folder: Path, version: str) -> None:
-    link, current = folder / f".current-{secrets.token_hex(4)}", folder / "current"
-    link.symlink_to(version)
-    if current.is_dir() and not current.is_symlink():  # what a copy that follows links makes of it
-        current.rename(_aside(folder))
-    link.replace(current)
-
-
-def _sweep(folder: Path, version: str) -> None:
-    """Remove all but the published *version*; each goes at once, so that no reader meets a part of it."""
-    for path in folder.iterdir():
-        if path.name not in (version, "current"):
-            set_aside(path)
-
-
-def set_aside(path: Path) -> None:
-    """Remove *path*, a folder or a file: under another name first."""
-    with suppress(OSError):
-        path = path.rename(_aside(path.parent))
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _aside(folder: Path) -> Path:
-    return folder / f".old-{secrets.token_hex(4)}"
 
 
 def _unlinked(path: Path, beside: Path) -> None:

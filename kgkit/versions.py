@@ -1,0 +1,288 @@
+"""A folder whose content is replaced at once and as a whole: versions of it, and a link to the current one.
+
+    FOLDER/lock          held while a version is put here, where the caller has no lock of its own
+    FOLDER/.new-…/       a version that is being written
+    FOLDER/VERSION/      a complete version
+    FOLDER/current       symbolic link to the version that FOLDER stands for
+    FOLDER/.current/     what a copy that follows links made of `current`, while a link takes its place
+    FOLDER/.old-…        going away
+
+A version is written, brought to the disk and renamed into place; then the link is replaced, and what it no
+longer leads to is swept. Readers take no lock: they follow the link once, read one version, and read again
+if it was swept meanwhile (`read_current`). What they have open or mapped stays theirs.
+
+Trained models and vectors are kept so. This module knows nothing of either.
+"""
+
+import logging
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from kgkit.errors import KgkitError
+
+CURRENT: Final = "current"
+LOCK: Final = "lock"
+NEW: Final = ".new-"
+"""What the name of a version begins with while it is written."""
+
+_COPIED: Final = ".current"
+_PATIENCE: Final = 5.0  # seconds that one waits for a lock before saying so
+
+Content = TypeVar("Content")
+log = logging.getLogger(__name__)
+
+
+# -- reading ----------------------------------------------------------------
+
+
+def current_version(folder: Path) -> Path | None:
+    """Return the version that *folder* stands for; None if it has none."""
+    link = folder / CURRENT
+    while True:
+        before = _stamp(link)
+        with suppress(OSError):
+            if (found := folder / link.readlink()).is_dir():
+                return found
+        for copied in (link, folder / _COPIED):
+            if copied.is_dir() and not copied.is_symlink():
+                return copied
+        if _stamp(link) == before:  # else the link has just been replaced, and the old version swept
+            return None
+
+
+def find_content(folder: Path, file: str) -> Path | None:
+    """Return where the content of *folder* lies: in its current version, or in itself if it has no versions.
+
+    Args:
+        folder: which may not exist.
+        file: that the content must have; without it there is none, and the answer is None.
+    """
+    while True:
+        version = current_version(folder)
+        content = folder if version is None else version
+        if (content / file).is_file():
+            return content
+        if current_version(folder) == version:  # else it has just been replaced
+            return None
+
+
+def lasting_path(version: Path) -> Path:
+    """Return a path to a version that leads to the next one when that is current; others are as they are."""
+    link = version.parent / CURRENT
+    return link if link.is_symlink() and current_version(version.parent) == version else version
+
+
+def read_current(find: Callable[[], Path], read: Callable[[Path], Content]) -> Content:
+    """Return what *read* makes of the folder that *find* returns, again if it is replaced meanwhile.
+
+    Args:
+        find: returns the version to be read, as `find_content` does; raises if there is none.
+        read: raises `KgkitError` or `OSError` if files are missing. What it returned of a version that was
+            swept meanwhile, perhaps before all was read, is closed if it has a method `close`, and dropped.
+    """
+    while True:
+        folder = find()
+        before = _stamp(folder)
+        try:
+            content = read(folder)
+        except (KgkitError, OSError):
+            if find() == folder and _stamp(folder) == before and not _is_replaced(folder):
+                raise
+            continue
+        if _stamp(folder) is not None and not _is_replaced(folder):
+            return content
+        if callable(close := getattr(content, "close", None)):
+            close()
+
+
+def _is_replaced(folder: Path) -> bool:
+    """Say whether a folder that had its content in itself has versions by now."""
+    return current_version(folder) is not None
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """Return what tells a file, link or folder from another of its name; None if there is none."""
+    try:
+        about = path.lstat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino, about.st_ctime_ns
+
+
+# -- writing ----------------------------------------------------------------
+
+
+@contextmanager
+def locked(folder: Path, patience: float | None = None) -> Iterator[None]:
+    """Hold the lock of *folder*, which is made; wait for whoever has it.
+
+    Raises:
+        TimeoutError: if somebody has it for longer than *patience*, in seconds; None: wait until it is free.
+    """
+    from filelock import FileLock, Timeout  # here: readers do without it, and it takes 20 ms
+
+    waits = False
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK)
+        try:
+            lock.acquire(timeout=_PATIENCE if patience is None else patience)
+        except Timeout:
+            if patience is not None:
+                raise
+            if not waits:
+                log.warning("waiting for another process that is writing to %s", folder)
+            waits = True
+            continue
+        except FileNotFoundError:  # the folder was removed a moment ago
+            continue
+        if (folder / LOCK).exists():
+            break
+        lock.release()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def publish_version(folder: Path, staged: Path, version: str) -> Path:
+    """Make a folder that has been written the current version of *folder*; the caller holds a lock.
+
+    Older versions stay, for `sweep`.
+
+    Args:
+        folder: whose content is replaced.
+        staged: what was written, a folder in *folder* that begins with a dot.
+        version: what it is to be called; if there is a version of that name, this one takes its place.
+
+    Returns:
+        The version.
+
+    Raises:
+        OSError: if the disk refuses; what was current is current.
+    """
+    final = folder / version
+    sync_tree(staged)
+    if final.exists() and current_version(folder) == final:
+        # The link never leads nowhere: to a second copy while the folders change places.
+        second = shutil.copytree(staged, _aside(folder), copy_function=place)
+        sync_tree(second)
+        sync_folder(folder)
+        _link(folder, second.name)
+    if final.exists():
+        final.rename(_aside(folder))
+    staged.rename(final)
+    try:
+        sync_folder(folder)
+        _link(folder, version)
+    except OSError:
+        if current_version(folder) != final:
+            set_aside(final)
+        raise
+    return final
+
+
+def sweep(folder: Path) -> None:
+    """Remove everything from *folder* but its current version; the caller holds a lock.
+
+    Each version goes at once, so that no reader meets a part of it; who has one open reads on. A folder that
+    has its content in itself keeps it: only what a killed process has left goes.
+    """
+    current = current_version(folder)
+    for path in sorted(folder.iterdir()):
+        kept = (CURRENT, LOCK) if current is None else (CURRENT, LOCK, current.name)
+        if path.name not in kept and (current is not None or path.name.startswith(".")):
+            set_aside(path)
+
+
+def remove(folder: Path) -> None:
+    """Remove *folder* with all its content; the caller holds a lock."""
+    set_aside(folder / CURRENT)  # first: from here on nobody finds it
+    for path in sorted(folder.iterdir()):
+        if path.name != LOCK:
+            set_aside(path)
+    shutil.rmtree(folder, ignore_errors=True)  # the lock goes last: who waits for it sees that it is gone
+
+
+@contextmanager
+def written_once(folder: Path) -> Iterator[Path]:
+    """Give a folder to write to, which is *folder* at the end, unless another process was faster.
+
+    For content that follows from the name: it does not matter whose it is.
+    """
+    staged = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    try:
+        staged.mkdir(parents=True)
+        yield staged
+        sync_tree(staged)
+        try:
+            staged.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+        sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def set_aside(path: Path) -> None:
+    """Remove *path*, a folder, a file or a link, if it is there: under another name first."""
+    with suppress(OSError):
+        path = path.rename(_aside(path.parent))
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def place(path: Path | str, target: Path | str) -> None:
+    """Make *target* another name of the file *path*; a copy where the file system has no links."""
+    try:
+        os.link(path, target)
+    except OSError:
+        shutil.copyfile(path, target)
+
+
+def sync_tree(folder: Path) -> None:
+    """Bring a folder and all that is in it to the disk."""
+    for parent, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            sync_folder(Path(parent, name))
+        sync_folder(Path(parent))
+
+
+def sync_folder(path: Path) -> None:
+    """Bring a folder to the disk, that is the names in it, or a file."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _link(folder: Path, version: str) -> None:
+    link, current = folder / f".current-{secrets.token_hex(4)}", folder / CURRENT
+    link.symlink_to(version)
+    if current.is_dir() and not current.is_symlink():  # what a copy that follows links makes of it
+        if (folder / _COPIED).exists():
+            set_aside(folder / _COPIED)
+        current.rename(folder / _COPIED)
+    try:
+        link.replace(current)
+    except OSError:
+        if (folder / _COPIED).is_dir():
+            (folder / _COPIED).rename(current)
+        raise
+    finally:
+        link.unlink(missing_ok=True)
+    sync_folder(folder)
+
+
+def _aside(folder: Path) -> Path:
+    return folder / f".old-{secrets.token_hex(4)}"
