@@ -237,7 +237,7 @@ def set_aside(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             path.unlink()
 
 

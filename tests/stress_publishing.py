@@ -275,8 +275,9 @@ def _kill_at(moment: int) -> None:
 
     for event in EVENTS:
         setattr(os, event, dies(getattr(os, event), lambda *_, **__: True))
-    for module in (builtins, io):
-        module.open = dies(io.open, lambda _, mode="r", *rest, **more: "w" in mode)  # type: ignore[attr-defined]
+    for module, name in ((builtins, "open"), (io, "open")):
+        opens = dies(io.open, lambda _, mode="r", *rest, **more: "w" in mode)
+        setattr(module, name, opens)
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ from kgkit.training.publishing import (
 from kgkit.vectors import open_vectors, vectors_names
 from kgkit.versions import current_version, find_content, read_current
 from tests.stress_publishing import publish_model, read_model, write_model
-from tests.toys import child_env
+from tests.toys import child_env, run_python
 from tests.vector_toys import DIRECTIONS, built, made
 
 
@@ -145,6 +145,33 @@ def test_a_full_disk_leaves_the_older_model_and_nothing_else(home, monkeypatch, 
     assert set(names(home.models / "m")) == before
     publish_model(home.path, 2)
     assert read_model(home.path) == 2
+
+
+def test_a_disk_that_is_full_while_weights_are_written_is_told_as_such(home):
+    """Safetensors tells of it with an error of its own."""
+    pytest.importorskip("safetensors")
+    publish_model(home.path, 1)
+    done = run_python(
+        """if True:
+        import resource, sys
+        from pathlib import Path
+        import numpy as np
+        from safetensors.numpy import save_file
+        from kgkit.errors import WriteFailed
+        from kgkit.training.publishing import published
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+        try:
+            with published(Path(sys.argv[1])) as staged:
+                save_file({"weight": np.zeros(10_000)}, staged / "model.safetensors")
+        except WriteFailed as error:
+            print(error)
+        """,
+        home.models / "m",
+    )
+    assert "cannot write to" in done.stdout and "File too large" in done.stdout, done.stderr
+    assert read_model(home.path) == 1
+    assert len(names(home.models / "m")) == 3
 
 
 def _with(monkeypatch, step, real, function):
@@ -341,10 +368,10 @@ def test_vectors_are_on_the_disk_before_they_are_current(tmp_path, monkeypatch):
 # -- many times -------------------------------------------------------------
 
 
-def stressed(*words):
+def stressed(*words, timeout=300):
     done = subprocess.run(
         [sys.executable, "-m", "tests.stress_publishing", *words],
-        env=child_env(), capture_output=True, text=True, check=False, timeout=3000,
+        env=child_env(), capture_output=True, text=True, check=False, timeout=timeout,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "promises broken: 0" in done.stdout
@@ -357,4 +384,4 @@ def test_pairs_and_kills_break_no_promise():
 @pytest.mark.slow
 def test_hundreds_of_pairs_and_a_kill_at_each_event_break_no_promise():
     """Some minutes: 600 publishings of models and as many of vectors, and 500 kills."""
-    stressed("--pairs", "300", "--kills")
+    stressed("--pairs", "300", "--kills", timeout=3000)

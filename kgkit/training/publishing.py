@@ -11,6 +11,7 @@ Models that older versions of kgkit have written lie in models/NAME itself, unti
 
 import hashlib
 import logging
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +22,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from kgkit.errors import KBBusy, WriteFailed
+from kgkit.errors import KBBusy, KgkitError, WriteFailed
 from kgkit.home import Home
 from kgkit.linking.manifest import MANIFEST
 from kgkit.linking.model_folder import find_trained
@@ -30,6 +31,7 @@ from kgkit.versions import sweep as sweep_versions
 
 log = logging.getLogger(__name__)
 
+_OF_RUST: Final = re.compile(r"\(os error \d+\)")
 _JOB: Final = "[0-9a-f]" * 12
 _PATIENCE: Final = 1.0  # seconds: what is being swept is gone by then
 
@@ -73,7 +75,9 @@ def published(folder: Path) -> Iterator[Path]:
                     shutil.rmtree(folder, ignore_errors=True)  # the first model of this name has failed
         if replaced:
             log.info("%s has taken the place of %s", folder.name, replaced)
-    except OSError as error:
+    except Exception as error:
+        if not _is_of_the_disk(error):
+            raise
         raise WriteFailed(str(error), written=0, free=_free(folder), where=folder) from error
 
 
@@ -191,6 +195,12 @@ def kgkit_version() -> str:
 def _has_content(folder: Path) -> bool:
     """Say whether there is anything in a folder beside its lock."""
     return any(path.name != LOCK for path in folder.iterdir())
+
+
+def _is_of_the_disk(error: Exception) -> bool:
+    """Say whether the system refused to write; safetensors and tokenizers tell of that as Rust does."""
+    told = not isinstance(error, KgkitError) and _OF_RUST.search(str(error)) is not None
+    return told or isinstance(error, OSError)
 
 
 def _free(folder: Path) -> int:
