@@ -100,6 +100,34 @@ def test_what_a_model_would_have_said_without_its_temperature_is_remembered(home
     assert watched.told()["without_temperature"] == pytest.approx(bare_curve.error)
 
 
+class Doubting(Tempered):
+    """Leaves NULL the share of one candidate more, which is the likeliest where there are two."""
+
+    tells_null = True
+
+    def score(self, count):
+        logits = np.array([*range(count, 0, -1), 1.5 * count - 1], np.float32)
+        return shares(np.exp(logits / self.temperature))[:count]
+
+
+def test_null_decides_under_an_evaluation_as_without_one(home):
+    linker = Linker.open("mini", home=home)
+    linker.scorer = scorer = Doubting()
+    document = Document("a", "The dog ran to the bank.")
+    with linker.kb:
+        [alone] = linker([document])
+        [every] = Linker(linker.kb, scorer=Tempered())([document])
+        watched = Watched(linker)
+        [linked] = watched([document])
+        watched.note(lambda link: True)
+    assert linked.links == alone.links and 0 < len(linked.links) < len(every.links)
+    # Without its temperature NULL has another share too.
+    scorer.temperature, counts = 1, [len(link.candidates) for link in linked.links]
+    bare = [float(scorer.score(count).max()) for count in counts]
+    [(_, curve), _] = watched.curves()
+    assert curve.error == pytest.approx(binned(bare, [True] * len(bare)).error, abs=1e-5)
+
+
 def test_an_evaluation_tells_its_calibration_and_draws_it(home, tmp_path):
     drawn = tmp_path / "sure.svg"
     done = run(
