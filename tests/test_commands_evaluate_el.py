@@ -85,6 +85,17 @@ def test_given_mentions_are_linked_as_they_are(evaluate, put):
     assert one["link_errors"] == {"wrong": 2, "on_nil": 1, "misplaced": 0, "nowhere": 0}
 
 
+def test_overlapping_links_are_scored_as_asked_for(evaluate, put):
+    file, counts = put("one.jsonl", ONE), {}
+    for overlaps in ("longest", "keep", "score"):
+        scored = told(evaluate(file, options=("--json", "--overlaps", overlaps)))
+        assert scored["overlaps"] == overlaps
+        counts[overlaps] = scored["together"]["links"]
+    assert counts["keep"] > counts["longest"] and counts["keep"] > counts["score"]
+    done = evaluate(file, options=("--mentions", "given", "--overlaps", "keep"))
+    assert done.code == 2 and "leave out --overlaps keep" in done.err
+
+
 def test_gold_entities_that_the_kb_lacks_are_told_once(evaluate, put):
     again = {**ONE, "doc_id": 3}
     done = evaluate(put("one.jsonl", ONE, again), options=["--json"])

@@ -332,9 +332,21 @@ def test_links_show_as_many_candidates_as_asked_for(home, text):
 
 def test_overlapping_links_are_kept_when_asked_for(home):
     one = linked(run("link", "--home", home, given=b"a domestic dog").out)[0]
-    all_of_them = linked(run("link", "--home", home, "--overlaps", given=b"a domestic dog").out)[0]
+    all_of_them = linked(run("link", "--home", home, "--overlaps", "keep", given=b"a domestic dog").out)[0]
     assert [link["text"] for link in one["links"]] == ["domestic dog"]
     assert [link["text"] for link in all_of_them["links"]] == ["domestic dog", "dog"]
+    best = linked(run("link", "--home", home, "--overlaps", "score", given=b"a domestic dog").out)[0]
+    [link] = best["links"]
+    assert link["score"] == max(link["score"] for link in all_of_them["links"])
+
+
+@pytest.mark.parametrize("args", [["--overlaps"], ["--overlaps", "--jsonl"], ["--overlaps", "FILE"]])
+@pytest.mark.parametrize("command", [["link"], ["evaluate", "el", "--data", "FILE"]])
+def test_the_flag_that_overlaps_was_is_answered_with_its_new_spelling(home, text, command, args):
+    done = run(*[text if arg == "FILE" else arg for arg in command + args])
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 1 and "'--overlaps'" in done.err
+    assert "for what the flag --overlaps did, say `--overlaps keep`" in done.err
 
 
 def test_coherence_is_named_in_the_model(home, text):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,8 @@ from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGene
 from kgkit.errors import ClosedKB, NotThere, UnknownName, UsageError
 from kgkit.linking import Linker, LinkerConfig, link
 from kgkit.linking.linker import LinkerSettings
-from kgkit.types import Document, LinkedDocument, Mention
+from kgkit.linking.overlaps import best_links
+from kgkit.types import Document, Link, LinkedDocument, Mention
 from tests.small_kb import SENSES, facts_kb, lexicon_kb, surfaces_kb
 
 TEXT = "Attorneys general took off the hot dogs."
@@ -178,7 +180,7 @@ def test_how_many_candidates_are_considered_is_a_setting(kb):
 
 
 def test_overlaps_can_be_kept(kb):
-    (linked,) = Linker.open(kb, overlaps=True)(["hot dogs"])
+    (linked,) = Linker.open(kb, overlaps="keep")(["hot dogs"])
     assert [found.text for found in linked.links] == ["hot", "hot dogs", "dogs"]
 
 
@@ -189,7 +191,7 @@ def test_an_alias_kb_is_linked_by_its_surfaces(surfaces):
     assert linked.links[0].label == "Peking University"
     assert len(linked.links[1].candidates) == 1
     only = AliasGenerator(surfaces, AliasConfig(matches="all"))
-    (linked,) = Linker(surfaces, LinkerConfig(overlaps=True), generator=only)(["苹果公司"])
+    (linked,) = Linker(surfaces, LinkerConfig(overlaps="keep"), generator=only)(["苹果公司"])
     assert [found.text for found in linked.links] == ["苹果", "苹果公司", "果"]
 
 
@@ -341,8 +343,106 @@ def test_a_long_text_is_linked_in_linear_time(tmp_path):
 
 def test_overlaps_can_be_kept_in_a_kb_of_aliases_too(surfaces):
     (apart,) = Linker.open(surfaces)(["苹果公司"])
-    (all_of_them,) = Linker.open(surfaces, overlaps=True)(["苹果公司"])
+    (all_of_them,) = Linker.open(surfaces, overlaps="keep")(["苹果公司"])
     assert len(all_of_them.links) > len(apart.links) == 1
+
+
+@pytest.mark.parametrize("nil", ["drop", "mark"])
+def test_of_links_that_overlap_the_one_with_the_highest_score_may_stay(kb, nil):
+    (every,) = Linker.open(kb, overlaps="keep", nil=nil)([TEXT])
+    (best,) = Linker.open(kb, overlaps="score", nil=nil)([TEXT])
+    assert best.links == best_links(every.links) != every.links
+    # With scores alike, as of one candidate each, the longer stays.
+    assert [found.text for found in best.links] == ["Attorneys general", "took off", "hot dogs"]
+
+
+def test_a_shorter_mention_stays_where_its_score_is_higher(surfaces):
+    scores = {"苹果": 0.9, "苹果公司": 0.5, "果": 0.8}
+
+    class Scripted:
+        name, ahead = "scripted", 2
+
+        def __call__(self, documents):
+            return [
+                [
+                    np.full(
+                        len(mention.candidates), scores[mention.text] / len(mention.candidates), np.float32
+                    )
+                    for mention in document.mentions
+                ]
+                for document in documents
+            ]
+
+    config = LinkerConfig(overlaps="score", max_candidates=1)  # so each mention has one score
+    (linked,) = Linker(surfaces, config, scorer=Scripted())(["苹果公司"])
+    assert [(found.text, found.score) for found in linked.links] == [("苹果", 0.9)]
+
+
+def test_mentions_that_are_given_all_stay(kb):
+    spans = [Mention(0, 3, "hot"), Mention(0, 8, "hot dogs"), Mention(4, 8, "dogs")]
+    for overlaps in ("longest", "keep", "score"):
+        (linked,) = Linker.open(kb, overlaps=overlaps)([Document("1", "hot dogs", mentions=spans)])
+        assert [found.text for found in linked.links] == ["hot", "hot dogs", "dogs"]
+
+
+def best_by_hand(every: list[Link]) -> list[Link]:
+    """Take the best link of those that are left, and leave out what overlaps it, until none is left."""
+    left, kept = list(every), []
+    while left:
+        best = left[0]
+        for other in left[1:]:
+            if other.nil != best.nil:
+                better = best.nil
+            elif not other.nil and other.score != best.score:
+                better = other.score > best.score
+            elif other.end - other.start != best.end - best.start:
+                better = other.end - other.start > best.end - best.start
+            else:
+                better = other.start < best.start
+            best = other if better else best
+        kept.append(best)
+        left = [one for one in left if one.end <= best.start or one.start >= best.end]
+    return [one for one in every if one in kept]
+
+
+@st.composite
+def overlapping_links(draw: st.DrawFn) -> list[Link]:
+    spans = st.tuples(st.integers(0, 12), st.integers(1, 5))
+    found = draw(st.lists(st.tuples(spans, st.sampled_from([0.25, 0.5, 1.0]), st.booleans()),
+                          max_size=12, unique_by=lambda one: one[0]))  # fmt: skip
+    return sorted(
+        (
+            Link(start, start + length, "", "kb", None if nil else "e", None, "", score, nil, [])
+            for (start, length), score, nil in found
+        ),
+        key=lambda link: (link.start, link.end),
+    )
+
+
+@given(overlapping_links())
+@unhurried
+def test_the_best_links_are_those_that_are_taken_one_at_a_time(every):
+    assert best_links(every) == best_by_hand(every)
+
+
+@pytest.mark.parametrize(
+    ("overlaps", "told"),
+    [
+        (True, "overlaps is True, but it is no longer a bool: write overlaps='keep' for what True meant"),
+        (False, "overlaps is False, but it is no longer a bool: write overlaps='longest'"),
+        ("best", "overlaps is 'best'; it is 'longest', 'keep' or 'score'"),
+    ],
+)
+def test_a_wrong_or_outdated_setting_of_overlaps_is_told(kb, overlaps, told):
+    with pytest.raises(UsageError, match=told):
+        Linker.open(kb, overlaps=overlaps)
+
+
+def test_mentions_of_a_tagger_do_not_overlap(kb):
+    with pytest.raises(
+        UsageError, match="overlaps is 'score', but the mentions are those of the tagger names"
+    ):
+        LinkerConfig(mentions="names", overlaps="score")
 
 
 def test_settings_as_arguments_are_those_of_the_configuration():

@@ -24,9 +24,11 @@ from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
 from kgkit.encoder.loading import language_class
 from kgkit.errors import ClosedKB, DamagedModel, NotThere, SourceError, StaleModel, UnknownName, UsageError
+from kgkit.evaluation import read_gold_documents
 from kgkit.heads import KAR
 from kgkit.heads.knowbert import KARConfig, usual_layers
 from kgkit.home import Home
+from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.passages import read_plain
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
@@ -662,8 +664,9 @@ def test_vectors_are_those_of_the_whole_model_in_evaluation_mode(home):
 
 
 def documents_of(kb, texts):
-    linker = Linker.open(kb, overlaps=True)
-    return list(linker._mentions([Document(str(n), text) for n, text in enumerate(texts)]))
+    linker = Linker.open(kb, overlaps="keep")
+    documents = [Document(str(n), text) for n, text in enumerate(texts)]
+    return [document for document, _ in linker._mentions(documents)]
 
 
 def by_hand(model, kb, document):
@@ -749,15 +752,112 @@ def test_mentions_are_read_among_those_that_training_would_show(home, words, pla
             assert read[-1].known[kb].candidates[0].ids.tolist() == last[0].candidates.ids.tolist()
 
 
-def test_a_mention_that_a_cut_goes_through_has_its_prior(home, places):
+def test_a_mention_that_a_cut_goes_through_is_read_around_itself(home, places):
     text = "many " * (SIZE - 3) + "big city " * 2  # the cut is behind 18 pieces, the first `big`
     with TrainedKnowBert.open("both", home=home, device="cpu") as model:
         [document] = documents_of(places, [text])
         names = [mention.text for mention in document.mentions]
         assert names == ["big city", "city", "big city", "city"]
-        [cut, *others] = KnowBertScorer(model, "places")([document])[0]
-    assert cut.tolist() == [1.0]
-    assert all(0 < scores.sum() < 1 for scores in others)
+        found = KnowBertScorer(model, "places")([document])[0]
+        stretches = model.reader.stretches(document, {"places": document}, whole={"places": 4})
+        assert [one.known["places"].places.tolist() for one in stretches] == [[], [1, 2, 3], [0, 1, 2, 3]]
+        for stretch, own in zip(stretches[1:], ([1, 2, 3], [0]), strict=True):
+            batch = model.reader.batch([stretch])
+            with torch.no_grad():
+                told = model.knowbert(batch.knowledge, **batch.inputs).linked["places"].probabilities[0]
+            for place, shares in zip(stretch.known["places"].places.tolist(), told, strict=False):
+                if place in own:
+                    np.testing.assert_allclose(found[place], shares[: len(found[place])], atol=1e-5)
+    assert all(0 < scores.sum() < 1 for scores in found)
+
+
+def test_each_mention_is_read_whole_wherever_cuts_are(home, places):
+    drawn = np.random.default_rng(0)
+    with TrainedKnowBert.open("both", home=home, device="cpu") as model:
+        for _ in range(20):
+            words = drawn.choice(["many", "big city", "big city", "the", "company", "barks"], 60)
+            [document] = documents_of(places, [" ".join(words)])
+            stretches = model.reader.stretches(
+                document, {"places": document}, whole={"places": len(document.mentions)}
+            )
+            read = {place for one in stretches for place in one.known["places"].places.tolist()}
+            assert read == set(range(len(document.mentions)))
+            assert max(len(one.ids) for one in stretches) <= SIZE
+            plain = model.reader.stretches(document, {"places": document})
+            for one, other in zip(stretches[: len(plain)], plain, strict=True):
+                assert one.ids.tolist() == other.ids.tolist()
+
+
+def test_a_mention_that_no_window_holds_means_nothing_where_null_is_a_candidate(home, words, places):
+    text = "dog " + "many " * SIZE + "city"
+    with TrainedKnowBert.open("both", home=home, device="cpu") as model:
+        for kb, handle, name in (("places", places, "city"), ("words", words, "dog")):
+            [[mention]] = [one.mentions for one in documents_of(handle, [name])]
+            long = structs.replace(mention, start=0, end=len(text), text=text)
+            [[scores]] = KnowBertScorer(model, kb)([Document("1", text, mentions=[long])])
+            expected = [0, 0] if kb == "places" else mention.candidates.priors.tolist()
+            assert scores.tolist() == expected
+
+
+def test_a_link_scores_above_the_threshold_of_the_model_where_that_is_asked_for(home, words, places):
+    with TrainedKnowBert.open("both", home=home, device="cpu") as model:
+        assert KnowBertScorer(model, "places").threshold is None
+        assert KnowBertScorer(model, "words", use_threshold=True).threshold is None  # it has none
+        scorer = KnowBertScorer(model, "places", use_threshold=True)
+        assert scorer.threshold == 0.0 and scorer.tells_null
+        [document] = documents_of(places, [TAUGHT])
+        [text] = model.reader([(TAUGHT,)])
+        batch = model.reader.batch([text])
+        with torch.no_grad():
+            psi = model.knowbert(batch.knowledge, **batch.inputs).linked["places"].scores[0].double().numpy()
+        finite = np.sort(psi[np.isfinite(psi)])
+        for delta in (finite[0] - 1, *(finite[1:] + finite[:-1]) / 2, finite[-1] + 1):
+            scorer.threshold = float(delta)
+            [found] = scorer([document])
+            assert len(found) == len(psi) == 5
+            for scores, own in zip(found, psi, strict=True):
+                *candidates, null = own[np.isfinite(own)]
+                powers = [np.exp(one / scorer.temperature) if one > delta else 0 for one in candidates]
+                whole = sum(powers) + np.exp(null / scorer.temperature)
+                np.testing.assert_allclose(scores, np.array(powers) / whole, atol=1e-5)
+
+
+def test_all_mentions_are_scored_together_and_the_best_links_stay(home, places, monkeypatch):
+    read = []
+    make = KnowBertReader.batch
+    monkeypatch.setattr(KnowBertReader, "batch", lambda self, texts: read.extend(texts) or make(self, texts))
+    linker = Linker.open(places, model="both", device="cpu", overlaps="score", nil="mark", top_k=9)
+    [linked] = linker([TAUGHT])
+    assert linker.scorer.threshold == 0.0
+    [text] = read
+    assert text.known["places"].places.tolist() == [0, 1, 2, 3, 4]  # big city, city, company, city, fruit
+    # Of `big city` and `city` one stays, whether it is a link or NIL.
+    assert [link.text for link in linked.links] in (
+        ["big city", "company", "city", "fruit"],
+        ["city", "company", "city", "fruit"],
+    )
+    for link in linked.links:
+        assert link.nil or max(one.score for one in link.candidates) == link.score > 0
+
+
+def test_null_decides_where_links_are_scored_as_where_they_are_made(copied, places, files, tmp_path):
+    written = tmp_path / "links.tsv"
+    for overlaps in ("longest", "keep", "score"):
+        linker = Linker.open(places, model="both", device="cpu", overlaps=overlaps)
+        documents = read_gold_documents(files["el"])
+        wanted = [
+            (gold.document.id, link.start, link.end, link.entity)
+            for gold in documents
+            for link in next(linker([structs.replace(gold.document, mentions=None)])).links
+        ]
+        done = run(
+            "evaluate", "el", "--data", files["el"], "--kb", "places", "--model", "both", "--predictions",
+            written, "--overlaps", overlaps, "--home", copied.path, "--device", "cpu",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        lines = [line.split("\t") for line in written.read_text().splitlines()]
+        found = [(name, int(start), int(end), entity) for name, start, end, entity in lines if entity]
+        assert found == wanted and "fruit" not in {TAUGHT[start:end] for _, start, end, _ in found}
 
 
 def test_scores_are_divided_by_the_temperature(home, words):

@@ -9,7 +9,7 @@ A reader that closes the pipe has what it wanted: silence, and 0.
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -88,6 +88,11 @@ def _check_once(given: Sequence[Any], args: Sequence[str]) -> None:
             raise UsageError(f"{shown}: given more than once, and this command takes one value")
         seen.add(parameter.name)
 
+RESPELLED: Final = {
+    "--overlaps": "for what the flag --overlaps did, say `--overlaps keep`; the others are longest and score"
+}
+"""Options that were flags once, and what is told to those who write them so."""
+
 
 class Commands(TyperGroup):
     """The group at the root: every error of every command passes through it."""
@@ -119,7 +124,8 @@ class Commands(TyperGroup):
             # Without arguments the help has been shown: that says it all.
             if type(error).__name__ != "NoArgsIsHelpError":
                 context = getattr(error, "ctx", None)
-                report_usage(error.format_message(), context.command_path if context else "kgkit")
+                message = error.format_message().rstrip(".") + _respelling(error)
+                report_usage(message, context.command_path if context else "kgkit")
         except typer.Abort as error:
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise  # an end of file that nobody expected
@@ -127,6 +133,13 @@ class Commands(TyperGroup):
         if code == 130:
             write_line("interrupted")
         sys.exit(_flushed(code))
+
+
+def _respelling(error: Exception) -> str:
+    """Return how an option is written now, where the error is that it was written as it once was."""
+    option = getattr(error, "option_name", None)  # it has no value
+    names = [option] if option else getattr(getattr(error, "param", None), "opts", [])  # it has a wrong one
+    return next((f"; {RESPELLED[name]}" for name in names if name in RESPELLED), "")
 
 
 def _flushed(code: int) -> int:

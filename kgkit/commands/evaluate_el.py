@@ -19,6 +19,7 @@ from kgkit.commands.options import (
     JSONOption,
     KBOption,
     ModelOption,
+    OverlapsOption,
     PredictionsOption,
     QuietOption,
     VectorsOption,
@@ -60,6 +61,7 @@ def el(
             "--threshold", min=0, max=1, metavar="SCORE", help="Links below this score count as NIL."
         ),
     ] = 0.0,
+    overlaps: OverlapsOption = "longest",
     redirects: Annotated[
         Path | None,
         typer.Option(
@@ -86,10 +88,16 @@ def el(
     check_sets(data if redirects is None else [*data, redirects], predictions)
     check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)
+    if mentions == "given" and overlaps != "longest":
+        raise UsageError(
+            "--mentions given links all mentions of the data, whether they overlap or not: leave out "
+            f"--overlaps {overlaps}"
+        )
     moved = Redirects() if redirects is None else read_redirects(redirects)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold, nil="mark",
         vectors=vectors, device=device, mentions=None if mentions in ("given", "found") else mentions,
+        overlaps=overlaps,
         # All that are considered: the score tells whether the right one is among them.
         max_candidates=LinkerConfig.max_candidates, top_k=LinkerConfig.max_candidates or 0,
     )  # fmt: skip
@@ -100,7 +108,8 @@ def el(
     run = recorded(
         where, command=typed(), device=device, model=known_model(where, model), data=data,
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
-                "mentions": mentions, "threshold": threshold, "redirects": str(redirects)},
+                "mentions": mentions, "overlaps": overlaps, "threshold": threshold,
+                "redirects": str(redirects)},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_links(predictions))
@@ -137,6 +146,7 @@ def el(
                 "kb": called,
                 "model": linker.model,
                 "mentions": mentions,
+                "overlaps": overlaps,
                 "sets": [
                     {"name": name, "data": str(path), **score.as_dict()}
                     for (name, score), path in zip(scores, data, strict=True)

@@ -15,6 +15,7 @@ from kgkit.commands.options import (
     HomeOption,
     KBOption,
     ModelOption,
+    OverlapsOption,
     QuietOption,
     VectorsOption,
     chosen_kb,
@@ -92,9 +93,7 @@ def link(
     top_k: Annotated[
         int, typer.Option("--top-k", min=0, metavar="N", help="Candidates to write with each link.")
     ] = 5,
-    overlaps: Annotated[
-        bool, typer.Option("--overlaps", metavar="", help="Keep links that overlap, not only the longest.")
-    ] = False,
+    overlaps: OverlapsOption = "longest",
     input_format: Annotated[
         Literal["auto", "text", "lines", "jsonl"],
         typer.Option(

@@ -87,6 +87,14 @@ CoherenceOption = Annotated[
         help="Then let the links of a document agree: graph, by neighbours.",
     ),
 ]
+OverlapsOption = Annotated[
+    Literal["longest", "keep", "score"],
+    typer.Option(
+        "--overlaps",
+        help="Of mentions that overlap, score the longest alone (longest); or score all, and keep all links "
+        "(keep), or the one with the highest score (score).",
+    ),
+]
 QuietOption = Annotated[
     bool,
     typer.Option("--quiet", "-q", metavar="", help="No messages and no progress, only results and errors."),

@@ -221,16 +221,21 @@ class KnowBertReader:
             for one in chunk:
                 yield self._read(one, {name: list(islice(some, len(one))) for name, some in found.items()})
 
-    def stretches(self, document: Document, given: Mapping[str, Document]) -> list[Text]:
+    def stretches(
+        self, document: Document, given: Mapping[str, Document], *, whole: Mapping[str, int] | None = None
+    ) -> list[Text]:
         """Return a document of any length as it is read: nothing is left out of it.
 
         Sentences are kept whole and put together as long as there is room; mentions that a cut goes through
-        are in none.
+        are in none, unless *whole* asks for them.
 
         Args:
             document: its own mentions are not read.
             given: by the name of a knowledge base, the document with its mentions; they are sought where
                 nothing is given.
+            whole: by the name of a knowledge base, how many of its mentions, the first ones, are to be in a
+                stretch. Behind the others come stretches with those that a cut goes through in the middle,
+                and all else that lies there once more; a mention longer than a stretch is in none even so.
         """
         plain = Document(document.id, document.text, document.sentences)
         found = {
@@ -242,11 +247,14 @@ class KnowBertReader:
         begins = [pieces.within(*sentence)[0] for sentence in document.sentences or ()]
         ranges = {name: pieces.of(one.mentions or []) for name, one in found.items()}  # (M, 2)
         stretches = []
-        for window in windows(len(pieces), begins, size=room, context=0):
-            own = slice(window.begin, window.end)
-            ids, special = self._framed([pieces.ids[own]])
+        parts = [(one.begin, one.end) for one in windows(len(pieces), begins, size=room, context=0)]
+        cuts = [begin for begin, _ in parts]
+        for name, count in (whole or {}).items():
+            parts += _around(ranges[name][:count], cuts, len(pieces), room)
+        for begin, end in parts:
+            ids, special = self._framed([pieces.ids[begin:end]])
             known = {
-                name: _within(ranges[name], one, window.begin, window.end, len(self.tokens.before))
+                name: _within(ranges[name], one, begin, end, len(self.tokens.before))
                 for name, one in found.items()
             }
             stretches.append(Text(ids, np.zeros(len(ids), np.int64), special, known))
@@ -346,6 +354,26 @@ def _within(ranges: Numbers, document: Document, begin: int, end: int, shift: in
     places = np.flatnonzero(there)
     candidates = [mentions[place].candidates or NO_CANDIDATES for place in places.tolist()]
     return Known(ranges[places] - begin + shift, candidates, np.zeros(len(places), np.bool_), places)
+
+
+def _around(ranges: Numbers, begins: Sequence[int], pieces: int, room: int) -> list[tuple[int, int]]:
+    """Return parts of a document that hold the mentions (M, 2) that a cut goes through.
+
+    Args:
+        ranges: the word pieces of the mentions, end exclusive.
+        begins: where the parts begin that the document has been cut into, ascending.
+        pieces: how many the document has.
+        room: how many a part has; mentions of more are left out.
+    """
+    first, last = ranges[:, 0], ranges[:, 1]
+    part, part_of_last = (np.searchsorted(begins, one, side="right") for one in (first, last - 1))
+    cut = (first < last) & (last - first <= room) & (part != part_of_last)  # (M,)
+    found: list[tuple[int, int]] = []
+    for begin, end in ranges[cut].tolist():
+        if not found or begin < found[-1][0] or found[-1][1] < end:
+            start = max(0, min(begin - (room - (end - begin)) // 2, pieces - room))
+            found.append((start, start + room))
+    return found
 
 
 def _joined(parts: Sequence[Known]) -> Known:

@@ -30,6 +30,7 @@ from kgkit.versions import read_current
 if TYPE_CHECKING:
     from typing import Self
 
+    from torch import Tensor
     from transformers import PreTrainedModel
 
     from kgkit.encoder import Encoder
@@ -182,23 +183,38 @@ class TrainedKnowBert:
 class KnowBertScorer:
     """Scores candidates by the linker inside a KnowBert, of one of its knowledge bases.
 
+    A document is read in windows. A mention that a cut between two of them goes through is read in one more
+    window, around it. One that no window holds (it is longer, or has no word piece) is never scored: where
+    the model knows NULL it means nothing, else it has its prior.
+
     Args:
         trained: the model.
         kb: the knowledge base that is linked to, by the name that the model has for it.
+        use_threshold: whether a candidate has to score above δ, as published, if the model has one. Those
+            that do share the probability with NULL, and the others have none.
     """
 
     ahead = 32
 
-    def __init__(self, trained: TrainedKnowBert, kb: str) -> None:
+    def __init__(self, trained: TrainedKnowBert, kb: str, *, use_threshold: bool = False) -> None:
         self.trained, self.kb, self.name = trained, kb, trained.manifest.name
         self.temperature = trained.manifest.kbs[kb].temperature
-        self.tells_null = trained.knowbert.kars[kb].linker.config.null
+        config = trained.knowbert.kars[kb].linker.config
+        self.has_null = config.null
+        self.threshold = config.threshold if use_threshold else None
+        self.tells_null = config.null or self.threshold is not None
 
     @classmethod
     def open(
-        cls, folder: Path, kb: KnowledgeBase, *, device: str = "auto", vectors: str | None = None
+        cls,
+        folder: Path,
+        kb: KnowledgeBase,
+        *,
+        device: str = "auto",
+        vectors: str | None = None,
+        use_threshold: bool = False,
     ) -> "Self":
-        """Open the model in *folder* for *kb*.
+        """Open the model in *folder* for *kb*; *use_threshold* as above.
 
         Raises:
             UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
@@ -210,23 +226,29 @@ class KnowBertScorer:
             has = ", ".join(manifest.kbs) or "none"
             raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
         home = Home(kb.home.path.parents[1])
-        return cls(TrainedKnowBert.open(str(folder), home=home, device=device, kbs={kb.name: kb}), kb.name)
+        trained = TrainedKnowBert.open(str(folder), home=home, device=device, kbs={kb.name: kb})
+        return cls(trained, kb.name, use_threshold=use_threshold)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         reader, found = self.trained.reader, list[list[Scores]]()
         reads: list[tuple[int, Text]] = []
         for number, document in enumerate(documents):
-            # Where no linker reads it, as a mention that a cut goes through: the prior.
-            found.append([(one.candidates or NO_CANDIDATES).priors for one in document.mentions or ()])
-            stretches = reader.stretches(document, {self.kb: self._among(document)})
+            mentions = document.mentions or []
+            priors = [(one.candidates or NO_CANDIDATES).priors for one in mentions]
+            # Of those that are never read: where there is NULL, it has all of the probability.
+            found.append([np.zeros_like(one) for one in priors] if self.tells_null else priors)
+            stretches = reader.stretches(
+                document, {self.kb: self._among(document)}, whole={self.kb: len(mentions)}
+            )
             reads += [(number, one) for one in stretches if len(one.known[self.kb].places)]
+        scored = set[tuple[int, int]]()  # a mention in several windows has the score of the first
         for begin in range(0, len(reads), _AT_ONCE):
-            self._score(reads[begin : begin + _AT_ONCE], found)
+            self._score(reads[begin : begin + _AT_ONCE], found, scored)
         return found
 
     def _among(self, document: Document) -> Document:
         """Return a document with its mentions first, and those beside them that training would show."""
-        if not self.tells_null:  # it was trained on the mentions of the data alone
+        if not self.has_null:  # it was trained on the mentions of the data alone
             return document
         [found] = self.trained.reader.knowledge[self.kb].generator(
             iter([Document(document.id, document.text, document.sentences)])
@@ -236,19 +258,35 @@ class KnowBertScorer:
         others = [one for one in found.mentions or () if (one.start, one.end) not in spans]
         return structs.replace(document, mentions=[*own, *others])
 
-    def _score(self, reads: Sequence[tuple[int, Text]], found: list[list[Scores]]) -> None:
+    def _score(
+        self, reads: Sequence[tuple[int, Text]], found: list[list[Scores]], scored: set[tuple[int, int]]
+    ) -> None:
         import torch
 
         knowbert = self.trained.knowbert
         batch = self.trained.reader.batch([text for _, text in reads]).to(next(knowbert.parameters()).device)
         with torch.inference_mode():
             output = knowbert(batch.knowledge, until=self.kb, **batch.inputs).linked[self.kb]
-        likely = torch.softmax(output.scores.float() / self.temperature, dim=-1).cpu().numpy()
+            likely = self._probabilities(output.scores.float()).cpu().numpy()
         for (number, text), each in zip(reads, likely, strict=True):
             known = text.known[self.kb]
             for place, candidates, shares in zip(known.places.tolist(), known.candidates, each, strict=False):
-                if len(candidates) and place < len(found[number]):
+                new = place < len(found[number]) and (number, place) not in scored
+                if len(candidates) and new:
                     found[number][place] = shares[: len(candidates)]
+                    scored.add((number, place))
+
+    def _probabilities(self, scores: "Tensor") -> "Tensor":
+        """Return probabilities (B, M, C) for scores ψ (B, M, C); NULL, if there is one, is the last."""
+        from kgkit.heads.knowbert import masked_softmax
+
+        there = ~scores.isneginf()
+        if self.threshold is not None:
+            passing = scores > self.threshold
+            if self.has_null:
+                passing[..., -1] = True  # no link comes of it
+            there &= passing
+        return masked_softmax(scores / self.temperature, there)
 
 
 def knowledge_of(kb: KnowledgeBase, vectors: Sequence[str]) -> Knowledge:

@@ -15,6 +15,7 @@ from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import find_scorer
+from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Document, Link, LinkCandidate, LinkedDocument, Mention
 
@@ -31,7 +32,7 @@ class LinkerConfig:
     nil: Literal["drop", "mark"] = "drop"  # what becomes of such a mention
     top_k: int = 5  # candidates shown with a link
     max_candidates: int | None = 30  # considered for a mention; None for all
-    overlaps: bool = False  # keep links that overlap, of mentions the linker found itself
+    overlaps: Overlaps = "longest"  # what becomes of mentions that overlap, see `kgkit.linking.overlaps`
     vectors: str | None = None  # of the entities, for the models that take some; None: `text`
     device: str = "auto"  # of the encoder, for the models that have one
     mentions: str | None = None  # a tagger, whose names are linked; None: whatever the KB's generator finds
@@ -45,6 +46,12 @@ class LinkerConfig:
             raise UsageError(f"threshold is {self.threshold}; scores lie in [0, 1]")
         if self.top_k < 0 or (self.max_candidates is not None and self.max_candidates < 1):
             raise UsageError(f"top_k is {self.top_k}, max_candidates {self.max_candidates}: too few")
+        check_overlaps(self.overlaps)
+        if self.mentions is not None and self.overlaps != "longest":
+            raise UsageError(
+                f"overlaps is {self.overlaps!r}, but the mentions are those of the tagger {self.mentions}, "
+                "which do not overlap: leave out one of the two"
+            )
 
 
 class LinkerSettings(TypedDict, total=False):
@@ -56,7 +63,7 @@ class LinkerSettings(TypedDict, total=False):
     nil: Literal["drop", "mark"]
     top_k: int
     max_candidates: int | None
-    overlaps: bool
+    overlaps: Overlaps
     vectors: str | None
     device: str
     mentions: str | None
@@ -67,7 +74,8 @@ class Linker:
 
     Mentions that come with a document keep their spans; otherwise a tagger finds
     them, if `mentions` names one, else the KB's own generator, and of those that
-    overlap the leftmost-longest stays.
+    overlap the leftmost-longest stays, unless `overlaps` says otherwise: see
+    `kgkit.linking.overlaps`.
 
     A score is the model's probability that the mention means the entity, given
     that it means one of its candidates:
@@ -102,11 +110,12 @@ class Linker:
     ) -> None:
         self.kb, self.config = kb, config or LinkerConfig()
         self.generator = generator or generator_for(
-            kb, max_candidates=self.config.max_candidates, overlaps=self.config.overlaps
+            kb, max_candidates=self.config.max_candidates, overlaps=self.config.overlaps != "longest"
         )
         self.scorer = scorer or find_scorer(
-            self.config.model, kb, vectors=self.config.vectors, device=self.config.device
-        )
+            self.config.model, kb, use_threshold=self.config.overlaps == "score",
+            vectors=self.config.vectors, device=self.config.device,
+        )  # fmt: skip
         self.tagger = None
         if self.config.mentions is not None:
             from kgkit.linking.tagger import Tagger  # here: torch takes seconds to load
@@ -160,17 +169,18 @@ class Linker:
     def _linked(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
         source = iter(self._mentions(documents))
         while chunk := list(islice(source, self.scorer.ahead)):
-            for document, scores in zip(chunk, self.scorer(chunk), strict=True):
+            every = self.scorer([document for document, _ in chunk])
+            for (document, given), scores in zip(chunk, every, strict=True):
                 mentions = document.mentions or []
                 nulls = self._nulls(mentions, scores)
                 if self.coherence is not None:
                     scores = self._agreed(mentions, scores)
                 if self.tagger is not None or any(hasattr(mention, "score") for mention in mentions):
                     scores = _weighed(mentions, scores)
-                links = map(self._link, mentions, scores, nulls)
-                yield LinkedDocument(
-                    document.id, document.text, self.model, [link for link in links if link is not None]
-                )
+                links = [link for link in map(self._link, mentions, scores, nulls) if link is not None]
+                if self.config.overlaps == "score" and not given:
+                    links = best_links(links)
+                yield LinkedDocument(document.id, document.text, self.model, links)
 
     def _nulls(self, mentions: list[Mention], scores: list[Scores]) -> list[bool]:
         """Say of each mention whether nothing is likelier than its best candidate."""
@@ -190,8 +200,8 @@ class Linker:
             for mention, score in zip(mentions, agreed, strict=True)
         ]
 
-    def _mentions(self, documents: Iterable[Document | str]) -> Iterator[Document]:
-        """Yield documents with the mentions that are to be linked, in order of their start."""
+    def _mentions(self, documents: Iterable[Document | str]) -> Iterator[tuple[Document, bool]]:
+        """Yield documents with the mentions that are to be linked, by start, and whether these were given."""
         source = _documents(documents)
         for document in source if self.tagger is None else self.tagger(source):
             given = document.mentions is not None
@@ -199,9 +209,9 @@ class Linker:
             mentions = found.mentions or []
             if given:
                 mentions = sorted(mentions, key=lambda mention: mention.start)
-            elif not self.config.overlaps:
+            elif self.config.overlaps == "longest":
                 mentions = longest(mentions)
-            yield msgspec.structs.replace(found, mentions=list(mentions))
+            yield msgspec.structs.replace(found, mentions=list(mentions)), given
 
     def _link(self, mention: Mention, scores: Scores, null: bool) -> Link | None:
         config, candidates = self.config, mention.candidates or NO_CANDIDATES

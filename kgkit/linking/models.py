@@ -22,12 +22,14 @@ MODELS = BUILT_IN
 """The models that need no training."""
 
 
-def find_scorer(model: str, kb: KnowledgeBase, **settings: Any) -> Scorer:
+def find_scorer(model: str, kb: KnowledgeBase, *, use_threshold: bool = False, **settings: Any) -> Scorer:
     """Return the scorer called *model*.
 
     Args:
         model: one of `BUILT_IN`, the name of a trained one in the home of *kb*, or its folder.
         kb: what is linked to.
+        use_threshold: whether a model that was trained with a threshold of its own, as KnowBert's δ, links
+            only what scores above it.
         settings: `vectors`, `device`: of the models that have them.
 
     Raises:
@@ -51,7 +53,7 @@ def _trained_scorer(folder: Path, kb: KnowledgeBase, settings: dict[str, Any]) -
     if is_kind(KNOWBERT, folder):
         from kgkit.linking.knowbert import KnowBertScorer
 
-        return KnowBertScorer.open(folder, kb, **settings)
+        return KnowBertScorer.open(folder, kb, use_threshold=use_threshold, **settings)
     manifest = read_model(folder)
     first = _first(folder, manifest, kb, settings)
     if manifest.coherence is None:
