@@ -123,6 +123,24 @@ def test_a_fact_tells_of_names_that_were_never_read(home, files, task):
     assert scores == pytest.approx({metric: one for metric, one in results.items() if metric in scores})
 
 
+@pytest.mark.parametrize("asked", [{}, {"query": "link", "linker": "prior"}], ids=["longest", "link"])
+def test_the_facts_of_each_of_two_knowledge_bases_are_read(tmp_path, encoder, files, asked):
+    home = Home(tmp_path)
+    for number, name in enumerate(("first", "second")):  # each knows half of the dogs, and of the trees
+        known = [place for place in range(len(NAMES)) if place % 4 // 2 == number]
+        records = [Entity("dog", "dog dog dog dog"), Entity("tree", "tree tree tree tree")]
+        records += [Entity(NAMES[place]) for place in known]
+        records += [Alias(NAMES[place], NAMES[place]) for place in known]
+        records += [Triple(NAMES[place], "is", KINDS[place]) for place in known]
+        build(home.path, records, name=name).close()
+    with open_kb("first", home.path) as first, open_kb("second", home.path) as second:
+        training = settings(encoder, files, "classification", **asked)
+        train_kbert(home, "two", training, [first, second], device="cpu")
+    assert list(read_kbert(home.models / "two").kbs) == ["first", "second"]
+    assert read_kbert(home.models / "two").results["accuracy"] == 1.0  # as it was read to be trained
+    assert scored(home, "two", "classification", files)["accuracy"] == 1.0  # as it is read when opened
+
+
 def test_a_control_cannot_know(home, files):
     assert scored(home, "control", "classification", files)["accuracy"] <= 0.7
     manifest = read_kbert(find_trained(home, "control"))

@@ -29,6 +29,7 @@ from kgkit.heads import KAR
 from kgkit.heads.knowbert import KARConfig, usual_layers
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.masking import NOTHING
 from kgkit.inputs.passages import read_plain
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
@@ -36,9 +37,12 @@ from kgkit.linking import knowbert as trained_knowbert
 from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
 from kgkit.linking.manifest import MANIFEST, read_knowbert, read_model, read_tagger
 from kgkit.linking.model_folder import find_trained
+from kgkit.training import language
 from kgkit.training.knowbert import train_knowbert
 from kgkit.training.knowbert_plan import Chosen, KnowBertTraining, Supervision, linker_config
 from kgkit.training.knowbert_stages import begun, groups_of, stage_of
+from kgkit.training.language import LanguageBatch
+from kgkit.training.lessons import LinkingBatch
 from kgkit.types import Document, Entity, Triple
 from tests.cli_helpers import run
 from tests.knowbert_toys import SENSES, TEMPLATE, links, plain, senses, with_vectors
@@ -196,6 +200,85 @@ def test_a_control_has_no_knowledge_and_learns_no_links(home):
     with TrainedKnowBert.open("control", home=home, device="cpu") as model:
         [found] = model(["a dog"])
     assert found.vectors.shape == (2, WIDTH)
+
+
+def batches_of(home, training):
+    """The first epoch of a stage, batch by batch."""
+    with ExitStack() as stack:
+        model = begun(home, training, (), "cpu", stack)
+        batches = stage_of(training, model, None).batches
+        return list(batches.epoch(0, range(len(batches))))
+
+
+def test_a_control_reads_the_passages_of_the_other_and_rests_where_that_learns_links(home, encoder, files):
+    told = {"start": "senses", "linking": (beside(files),)}
+    knowing = batches_of(home, settings(encoder, files, "mlm", **told))
+    control = batches_of(home, settings(encoder, files, "mlm", control=True, **told))
+    assert len(knowing) == len(control)
+    kinds = {LinkingBatch: 0, LanguageBatch: 0}
+    for one, other in zip(knowing, control, strict=True):
+        kinds[type(one)] += 1
+        if isinstance(one, LinkingBatch):
+            assert other is None
+        else:
+            assert torch.equal(one.batch.inputs["input_ids"], other.batch.inputs["input_ids"])
+            assert torch.equal(one.labels, other.labels)
+    assert all(kinds.values())
+    # Where no links are named for the other, there is nothing to rest from.
+    assert None not in batches_of(home, settings(encoder, files, "mlm", control=True, start="senses"))
+
+
+def of_mentions(folder):
+    """Write plain text of which every other word is a mention of `words`."""
+    path = folder / "mentions.txt"
+    path.write_text("\n\n".join(["the dog the tree\na tree a dog and the dog"] * 60) + "\n")
+    return path
+
+
+def told_of_hidden_words(monkeypatch):
+    """Note of what perplexity is measured on: of each mention with a hidden piece whether it is masked."""
+    found, measure = [], language.perplexity
+
+    def perplexity(knowbert, reader, masking, passages, **others):
+        def watched(text, generator):
+            masked = masking(text, generator)
+            hidden = masked.labels != NOTHING
+            for kb, known in masked.text.known.items():
+                for (first, end), is_masked, candidates, own in zip(
+                    known.spans, known.masked, known.candidates, text.known[kb].candidates, strict=True
+                ):
+                    if hidden[first:end].any():
+                        found.append(bool(is_masked))
+                    assert candidates is own
+            return masked
+
+        return measure(knowbert, reader, watched, passages, **others)
+
+    monkeypatch.setattr(language, "perplexity", perplexity)
+    return found
+
+
+def test_candidates_of_hidden_words_are_never_told_where_perplexity_is_reported(
+    copied, tmp_path, monkeypatch
+):
+    told = told_of_hidden_words(monkeypatch)
+    done = run(
+        "evaluate", "ppl", "--data", of_mentions(tmp_path), "--model", "language", "--home", copied.path,
+        "--device", "cpu",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert len(told) > 30 and all(told)  # in training a fifth of them are not masked
+
+
+def test_candidates_of_hidden_words_are_never_told_where_perplexity_chooses_the_epoch(
+    copied, encoder, files, tmp_path, monkeypatch
+):
+    told = told_of_hidden_words(monkeypatch)
+    more = settings(
+        encoder, files, "mlm", start="senses", linking=(beside(files),), dev=(of_mentions(tmp_path),), steps=1
+    )
+    trained(copied, "more", more)
+    assert len(told) > 30 and all(told)
 
 
 def test_the_way_back_undoes_what_a_linker_has_learnt_until_all_has_been_trained(
