@@ -98,6 +98,33 @@ def test_candidates_of_others_are_of_mentions_that_hide_nothing(text):
             assert one is before.candidates[place] or set(one.ids.tolist()) <= open_ones
 
 
+def test_a_mention_that_two_knowledge_bases_know_has_one_fate_in_both(text):
+    one = text.known["a"]
+    order = np.random.default_rng(3).permutation(len(one.spans))[: len(one.spans) // 2]
+    spans = np.concatenate([one.spans[order], one.spans[order] + [0, 4]])  # half shared, half its own
+    two = Known(spans, [candidates(10_000 + n) for n in range(len(spans))], np.zeros(len(spans), bool),
+                np.arange(len(spans)))  # fmt: skip
+    both = text._replace(known={"a": one, "b": two})
+    fates = {"mask": 0, "others": 0, "own": 0}
+    for seed in range(5):
+        found, labels = Masking(MASK, ORDINARY, share=0.5)(both, np.random.default_rng(seed))
+
+        def fate(kb, place, found=found):
+            before, after = both.known[kb], found.known[kb]
+            own = after.candidates[place] is before.candidates[place]
+            return "mask" if after.masked[place] else "own" if own else "others"
+
+        for place, other in enumerate(order.tolist()):
+            assert fate("b", place) == fate("a", other)
+            if (labels[slice(*spans[place])] != NOTHING).any():
+                fates[fate("b", place)] += 1
+        assert any(fate("b", place) != "own" for place in range(len(order), len(spans)))
+        # What one knowledge base adds changes nothing in the other.
+        alone, _ = Masking(MASK, ORDINARY, share=0.5)(text, np.random.default_rng(seed))
+        np.testing.assert_array_equal(alone.known["a"].masked, found.known["a"].masked)
+    assert fates["mask"] / sum(fates.values()) == pytest.approx(0.8, abs=0.05) and min(fates.values()) > 50
+
+
 def test_the_same_numbers_hide_the_same(text):
     first, second = (Masking(MASK, ORDINARY)(text, np.random.default_rng(3)) for _ in range(2))
     np.testing.assert_array_equal(first.text.ids, second.text.ids)

@@ -3,17 +3,20 @@
 Of the word pieces 15 % are to be guessed, as Devlin et al. (2019) have it: [MASK] stands for 80 % of them,
 another piece for 10 %, and 10 % stay. Where the piece is part of a mention, its candidates would tell it: so
 a mention with a hidden piece has the entity [MASK] in 80 % of the cases, others' candidates in 10 %, and its
-own in 10 % (Peters et al. 2019, section 3.4).
+own in 10 % (Peters et al. 2019, section 3.4). A mention that several knowledge bases know has one fate in
+all of them: else one would tell what the other hides.
 
 That a mention is there, and where it ends, is told all the same, as published: of a hidden piece it is known
 whether it is part of a name or a word that the knowledge base has. A model without it is not told that.
 
 Departures:
-    The fate of a mention's candidates is drawn once for each mention; the released code draws once for each
-    hidden piece and each of the mentions around it, so that long mentions keep theirs less often.
+    The fate of a mention's candidates is drawn once for each span; the released code draws once for each
+    hidden piece and each of the spans around it, so that long mentions keep theirs less often. Spans that
+    overlap have fates of their own, as there.
     Others' candidates are those of mentions of the text without a hidden piece, else they might tell it.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -89,18 +92,34 @@ class Masking:
         other = hidden[(fate >= _MASK) & (fate < _OTHER)]
         ids[other] = generator.choice(self.pieces, len(other))
         if self.told == "some":
-            drawn = zip(text.known.items(), generator.spawn(len(text.known)), strict=True)
-            known = {name: _hidden(one, hidden, own) for (name, one), own in drawn}
+            generators = generator.spawn(len(text.known))
+            fates = _fates(text.known.values(), generators)
+            drawn = zip(text.known.items(), fates, generators, strict=True)
+            known = {name: _hidden(one, hidden, own, strangers) for (name, one), own, strangers in drawn}
         else:
             less = _secret if self.told == "mask" else _without
             known = {name: less(one, hidden) for name, one in text.known.items()}
         return Masked(text._replace(ids=ids, known=known), labels)
 
 
-def _hidden(known: Known, hidden: Numbers, generator: np.random.Generator) -> Known:
-    """Return the mentions of a text, of which those with a hidden piece say less."""
+def _fates(known: Iterable[Known], generators: Sequence[np.random.Generator]) -> list[NDArray[np.float64]]:
+    """Return the fate (M,) in [0, 1) of each mention of each knowledge base: of one span the same in all.
+
+    The first of the *generators* draws them, so that a text of one knowledge base has the fates that it would
+    have alone.
+    """
+    spans = [[*map(tuple, one.spans.tolist())] for one in known]
+    every = dict.fromkeys(span for some in spans for span in some)
+    drawn = generators[0].random(len(every)) if generators else ()
+    fate_of = dict(zip(every, drawn, strict=True))
+    return [np.array([fate_of[span] for span in some]) for some in spans]
+
+
+def _hidden(
+    known: Known, hidden: Numbers, fate: NDArray[np.float64], generator: np.random.Generator
+) -> Known:
+    """Return the mentions of a text, of which those with a hidden piece say less, each by its fate (M,)."""
     touched = _touched(known, hidden)
-    fate = generator.random(len(touched))
     masked = touched & (fate < _MASK)
     candidates = list(known.candidates)
     strange = touched & (fate >= _MASK) & (fate < _OTHER)
