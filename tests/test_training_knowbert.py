@@ -281,6 +281,46 @@ def test_candidates_of_hidden_words_are_never_told_where_perplexity_chooses_the_
     assert len(told) > 30 and all(told)
 
 
+def told_with_vectors(model, kb, monkeypatch, seed):
+    """What a model says where the vectors of all entities are drawn."""
+    known = model.reader.knowledge[kb]
+
+    def gather(self, ids):
+        return np.random.default_rng(seed).normal(size=(len(ids), known.width)).astype(np.float32)
+
+    monkeypatch.setattr(type(known), "gather", gather)
+    batch = model.reader.batch([*model.reader([(TEXT,)])])
+    with torch.no_grad():
+        output = model.knowbert(batch.knowledge, **batch.inputs)
+    return output.linked[kb].scores, output.model.last_hidden_state
+
+
+def test_where_vectors_are_zeros_nothing_depends_on_them(copied, encoder, files, monkeypatch):
+    trained(copied, "zeros", settings(encoder, files, "wsd", zero_vectors=True, steps=2), WORDS)
+    trained(copied, "kept", settings(encoder, files, "mlm", start="zeros", steps=2))  # as it began
+    trained(copied, "begun", settings(encoder, files, "mlm", start="language", zero_vectors=True, steps=2))
+    for name, zeros in {"senses": False, "zeros": True, "kept": True, "begun": True}.items():
+        assert read_knowbert(copied.models / name).kbs["words"].zero_vectors == zeros
+        with TrainedKnowBert.open(name, home=copied, device="cpu") as model:
+            assert model.knowbert.kars["words"].linker.config.control == zeros
+            one, other = (told_with_vectors(model, "words", monkeypatch, seed) for seed in (0, 1))
+            assert all(torch.equal(*pair) == zeros for pair in zip(one, other, strict=True))
+    made = read_knowbert(copied.models / "zeros")
+    assert made.config["zero_vectors"] and not read_knowbert(copied.models / "kept").config["zero_vectors"]
+    # It is the same model else: as many parameters, of the same shapes.
+    of = {
+        name: {key: one.shape for key, one in kars_of(copied, name).items()} for name in ("zeros", "senses")
+    }
+    assert of["zeros"] == of["senses"]
+
+
+def test_a_knowledge_base_that_is_put_in_beside_zeros_has_its_vectors(copied, encoder, files):
+    trained(copied, "zeros", settings(encoder, files, "wsd", zero_vectors=True, steps=1), WORDS)
+    trained(copied, "two", settings(encoder, files, "el", start="zeros", steps=1), PLACES)
+    kbs = read_knowbert(copied.models / "two").kbs
+    assert {kb: about.zero_vectors for kb, about in kbs.items()} == {"words": True, "places": False}
+
+
 def test_the_way_back_undoes_what_a_linker_has_learnt_until_all_has_been_trained(
     home, copied, encoder, files
 ):
@@ -585,6 +625,7 @@ def test_vectors_that_are_gone_are_told(copied, encoder, files):
         ("mlm", {"gold": (Path("x"),)}, "data of mlm hold their gold: leave out the files of gold"),
         ("el", {"dev_gold": (Path("x"),)}, "data of el hold their gold: leave out the files of gold"),
         ("wsd", {"control": True}, "wsd trains the linker of a knowledge base: a control has none"),
+        ("mlm", {"control": True, "zero_vectors": True}, "has no vectors that could be zeros"),
         ("el", {"linking": (Supervision("a", Path("x"), None),)}, "beside the task mlm, not beside el"),
         ("mlm", {"epochs": 0}, "epochs is 0; it is 1 or more"),
         ("mlm", {"steps": 0}, "steps is 0; it is 1 or more"),
@@ -629,6 +670,8 @@ def test_trainings_that_cannot_be_are_told(home, encoder, files, tmp_path):
         ("x", of("wsd", start="language"), WORDS, UsageError,
          "language has the knowledge base words already: leave out --kb words"),
         ("x", of("mlm"), ("words", "words"), UsageError, "the model has the knowledge base words already"),
+        ("x", of("mlm", zero_vectors=True, start="control"), (), UsageError,
+         "no knowledge base whose vectors could be zeros"),
         ("x", of("mlm", control=True, start="language"), (), UsageError,
          "the encoder of language was trained with its knowledge bases, and is no control: begin as one"),
         ("x", of("el", start="senses"), (), UsageError,
@@ -1001,6 +1044,14 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     [wsd, mlm] = sorted(told_of, key=len)
     assert wsd == {"accuracy": made.results["held_out_accuracy"]}
     assert mlm["perplexity"] == told["results"]["epochs"][-1]["perplexity"]
+
+    done = run(
+        "train", "knowbert", "--task", "mlm", "--data", files["text"], "--from", "small", "--name", "zeros",
+        "--zero-vectors", *small, *common,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.out.startswith("zeros: mlm, words (vectors as zeros)\n")
+    assert read_knowbert(copied.models / "zeros").kbs["words"].zero_vectors
 
     linked = run("link", "--kb", "words", "--model", "senses", *common, given=TEXT.encode())
     assert linked.code == 0, linked.err

@@ -98,6 +98,14 @@ def knowbert(
     control: Annotated[
         bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")
     ] = False,
+    zero_vectors: Annotated[
+        bool,
+        typer.Option(
+            "--zero-vectors",
+            metavar="",
+            help="The same with the vectors of all entities as zeros: is it what they say, or the layer?",
+        ),
+    ] = False,
     epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")] = 3,
     steps: Annotated[
         int | None,
@@ -148,7 +156,8 @@ def knowbert(
         task=task, data=tuple(data), gold=tuple(gold or ()), dev=tuple(dev or ()),
         dev_gold=tuple(dev_gold or ()), start=start, encoder=encoder or _USUAL,
         linking=tuple(map(_supervision, linking or ())), back=back, examples=examples,
-        without=() if without is None else (without,), control=control, size=size, batch=batch,
+        without=() if without is None else (without,), control=control,
+        zero_vectors=zero_vectors, size=size, batch=batch,
         epochs=epochs, steps=steps, lr=lr, lr_new=lr_new, seed=seed,
         bf16="auto" if bf16 is None else bf16,
     )  # fmt: skip
@@ -178,7 +187,8 @@ def knowbert(
 
         write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
         return
-    told = ", ".join(manifest.kbs) or "no knowledge base"
+    kbs = [f"{kb} (vectors as zeros)" if about.zero_vectors else kb for kb, about in manifest.kbs.items()]
+    told = ", ".join(kbs) or "no knowledge base"
     write_line(f"{name}: {task}, {told}")
     write_results(manifest.results)
 

@@ -101,12 +101,14 @@ class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
         vectors: of its entities; those of several kinds are joined. Which versions, the model itself says.
         temperature: that the linker's scores are divided by.
         joint: whether all has been trained together since.
+        zero_vectors: whether vectors are read as zeros, as in the control that keeps the layers.
     """
 
     vectors: tuple[str, ...]
     task: str = ""
     temperature: float = 1.0
     joint: bool = False
+    zero_vectors: bool = False
 
 
 class KnowBertManifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,6 +56,9 @@ class KnowBertTraining:
         examples: of `wsd`: learn from the knowledge base's usage examples too.
         without: files of examples that must not be learnt from, one a line, letters compared alone.
         control: the same without knowledge bases.
+        zero_vectors: the control that keeps the layers of knowledge bases: the vectors of all entities, with
+            their parts of speech, are read as zeros. Mentions, candidates and priors are as they were. A
+            model that begins as this one keeps it.
         size: word pieces of a text, special ones included.
         batch: texts of a step.
         epochs: how often all is read; steps: instead of it.
@@ -78,6 +81,7 @@ class KnowBertTraining:
     examples: bool = False
     without: tuple[Path, ...] = ()
     control: bool = False
+    zero_vectors: bool = False
     size: int = 128
     batch: int = 32
     epochs: int = 3
@@ -106,6 +110,10 @@ class KnowBertTraining:
             raise UsageError(f"data of {self.task} hold their gold: leave out the files of gold")
         if self.task in LINKING and self.control:
             raise UsageError(f"{self.task} trains the linker of a knowledge base: a control has none")
+        if self.control and self.zero_vectors:
+            raise UsageError(
+                "a control without knowledge bases has no vectors that could be zeros: choose one of the two"
+            )
         if (self.examples or self.without) and self.task != "wsd":
             raise UsageError(f"usage examples teach senses: leave them out of the task {self.task}")
         if self.linking and self.task != "mlm":

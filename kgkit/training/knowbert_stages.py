@@ -91,6 +91,8 @@ def begun(
     model = (_continued if training.start else _fresh)(home, training, device, stack)
     if not training.control:
         _put_in(model, training, chosen)
+    if training.zero_vectors:
+        _zero_vectors(model)
     if training.task in LINKING and not model.kbs:
         raise UsageError(f"{training.task} trains the linker of a knowledge base: name one with --kb")
     model.reader = KnowBertReader(model.encoder, model.knowledge, size=training.size)
@@ -172,6 +174,15 @@ def _put_in(model: BegunModel, training: KnowBertTraining, chosen: Sequence[Chos
         model.knowbert.add(name, KARConfig(linker=linker, layer=layer), generator)
         model.knowbert.trained_with[name] = known.about
         model.knowledge[name], model.kbs[name] = known, KnownKB(vectors=one.vectors)
+
+
+def _zero_vectors(model: BegunModel) -> None:
+    """Let all knowledge bases of a model, those that it has had before too, read vectors as zeros."""
+    if not model.kbs:
+        raise UsageError("there is no knowledge base whose vectors could be zeros: name one with --kb")
+    for name, kar in model.knowbert.kars.items():
+        kar.zero_vectors()
+        model.kbs[name] = msgspec.structs.replace(model.kbs[name], zero_vectors=True)
 
 
 def weights_of(home: Home, training: KnowBertTraining) -> str:
