@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kgkit
-from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator
+from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for
 from kgkit.errors import ClosedKB, NotThere, UnknownName, UsageError
 from kgkit.linking import Linker, LinkerConfig, link
 from kgkit.linking.linker import LinkerSettings
@@ -177,6 +177,13 @@ def test_how_many_candidates_are_considered_is_a_setting(kb):
     for most, expected in ((None, SENSES), (30, 30), (2, 2)):
         (found,) = next(Linker.open(kb, max_candidates=most, top_k=99)(["thing"])).links
         assert len(found.candidates) == expected
+
+
+def test_priors_are_shares_of_all_meanings_though_not_all_are_kept(kb):
+    every, few = (next(generator_for(kb, max_candidates=most)([Document("", "thing")])).mentions[0].candidates
+                  for most in (None, 2))  # fmt: skip
+    assert float(every.priors.sum()) == pytest.approx(1)
+    assert few.priors.tolist() == every.priors[:2].tolist() and few.priors.sum() < 1
 
 
 def test_overlaps_can_be_kept(kb):

@@ -255,7 +255,8 @@ class Generator(ABC):
     def _short(self, found: Candidates) -> Candidates | None:
         """Return the best of *found*, without those under `min_prior`; None if none is left.
 
-        With a NULL prior, the others share what it leaves.
+        With a NULL prior, the others share what it leaves. Priors are shares of all of *found*: where some
+        are left out, those of the rest are not divided by their sum again.
         """
         config, rows = self.config, found.rows
         if config.max_candidates is not None and len(rows) > config.max_candidates:

@@ -33,7 +33,8 @@ Departures:
     and `control` are additions, and off unless asked for. The way back to the encoder begins as the
     pseudo-inverse of (1): the code inverts a matrix that has no inverse where E < H, and adds the bias that
     is to be taken away; it may begin as nothing, see `KAR.silence`. [MASK], too, is one trained vector.
-    Elsewhere: priors of WordNet's senses are (count + 1) / sum (decision 0005); the vectors of entities come
+    Elsewhere: priors of WordNet's senses are (count + 1) / sum (decision 0005); those of the 30 candidates
+    that are kept are not divided by their sum again (docs/priors.md); the vectors of entities come
     with a mean square of 1 for each kind, and a part of speech is a column of theirs, where the code has a
     row for each synset's (`kgkit.inputs.knowbert`); a mention is hidden once, whole (`kgkit.inputs.masking`).
     No rule maps names of people, groups and places to the synsets of these words by their type, as the
