@@ -2,6 +2,7 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -470,6 +471,16 @@ def test_two_trainings_are_equal_and_the_second_takes_the_place_of_the_first(kb,
     for one, other in zip(arrays, RidgeArrays.load(second), strict=True):
         assert np.array_equal(one, other)
     assert {path.name for path in first.parent.iterdir()} == {"current", "lock", second.name}
+
+
+def test_two_trainings_of_a_name_that_end_together_leave_the_model_of_one(kb, corpus):
+    with ThreadPoolExecutor(2) as both:
+        futures = [both.submit(train_linker, kb, "m", training(corpus), device="cpu") for _ in range(2)]
+        folders = [future.result() for future in futures]
+    [there] = [folder for folder in folders if folder.exists()]
+    assert {path.name for path in there.parent.iterdir()} == {"current", "lock", there.name}
+    assert read_model(there).name == "m"
+    assert Linker.open(kb, model="m").scorer.name == "m"
 
 
 def test_a_training_that_fails_leaves_the_old_model(kb, corpus, monkeypatch):
