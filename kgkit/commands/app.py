@@ -88,6 +88,7 @@ def _check_once(given: Sequence[Any], args: Sequence[str]) -> None:
             raise UsageError(f"{shown}: given more than once, and this command takes one value")
         seen.add(parameter.name)
 
+
 RESPELLED: Final = {
     "--overlaps": "for what the flag --overlaps did, say `--overlaps keep`; the others are longest and score"
 }

@@ -45,11 +45,14 @@ def find_scorer(model: str, kb: KnowledgeBase, *, use_threshold: bool = False, *
         return GlossScorer.open(kb, **settings)
     home = Home(kb.home.path.parents[1])
     return read_current(
-        lambda: find_model_folder(model, home), lambda folder: _trained_scorer(folder, kb, settings)
+        lambda: find_model_folder(model, home),
+        lambda folder: _trained_scorer(folder, kb, settings, use_threshold=use_threshold),
     )
 
 
-def _trained_scorer(folder: Path, kb: KnowledgeBase, settings: dict[str, Any]) -> Scorer:
+def _trained_scorer(
+    folder: Path, kb: KnowledgeBase, settings: dict[str, Any], *, use_threshold: bool
+) -> Scorer:
     if is_kind(KNOWBERT, folder):
         from kgkit.linking.knowbert import KnowBertScorer
 
