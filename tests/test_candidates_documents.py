@@ -2,7 +2,9 @@
 
 import pickle
 import threading
+import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity, Triple
-from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for, matching
+from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for
+from kgkit.candidates.memory import Budget, Cutter
 from kgkit.errors import UnknownName, UsageError
 from kgkit.linking import Linker
 from kgkit.text import token_splitter
@@ -18,7 +21,7 @@ from kgkit.trees import TreeBuilder
 from kgkit.types import NO_CANDIDATES, Document, Mention
 from tests.small_kb import build, lexicon_kb, surfaces_kb
 
-CUTTER = matching._Cutter()
+CUTTER = Cutter(Budget(100))
 TEXT = "He took off from New York to 北京; the geese flew to Turkey."
 
 
@@ -107,15 +110,30 @@ def test_a_text_is_cut_in_chunks_as_it_is_cut_whole(text):
     assert CUTTER.cut(text) == token_splitter(text).split(text)
 
 
-def test_a_full_memory_is_emptied_and_changes_nothing(generator, monkeypatch):
+def test_a_full_memory_is_emptied_and_changes_nothing(generator):
     expected = generator.mentions(TEXT)
-    monkeypatch.setattr(matching, "_MAX_ENTRIES", 1)
-    forgetful = type(generator)(generator.kb, generator.config)
+    forgetful = type(generator)(generator.kb, replace(generator.config, cache_mb=0))
     for _ in range(3):
         assert forgetful.mentions(TEXT) == expected
-        assert len(forgetful._entries) == 1
-        assert len(forgetful._spans) <= 1
+        assert len(forgetful._cased.entries) <= 1
+        assert len(forgetful._cased.spans) <= 1
         assert len(forgetful._cutter) <= 1
+
+
+@pytest.mark.parametrize("kind", [AliasGenerator, LemmaGenerator])
+def test_ever_new_words_take_no_more_memory_than_the_bound(surfaces, lexicon, kind):
+    kb, config = (surfaces, AliasConfig) if kind is AliasGenerator else (lexicon, LemmaConfig)
+    generator = kind(kb, config(cache_mb=2))
+    generator.mentions("warm Hot dogs")
+    tracemalloc.start()
+    try:
+        for number in range(400):
+            generator.mentions(" ".join(f"New w{number:03}x{place}-y" for place in range(40)))
+            assert tracemalloc.get_traced_memory()[0] < 2.5e6
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0.5e6 < held < 2.5e6
 
 
 def test_a_generator_can_be_pickled(surfaces, lexicon):
@@ -130,11 +148,10 @@ def test_a_generator_can_be_pickled(surfaces, lexicon):
         assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_many_threads_share_a_generator(generator, monkeypatch):
-    monkeypatch.setattr(matching, "_MAX_ENTRIES", 5)
+def test_many_threads_share_a_generator(generator):
     texts = [TEXT, TEXT[::-1], TEXT.upper(), TEXT[10:]]
     expected = [generator.mentions(text) for text in texts]
-    fresh, found = type(generator)(generator.kb), []
+    fresh, found = type(generator)(generator.kb, replace(generator.config, cache_mb=0.004)), []
     threads = [
         threading.Thread(
             target=lambda: found.extend([fresh.mentions(text) for text in texts] for _ in range(20))

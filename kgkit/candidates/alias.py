@@ -3,11 +3,28 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
-from kgkit.candidates.matching import ANY, UNSEEN, Entry, Generator, GeneratorConfig, Reading, longest
+from msgspec import structs
+
+from kgkit.candidates.hyphens import joining_hyphens
+from kgkit.candidates.matching import (
+    ANY,
+    UNSEEN,
+    Cut,
+    Entry,
+    Generator,
+    GeneratorConfig,
+    Reading,
+    alike,
+    case_is_hidden,
+    longest,
+    otherwise,
+)
+from kgkit.candidates.spelling import function_words, is_function_word, plausible
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.store import codec
 from kgkit.store.layout import MAX_KEY, MAX_TOKENS
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
@@ -46,101 +63,157 @@ class AliasGenerator(Generator):
     def __init__(self, kb: KnowledgeBase, config: AliasConfig | None = None) -> None:
         super().__init__(kb, config or AliasConfig())
         self._surfaces = kb.store.surfaces
+        self._words = frozenset() if self.config.all_surfaces else function_words(kb.manifest.language)
 
     def mentions(self, text: str) -> list[Mention]:
-        only = self.config.matches == "longest"
-        if self._surfaces is None:
-            return self._leftmost(text) if only else super().mentions(text)
-        found = self._by_tries(text)
+        only, cut, hyphens = self.config.matches == "longest", self._cut(text), joining_hyphens(text)
+        if self._surfaces is not None:
+            found = self._by_tries(cut, every=not only or bool(hyphens))
+        elif only and not hyphens:
+            return self._leftmost(cut)
+        else:
+            found = self._every(cut)
+        if hyphens:
+            found = self._with_compounds(cut, hyphens, found)
         return longest(found) if only else found
 
-    def entry(self, token: str) -> Entry:
-        forms = self.forms(token)
-        folded, surfaces = forms[0].text, self._surfaces
-        candidates, starts = self.look_up([*forms], token), self.kb.store.starts(folded)
-        if surfaces is None:
-            return Entry(candidates, starts, (folded,), forms)
-        return Entry(candidates, starts, (folded,), forms, *surfaces.matchers(folded))
+    def entry(self, token: str, cased: bool = True) -> Entry:
+        folded = fold(token)
+        forms, texts = (Reading(folded, ANY),), (folded,)
+        store, surfaces = self.kb.store, self._surfaces
+        starts = store.starts(folded)
+        spaced, tight = (None, None) if surfaces is None else surfaces.matchers(folded)
+        row = store.alias_row(folded)
+        if row is None or is_function_word(token, folded, self._words, cased):
+            return Entry(None, starts, texts, forms, spaced, tight)
+        candidates = self._meant(row, token, cased)
+        if candidates is None or not cased or token.islower():
+            return Entry(candidates, starts, texts, forms, spaced, tight)
+        if token.isupper() and is_function_word(token, folded, self._words, False):
+            return Entry(candidates, starts, texts, forms, spaced, tight, True, None)
+        if self.config.prefer_case and codec.has_spellings(row):
+            hidden = self._short(codec.decode_alias(row))
+            if not alike(candidates, hidden):
+                return Entry(candidates, starts, texts, forms, spaced, tight, True, hidden)
+        return Entry(candidates, starts, texts, forms, spaced, tight)
 
     def forms(self, token: str) -> tuple[Reading, ...]:
         return (Reading(fold(token), ANY),)
 
-    def look_up(self, variants: list[Reading], spelled: str) -> Candidates | None:
-        return self._short(self.kb.candidates(spelled, prefer_case=self.config.prefer_case))
+    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+        row = self.kb.store.alias_row(fold(spelled))
+        return None if row is None else self._meant(row, spelled, cased)
+
+    def _meant(self, row: bytes, spelled: str, cased: bool) -> Candidates | None:
+        """Return the candidates in a row of `aliases`, unless its spellings say that the text means none."""
+        if not cased or not codec.has_spellings(row):
+            return self._short(codec.decode_alias(row))
+        if not self.config.all_surfaces and not plausible(spelled, row, self._words):
+            self.left_out.add(spelled)
+            return None
+        return self._short(codec.decode_alias(row, spelled if self.config.prefer_case else None))
 
     def of_mention(self, given: Mention) -> Candidates:
-        found = self.kb.candidates(given.text, pos=given.pos or None, prefer_case=self.config.prefer_case)
+        found = NO_CANDIDATES
+        for spelled in (given.text, *otherwise(given.text)):
+            found = self.kb.candidates(spelled, pos=given.pos or None, prefer_case=self.config.prefer_case)
+            if len(found):
+                break
         return self._short(found) or NO_CANDIDATES
 
-    def _leftmost(self, text: str) -> list[Mention]:
-        """Return the leftmost-longest of the mentions in *text*: nothing is sought within one."""
+    def _leftmost(self, cut: Cut) -> list[Mention]:
+        """Return the leftmost-longest of the mentions in a text: nothing is sought within one."""
         found: list[Mention] = []
-        pieces = self._cutter.cut(text)
-        offsets = [*accumulate(map(len, pieces))]
-        entries = [*map(self._entries.__getitem__, pieces[1::2])]
+        text, offsets, entries = cut.text, cut.offsets, cut.entries
         place, last = 0, len(entries) - 1
         while place <= last:
             entry = entries[place]
             if entry.starts is not None and place < last and entries[place + 1].texts[0] in entry.starts:
                 longer: list[Mention] = []
-                self._longer(text, pieces, offsets, entries, place, longer)
+                self._longer(cut, place, longer)
                 if longer:
                     found.append(longer[-1])
                     place = bisect_left(offsets, longer[-1].end) // 2 + 1
                     continue
-            if entry.candidates is not None:
-                start, end = offsets[2 * place], offsets[2 * place + 1]
-                found.append(Mention(start, end, text[start:end], entry.candidates))
+            candidates = entry.candidates
+            if candidates is not None:
+                if entry.varies and case_is_hidden(text, cut.pieces, offsets, place):
+                    candidates = entry.hidden
+                if candidates is not None:
+                    start, end = offsets[2 * place], offsets[2 * place + 1]
+                    found.append(Mention(start, end, text[start:end], candidates))
             place += 1
         return found
 
-    def _by_tries(self, text: str) -> list[Mention]:
-        """Return the mentions in *text*, as `Generator.mentions` does, with tries.
+    def _by_tries(self, cut: Cut, *, every: bool) -> list[Mention]:
+        """Return the mentions in a text, as `_every` does, with tries.
 
         Where only the longest are asked for, nothing is sought within a mention.
         """
         found: list[Mention] = []
-        every, covered = self.config.matches == "all", 0
-        cut = self._cut(text)
-        words, offsets, folded, bounds = cut.pieces[1::2], cut.offsets, cut.folded, cut.bounds
+        text, offsets, covered = cut.text, cut.offsets, 0
         for place, entry in enumerate(cut.entries):
             start = offsets[2 * place]
             if start < covered:
                 continue
-            if entry.candidates is not None:
-                found.append(Mention(start, offsets[2 * place + 1], words[place], entry.candidates))
-            if entry.tight is not None:
-                begin, end = bounds[2 * place], bounds[2 * place + 1]
-                matcher = entry.spaced if folded[end : end + 1] == " " else entry.tight
-                if matcher is not None:
-                    surfaces = matcher(folded[begin : begin + MAX_KEY])
-                    if surfaces and len(surfaces[-1]) > end - begin:
-                        self._matched(cut, place, surfaces, found)
-            if entry.starts is not None:
-                self._started(cut, place, found)
+            candidates = entry.candidates
+            if candidates is not None:
+                if entry.varies and case_is_hidden(text, cut.pieces, offsets, place):
+                    candidates = entry.hidden
+                if candidates is not None:
+                    end = offsets[2 * place + 1]
+                    found.append(Mention(start, end, text[start:end], candidates))
+            if entry.tight is not None or entry.starts is not None:
+                self._sought(cut, place, found, every=every)
             if not every and found:
                 covered = found[-1].end
         return found
 
-    def _cut(self, text: str) -> "_Cut":
-        pieces = self._cutter.cut(text)
-        offsets = [*accumulate(map(len, pieces))]
-        entries = [*map(self._entries.__getitem__, pieces[1::2])]
+    def _several(self, cut: Cut, place: int, found: list[Mention]) -> None:
+        if self._surfaces is None:
+            super()._several(cut, place, found)
+        else:
+            self._sought(cut, place, found, every=True)
+
+    def _sought(self, cut: Cut, place: int, found: list[Mention], *, every: bool) -> None:
+        """Add the mentions of several tokens at *place*; or only the longest, but for those in `starts`."""
+        entry, folded, bounds = cut.entries[place], cut.folded, cut.bounds
+        if entry.tight is not None:
+            begin, end = bounds[2 * place], bounds[2 * place + 1]
+            matcher = entry.spaced if folded[end : end + 1] == " " else entry.tight
+            if matcher is not None:
+                surfaces = matcher(folded[begin : begin + MAX_KEY])
+                if surfaces and len(surfaces[-1]) > end - begin:
+                    self._matched(cut, place, surfaces, found, every=every)
+        if entry.starts is not None:
+            self._started(cut, place, found)
+
+    def _cut(self, text: str) -> Cut:
+        cut = super()._cut(text)
+        return cut if self._surfaces is None else self._window(cut)
+
+    def _window(self, cut: Cut) -> Cut:
+        """Return *cut* with its text as tries have it."""
+        if self._surfaces is None:
+            return cut
+        text, pieces, entries = cut.text, cut.pieces, cut.entries
         gaps = pieces[2:-1:2]
         plain = _PLAIN.issuperset(gaps)
-        if plain and text.isascii():
-            return _Cut(text, pieces, offsets, entries, text.lower(), offsets)
+        if plain and text.isascii():  # the whole text: in a window there is a hyphen
+            return structs.replace(cut, folded=text.lower())
         parts = pieces.copy()
         parts[1::2] = [entry.texts[0] for entry in entries]
         if not plain:
             parts[2:-1:2] = ["\n" if gap.count("\n") > 1 else " " if gap else "" for gap in gaps]
         folded = "".join(parts).encode("utf-8", "replace").decode()  # a lone surrogate is in no surface
-        return _Cut(text, pieces, offsets, entries, folded, [*accumulate(map(len, parts))])
+        return structs.replace(cut, folded=folded, bounds=[*accumulate(map(len, parts))])
 
-    def _matched(self, cut: "_Cut", place: int, surfaces: list[str], found: list[Mention]) -> None:
+    def _matched(
+        self, cut: Cut, place: int, surfaces: list[str], found: list[Mention], *, every: bool
+    ) -> None:
         """Add the mentions of several tokens at *place*, where *surfaces* begin; or only the longest."""
-        first, bounds, only = 2 * place, cut.bounds, self.config.matches == "longest"
-        if only:
+        first, bounds = 2 * place, cut.bounds
+        if not every:
             surfaces.reverse()
         for surface in surfaces:
             end = bounds[first] + len(surface)
@@ -149,44 +222,25 @@ class AliasGenerator(Generator):
                 continue  # it ends within a token
             start, stop = cut.offsets[first], cut.offsets[piece]
             spelled = cut.text[start:stop]
-            candidates = self._spans.get(spelled, UNSEEN)
-            if candidates is UNSEEN:
-                candidates = self._remember(spelled, self.look_up([], spelled))
-            if candidates is not None:
-                found.append(Mention(start, stop, spelled, candidates))
-                if only:
+            meaning = cut.spans.get(spelled, UNSEEN)
+            if meaning is UNSEEN:
+                meaning = self._meaning(cut, [], spelled)
+            if meaning is not None:
+                before = len(found)
+                self._add(cut.text, start, stop, meaning, found)
+                if not every and len(found) > before:
                     return
 
-    def _started(self, cut: "_Cut", place: int, found: list[Mention]) -> None:
+    def _started(self, cut: Cut, place: int, found: list[Mention]) -> None:
         """Add the mentions that begin at *place* of surfaces that are in `starts`, not in the tries."""
         starts, after = cut.entries[place].starts, cut.entries[place + 1 : place + 2]
         if starts is None or not after or after[0].texts[0] not in starts:
             return
         more: list[Mention] = []
-        self._longer(cut.text, cut.pieces, cut.offsets, cut.entries, place, more)
+        self._longer(cut, place, more)
         if more:
             start = cut.offsets[2 * place]
             while found and found[-1].start == start:
                 more.append(found.pop())
             by_end = {mention.end: mention for mention in more}
             found.extend(by_end[end] for end in sorted(by_end))
-
-
-class _Cut(NamedTuple):
-    """A text and its tokens, and the same folded: white space single, a line end between paragraphs.
-
-    Attributes:
-        text: as given.
-        pieces: white space and tokens in turn.
-        offsets: where each of them ends.
-        entries: of the tokens.
-        folded: the text.
-        bounds: where each piece ends in `folded`.
-    """
-
-    text: str
-    pieces: list[str]
-    offsets: list[int]
-    entries: list[Entry]
-    folded: str
-    bounds: list[int]

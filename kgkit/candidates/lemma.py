@@ -11,7 +11,17 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from kgkit.candidates.matching import ANY, Entry, Generator, GeneratorConfig, Reading, merged
+from kgkit.candidates.matching import (
+    ANY,
+    Entry,
+    Generator,
+    GeneratorConfig,
+    Reading,
+    alike,
+    merged,
+    otherwise,
+)
+from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.store.reader import DAMAGE
@@ -26,24 +36,12 @@ _ENDINGS: Final = (
     ("er", "", "a"), ("est", "", "a"), ("er", "e", "a"), ("est", "e", "a"),
 )  # fmt: skip
 
-_JOINING = (
-    "a an the and or nor but if so as at by in into of on to from with for it its he him his she her hers "
-    "i me my we us our you your they them their this that these those who whom whose which what am is are "
-    "was were be been being has had have having does did do doing can could may might must shall should will "
-    "would than then not no there"
-).split()
-FUNCTION_WORDS: Final = frozenset([*_JOINING, *map(str.capitalize, _JOINING)]) - {"May"}
-"""Words that join others; WordNet knows most of them as something else (`a`: ångström, `in`: indium).
-
-As a sentence has them, inside or first; `IT` and `US` are not among them, nor is the month.
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class LemmaConfig(GeneratorConfig):
     """Settings of `LemmaGenerator`."""
 
-    skip: frozenset[str] = FUNCTION_WORDS  # written so, alone, they are no mention
+    skip: frozenset[str] = FUNCTION_WORDS  # written so, alone, they are no mention; see `all_surfaces`
 
 
 class LemmaGenerator(Generator):
@@ -53,6 +51,7 @@ class LemmaGenerator(Generator):
 
     def __init__(self, kb: KnowledgeBase, config: LemmaConfig | None = None) -> None:
         super().__init__(kb, config or LemmaConfig())
+        self._skip = frozenset() if self.config.all_surfaces else self.config.skip
         self._bits = {pos: kb.pos_bits(pos) for pos in ("n", "v", "a", "r")}
         # By last letter, since that rules most of them out.
         self._rules: dict[str, list[tuple[str, str, int]]] = {}
@@ -60,24 +59,41 @@ class LemmaGenerator(Generator):
             bits = reduce(or_, [self._bits[pos] for pos in parts])
             self._rules.setdefault(ending[-1], []).append((ending, instead, bits))
 
-    def entry(self, token: str) -> Entry:
+    def entry(self, token: str, cased: bool = True) -> Entry:
         folded = fold(token)
         rows = {folded: self.kb.store.alias_row(folded)}
         forms: tuple[Reading, ...] = (Reading(folded, ANY),)
         if folded.isalpha():
             forms += tuple(self._lemmas(folded, rows))
-        candidates = None
-        if token not in self.config.skip:
+        candidates = hidden = None
+        varies = False
+        if not is_function_word(token, folded, self._skip, cased):
             known = [(row, form.pos) for form in forms if (row := rows[form.text]) is not None]
-            found = self._meanings(known, token)
+            found = self._meanings(known, token if cased else None)
             candidates = None if found is None else self._short(found)
+            if candidates is not None and cased and not token.islower():
+                varies, hidden = self._hidden(token, folded, candidates, known)
         starts = None
         texts = tuple([form.text for form in forms])
         for text in texts:
             more = self.kb.store.starts(text)
             if more is not None:
                 starts = more if starts is None else _joined(starts, more)
+        if varies:
+            return Entry(candidates, starts, texts, forms, None, None, True, hidden)
         return Entry(candidates, starts, texts, forms)
+
+    def _hidden(
+        self, token: str, folded: str, candidates: Candidates, known: list[tuple[bytes, int]]
+    ) -> tuple[bool, Candidates | None]:
+        """Say whether a token with capitals has other candidates where its position hides them, and which."""
+        if token.isupper() and is_function_word(token, folded, self._skip, False):
+            return True, None
+        if not any(map(codec.has_spellings, (row for row, _ in known))):
+            return False, None
+        found = self._meanings(known, None)
+        hidden = None if found is None else self._short(found)
+        return not alike(candidates, hidden), hidden
 
     def forms(self, token: str) -> tuple[Reading, ...]:
         folded = fold(token)
@@ -94,8 +110,8 @@ class LemmaGenerator(Generator):
             if other.pos & bit
         ]
 
-    def look_up(self, variants: list[Reading], spelled: str) -> Candidates | None:
-        found = self._found(variants, spelled)
+    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+        found = self._found(variants, spelled, cased=cased)
         return None if found is None else self._short(found)
 
     def of_mention(self, given: Mention) -> Candidates:
@@ -103,7 +119,11 @@ class LemmaGenerator(Generator):
         if given.lemma:
             found = self.kb.candidates(given.lemma, prefer_case=False)
         else:
-            found = self._found(self.variants(given.text), given.text)
+            found = None
+            for text in (given.text, *otherwise(given.text)):
+                found = self._found(self.variants(text), text, cased=True)
+                if found is not None:
+                    break
         if found is not None and given.pos:
             found = self.kb.filter(found, given.pos)  # before it is cut
         return (None if found is None else self._short(found)) or NO_CANDIDATES
@@ -139,17 +159,18 @@ class LemmaGenerator(Generator):
         found.pop(folded, None)
         return [Reading(lemma, bits) for lemma, bits in found.items() if bits]
 
-    def _found(self, variants: list[Reading], spelled: str) -> Candidates | None:
+    def _found(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
         alias_row, known = self.kb.store.alias_row, {variant.text for variant in variants}
         for lemma, pos in self.kb.store.lemmas(fold(spelled)):  # one that is irregular as a whole
             if lemma not in known:
                 variants = [*variants, Reading(lemma, self._bits.get(pos) or self.kb.pos_bits(pos))]
         return self._meanings(
-            [(row, form.pos) for form in variants if (row := alias_row(form.text)) is not None], spelled
+            [(row, form.pos) for form in variants if (row := alias_row(form.text)) is not None],
+            spelled if cased else None,
         )
 
-    def _meanings(self, rows: list[tuple[bytes, int]], spelled: str) -> Candidates | None:
+    def _meanings(self, rows: list[tuple[bytes, int]], spelled: str | None) -> Candidates | None:
         """Return the meanings of alias rows, each for the parts of speech of its bits."""
         if not rows:
             return None

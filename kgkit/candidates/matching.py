@@ -13,15 +13,19 @@ Where a KB has tries, `AliasGenerator` asks those what begins at a token.
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice, product
-from typing import Any, Final
+from itertools import accumulate, islice, product
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct, structs
 
 from kgkit.candidates.given import check_mentions
+from kgkit.candidates.hyphens import HYPHENS, as_one_word, joining_hyphens, spaced
+from kgkit.candidates.memory import Budget, Cutter, LeftOut, Memory, Spans
+from kgkit.candidates.spelling import in_capitals_only, position_hides_case
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store.surfaces import Matcher
@@ -31,9 +35,9 @@ from kgkit.types import CANDIDATE, Candidates, Document, Mention
 ANY: Final = 0xFF
 """The part-of-speech bits of a form that may be any."""
 
-_MAX_ENTRIES = 500_000
 _MAX_VARIANTS = 64
-_MAX_CHUNK = 32
+_SHORT: Final = 3  # letters of an abbreviation
+_AROUND: Final = 3  # words on each side of words joined by hyphens that may belong to the same surface
 UNSEEN: Final = object()
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 
@@ -57,6 +61,8 @@ class Entry(Struct, frozen=True, gc=False):
         spaced: asks the KB's tries for surfaces in which a space follows the token;
             None if there are none.
         tight: the same for surfaces that go on at once.
+        varies: whether candidates are others where the position hides the case of the token.
+        hidden: these others, if so.
     """
 
     candidates: Candidates | None
@@ -65,48 +71,40 @@ class Entry(Struct, frozen=True, gc=False):
     forms: tuple[Reading, ...]
     spaced: Matcher | None = None
     tight: Matcher | None = None
+    varies: bool = False
+    hidden: Candidates | None = None
 
 
-class _Entries(dict[str, Entry]):
-    """Entries by token, made when first asked for."""
+class Varying(NamedTuple):
+    """Candidates of a span that are others where its position hides the case of its letters."""
 
-    def __init__(self, generator: "Generator") -> None:
-        super().__init__()
-        self._generator = generator
-
-    def __missing__(self, token: str) -> Entry:
-        if len(self) >= _MAX_ENTRIES:
-            self.clear()
-        entry = self[token] = self._generator.entry(token)
-        return entry
+    candidates: Candidates
+    hidden: Candidates | None
 
 
-class _Cutter(dict[str, tuple[str, ...]]):
-    """Cuts texts into white space and tokens, and remembers how: most chunks between two spaces come again.
+class Cut(Struct, frozen=True, gc=False):
+    """A text and its tokens.
 
-    Maps a chunk to its pieces, each token behind the white space that precedes
-    it; to nothing if white space begins or ends it.
+    Attributes:
+        text: as given.
+        pieces: white space and tokens in turn.
+        offsets: where each of them ends.
+        entries: of the tokens.
+        memory: where these come from.
+        spans: what is remembered of spans of several tokens: of those in which a hyphen counts as a space,
+            what is known of them as they are then written.
+        folded: the text, folded, for tries: white space single, a line end between paragraphs; else empty.
+        bounds: where each piece ends in `folded`.
     """
 
-    def __missing__(self, chunk: str) -> tuple[str, ...]:
-        before, *pieces = token_splitter(chunk).split(chunk)
-        found = (" ", *pieces[:-1]) if pieces and not before and not pieces[-1] else ()
-        if len(chunk) <= _MAX_CHUNK:
-            if len(self) >= _MAX_ENTRIES:
-                self.clear()
-            self[chunk] = found
-        return found
-
-    def cut(self, text: str) -> list[str]:
-        """Return white space and tokens in turn, beginning and ending with white space."""
-        words = text.strip()
-        chunks = [*map(self.__getitem__, words.split(" "))]
-        if () in chunks:  # more white space between two words than a space
-            return token_splitter(text).split(text)
-        begin = text.index(words)
-        pieces = [*chain.from_iterable(chunks), text[begin + len(words) :]]
-        pieces[0] = text[:begin]
-        return pieces
+    text: str
+    pieces: list[str]
+    offsets: list[int]
+    entries: list[Entry]
+    memory: Memory
+    spans: Spans
+    folded: str
+    bounds: list[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +114,15 @@ class GeneratorConfig:
     max_candidates: int | None = 30  # a mention, as in KnowBert; None for all
     min_prior: float = 0.0  # p(entity | surface), in [0, 1]
     null: float = 0.0  # prior of "none of these", in [0, 1)
+    all_surfaces: bool = False  # function words too, and words in lower case that the KB writes with capitals
+    cache_mb: float = 100.0  # what tokens and spans that are remembered may take, in 10⁶ bytes, roughly
 
     def __post_init__(self) -> None:
         few = self.max_candidates is not None and self.max_candidates < 1
-        if few or not 0 <= self.min_prior <= 1 or not 0 <= self.null < 1:
+        if few or not 0 <= self.min_prior <= 1 or not 0 <= self.null < 1 or self.cache_mb < 0:
             raise UsageError(
-                f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1)"
+                f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1), "
+                "cache_mb >= 0"
             )
 
 
@@ -130,13 +131,18 @@ class Generator(ABC):
 
     May be used from several threads, and pickled: it then starts with an
     empty memory of tokens.
+
+    Attributes:
+        left_out: surfaces that texts had in lower case, and the KB has with capitals only.
     """
 
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
         self.kb, self.config = kb, config
-        self._entries = _Entries(self)
-        self._cutter = _Cutter()
-        self._spans: dict[str, Any] = {}  # candidates of longer spans, or None
+        self.left_out = LeftOut()
+        budget = Budget(config.cache_mb)
+        self._cutter = Cutter(budget)
+        self._cased = Memory(self.entry, budget, cased=True)
+        self._uncased = Memory(self.entry, budget, cased=False)
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield each document with mentions and candidates.
@@ -159,50 +165,63 @@ class Generator(ABC):
 
         Offsets are code points of *text*.
         """
-        found: list[Mention] = []
-        add = found.append
+        cut = self._cut(text)
+        found, hyphens = self._every(cut), joining_hyphens(text)
+        return self._with_compounds(cut, hyphens, found) if hyphens else found
+
+    def _cut(self, text: str) -> Cut:
+        memory = self._uncased if text.islower() or text.isupper() else self._cased
         pieces = self._cutter.cut(text)
-        words = pieces[1::2]
         offsets = [*accumulate(map(len, pieces))]
-        entries = [*map(self._entries.__getitem__, words)]
+        entries = [*map(memory.entries.__getitem__, pieces[1::2])]
+        return Cut(text, pieces, offsets, entries, memory, memory.spans, "", offsets)
+
+    def _every(self, cut: Cut) -> list[Mention]:
+        """Return the mentions in a text as it stands, by start, then by length."""
+        found: list[Mention] = []
+        add, text, pieces, offsets, entries = found.append, cut.text, cut.pieces, cut.offsets, cut.entries
+        words = pieces[1::2]
         for place, entry in enumerate(entries):
             candidates, starts = entry.candidates, entry.starts
             if candidates is not None:
-                add(Mention(offsets[2 * place], offsets[2 * place + 1], words[place], candidates))
+                if entry.varies and case_is_hidden(text, pieces, offsets, place):
+                    candidates = entry.hidden
+                if candidates is not None:
+                    add(Mention(offsets[2 * place], offsets[2 * place + 1], words[place], candidates))
             if starts is not None and place + 1 < len(entries):
                 for form in entries[place + 1].texts:
                     if form in starts:
-                        self._longer(text, pieces, offsets, entries, place, found)
+                        self._longer(cut, place, found)
                         break
         return found
 
     @abstractmethod
-    def entry(self, token: str) -> Entry:
-        """Return what there is to know of a token type."""
+    def entry(self, token: str, cased: bool = True) -> Entry:
+        """Return what there is to know of a token type, where its spelling tells something, or nothing."""
 
     @abstractmethod
-    def look_up(self, variants: list[Reading], spelled: str) -> Candidates | None:
+    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span.
 
         Args:
             variants: the folded surfaces it may stand for.
             spelled: as it stands in the text.
+            cased: whether that tells something.
         """
 
     @abstractmethod
     def forms(self, token: str) -> tuple[Reading, ...]:
         """Return what a token may stand for in a surface, itself (folded) first."""
 
-    def _longer(
-        self,
-        text: str,
-        pieces: list[str],
-        offsets: list[int],
-        entries: list[Entry],
-        place: int,
-        found: list[Mention],
-    ) -> None:
-        """Add the mentions of two tokens and more that begin at *place*."""
+    def _several(self, cut: Cut, place: int, found: list[Mention]) -> None:
+        """Add the mentions of two tokens and more that begin at *place*, if any surface does."""
+        starts, after = cut.entries[place].starts, cut.entries[place + 1 : place + 2]
+        if starts is not None and after and any(form in starts for form in after[0].texts):
+            self._longer(cut, place, found)
+
+    def _longer(self, cut: Cut, place: int, found: list[Mention]) -> None:
+        """Add the mentions of two tokens and more that begin at *place*, where two begin a surface."""
+        text, pieces, offsets, entries = cut.text, cut.pieces, cut.offsets, cut.entries
         starts, seconds, lengths = entries[place].starts, entries[place + 1].texts, 0
         assert starts is not None
         for second in seconds:
@@ -221,19 +240,122 @@ class Generator(ABC):
                 continue
             end = offsets[2 * (place + size) - 1]
             spelled = text[start:end]
-            candidates = self._spans.get(spelled, UNSEEN)
-            if candidates is UNSEEN:
+            meaning = cut.spans.get(spelled, UNSEEN)
+            if meaning is UNSEEN:
                 forms = [entry.forms for entry in entries[place : place + size]]
                 gaps = pieces[2 * place + 2 : 2 * (place + size) : 2]
-                candidates = self._remember(spelled, self.look_up(_variants(forms, gaps), spelled))
-            if candidates is not None:
-                found.append(Mention(start, end, spelled, candidates))
+                meaning = self._meaning(cut, _variants(forms, gaps), spelled)
+            if meaning is not None:
+                self._add(text, start, end, meaning, found)
 
-    def _remember(self, spelled: str, candidates: Candidates | None) -> Candidates | None:
-        if len(self._spans) >= _MAX_ENTRIES:
-            self._spans.clear()
-        self._spans[spelled] = candidates
-        return candidates
+    def _meaning(self, cut: Cut, variants: list[Reading], spelled: str) -> Candidates | Varying | None:
+        """Look up what a span of several tokens means, and remember it."""
+        wanted, cased = spelled, cut.memory.cased
+        if cut.spans is cut.memory.respelled:
+            wanted, joined = spaced(spelled), as_one_word(spelled)
+            if joined is not None:  # take-off: the verb, and the noun
+                variants = [*variants, *self.forms(joined)]
+        found = self.look_up(variants, wanted, cased=cased)
+        meaning = self._varying(found, variants, wanted, cased=cased)
+        cut.spans.remember(spelled, meaning)
+        return meaning
+
+    def _varying(
+        self, found: Candidates | None, variants: list[Reading], spelled: str, *, cased: bool
+    ) -> Candidates | Varying | None:
+        """Return *found*, with what it is where the position hides the case, if that is not the same."""
+        if found is None or not cased or spelled.islower():
+            return found
+        if len(found.rows) == 1 and not self.config.min_prior:
+            return found
+        hidden = self.look_up(variants, spelled, cased=False)
+        return found if alike(found, hidden) else Varying(found, hidden)
+
+    def _add(
+        self, text: str, start: int, end: int, meaning: Candidates | Varying, found: list[Mention]
+    ) -> None:
+        candidates: Candidates | None
+        if type(meaning) is Varying:
+            candidates = meaning.hidden if position_hides_case(text, start, end) else meaning.candidates
+            if candidates is None:
+                return
+        else:
+            candidates = meaning  # type: ignore[assignment]
+        found.append(Mention(start, end, text[start:end], candidates))
+
+    def _with_compounds(self, cut: Cut, hyphens: list[int], found: list[Mention]) -> list[Mention]:
+        """Return *found*, and what words joined by hyphens mean where the KB writes them otherwise.
+
+        A part that the KB has with capitals only is no mention: *co-operative* is no carbon monoxide.
+
+        Args:
+            cut: of the text.
+            hyphens: where they are.
+            found: the mentions of the text as it stands, all of them.
+        """
+        spans = {(mention.start, mention.end) for mention in found}
+        more: list[Mention] = []
+        abbreviations: set[tuple[int, int]] = set()
+        for joints in _compounds(cut, hyphens):
+            first, last = joints[0] - 1, joints[-1] + 1
+            at = [cut.offsets[2 * joint] for joint in joints]
+            for mention in self._respelled(cut, joints):
+                known = (mention.start, mention.end) in spans
+                if not known and any(mention.start < hyphen < mention.end for hyphen in at):
+                    more.append(mention)
+                    spans.add((mention.start, mention.end))
+            start, end = cut.offsets[2 * first], cut.offsets[2 * last + 1]
+            if (start, end) not in spans and (joined := as_one_word(cut.text[start:end])) is not None:
+                entry = cut.memory.entries[joined]
+                if entry.candidates is not None:
+                    meaning = Varying(entry.candidates, entry.hidden) if entry.varies else entry.candidates
+                    self._add(cut.text, start, end, meaning, more)
+            for place in range(first, last + 1, 2):
+                if self._is_abbreviation(cut, place):
+                    abbreviations.add((cut.offsets[2 * place], cut.offsets[2 * place + 1]))
+        if abbreviations:
+            found = [one for one in found if (one.start, one.end) not in abbreviations]
+        return sorted(found + more, key=lambda one: (one.start, one.end)) if more else found
+
+    def _respelled(self, cut: Cut, joints: list[int]) -> list[Mention]:
+        """Return mentions of several tokens about a compound whose hyphens, at *joints*, count as spaces."""
+        low, high = max(0, joints[0] - 1 - _AROUND), min(len(cut.entries), joints[-1] + 2 + _AROUND)
+        kept = [place for place in range(low, high) if place not in joints]
+        pieces, offsets = [cut.pieces[2 * low]], [cut.offsets[2 * low]]
+        for place in kept:
+            gap = 2 * place + 2
+            if place + 1 in joints:
+                gap += 1  # the hyphen is the gap
+            pieces += [cut.pieces[2 * place + 1], cut.pieces[gap]]
+            offsets += [cut.offsets[2 * place + 1], cut.offsets[gap]]
+        entries = [cut.entries[place] for place in kept]
+        window = self._window(
+            Cut(cut.text, pieces, offsets, entries, cut.memory, cut.memory.respelled, "", offsets)
+        )
+        found: list[Mention] = []
+        for number, place in enumerate(kept):
+            if place < joints[-1]:
+                self._several(window, number, found)
+        return found
+
+    def _window(self, cut: Cut) -> Cut:
+        return cut
+
+    def _is_abbreviation(self, cut: Cut, place: int) -> bool:
+        """Say whether a part of a compound is in lower case, and what the KB knows of it has capitals."""
+        word, entry = cut.pieces[2 * place + 1], cut.entries[place]
+        if self.config.all_surfaces or entry.candidates is None:
+            return False
+        known = cut.memory.parts.get(word)
+        if known is None:
+            short = cut.memory.cased or len(word) <= _SHORT
+            known = short and word.islower() and self._in_capitals_only(entry)
+            cut.memory.parts.remember(word, known)
+        return bool(known)
+
+    def _in_capitals_only(self, entry: Entry) -> bool:
+        rows = [row for form in entry.forms if (row := self.kb.store.alias_row(form.text)) is not None]
+        return all(map(in_capitals_only, rows))
 
     def variants(self, text: str) -> list[Reading]:
         """Return the folded surfaces that *text* as a whole may stand for."""
@@ -247,7 +369,10 @@ class Generator(ABC):
 
     @abstractmethod
     def of_mention(self, given: Mention) -> Candidates:
-        """Return the candidates of a span that somebody else has found; none if it is no surface."""
+        """Return the candidates of a span that somebody else has found; none if it is no surface.
+
+        One with hyphens that is none may be one with spaces, or one word.
+        """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kb, self.config)
@@ -269,6 +394,42 @@ class Generator(ABC):
             rows = rows.copy()
             rows["prior"] *= 1 - config.null
         return found if rows is found.rows else Candidates(rows, config.null)
+
+
+def case_is_hidden(text: str, pieces: list[str], offsets: list[int], place: int) -> bool:
+    """Do as `position_hides_case` for the token at *place*; most follow a word, where no sentence begins."""
+    piece = 2 * place
+    if place and pieces[piece] == " " and pieces[piece - 1].isalnum() and not pieces[piece + 1].isupper():
+        return False
+    return position_hides_case(text, offsets[piece], offsets[piece + 1])
+
+
+def alike(found: Candidates, hidden: Candidates | None) -> bool:
+    """Say whether two are the same; comparing bytes takes a tenth of the time."""
+    return hidden is not None and found.rows.tobytes() == hidden.rows.tobytes()
+
+
+def otherwise(text: str) -> list[str]:
+    """Return how *text* may be written otherwise that is joined by hyphens: with spaces, as one word."""
+    if not joining_hyphens(text):
+        return []
+    joined = as_one_word(text)
+    return [spaced(text)] if joined is None else [spaced(text), joined]
+
+
+def _compounds(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:
+    """Yield, for each word that is joined by hyphens, their places among the tokens."""
+    joints: list[int] = []
+    for hyphen in hyphens:
+        place = (bisect_left(cut.offsets, hyphen) + 1) // 2
+        if cut.pieces[2 * place + 1] not in HYPHENS:
+            continue  # it has a mark of its own
+        if joints and place != joints[-1] + 2:
+            yield joints
+            joints = []
+        joints.append(place)
+    if joints:
+        yield joints
 
 
 def longest(mentions: list[Mention]) -> list[Mention]:

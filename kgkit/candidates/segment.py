@@ -19,9 +19,19 @@ from typing import Any
 
 from msgspec import structs
 
-from kgkit.candidates.matching import ANY, Entry, Generator, GeneratorConfig, Reading
+from kgkit.candidates.matching import (
+    ANY,
+    Entry,
+    Generator,
+    GeneratorConfig,
+    Reading,
+    Varying,
+    otherwise,
+)
+from kgkit.candidates.spelling import function_words, is_function_word, plausible, position_hides_case
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.store import codec
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Document, Mention
 
@@ -57,6 +67,7 @@ class SegmentGenerator(Generator):
     ) -> None:
         super().__init__(kb, config or SegmentConfig())
         self.segments = segments
+        self._words = frozenset() if self.config.all_surfaces else function_words(kb.manifest.language)
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield each document with mentions and candidates.
@@ -84,18 +95,39 @@ class SegmentGenerator(Generator):
             )
         return self._known(text, self.segments(text))
 
-    def entry(self, token: str) -> Entry:
+    def entry(self, token: str, cased: bool = True) -> Entry:
         forms = self.forms(token)
-        return Entry(self.look_up([*forms], token), None, (forms[0].text,), forms)
+        folded = forms[0].text
+        if is_function_word(token, folded, self._words, cased):
+            return Entry(None, None, (folded,), forms)
+        candidates = self.look_up([*forms], token, cased=cased)
+        meaning = self._varying(candidates, [*forms], token, cased=cased)
+        if type(meaning) is Varying:
+            return Entry(candidates, None, (folded,), forms, None, None, True, meaning.hidden)
+        return Entry(candidates, None, (folded,), forms)
 
     def forms(self, token: str) -> tuple[Reading, ...]:
         return (Reading(fold(token), ANY),)
 
-    def look_up(self, variants: list[Reading], spelled: str) -> Candidates | None:
-        return self._short(self.kb.candidates(spelled, prefer_case=self.config.prefer_case))
+    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+        row = self.kb.store.alias_row(fold(spelled))
+        for text in () if row is not None else otherwise(spelled):
+            spelled = text
+            if (row := self.kb.store.alias_row(fold(text))) is not None:
+                break
+        if row is None:
+            return None
+        if cased and not self.config.all_surfaces and not plausible(spelled, row, self._words):
+            self.left_out.add(spelled)
+            return None
+        return self._short(codec.decode_alias(row, spelled if cased and self.config.prefer_case else None))
 
     def of_mention(self, given: Mention) -> Candidates:
-        found = self.kb.candidates(given.text, pos=given.pos or None, prefer_case=self.config.prefer_case)
+        found = NO_CANDIDATES
+        for spelled in (given.text, *otherwise(given.text)):
+            found = self.kb.candidates(spelled, pos=given.pos or None, prefer_case=self.config.prefer_case)
+            if len(found):
+                break
         return self._short(found) or NO_CANDIDATES
 
     def _by_tokens(self, document: Document) -> Document:
@@ -111,7 +143,8 @@ class SegmentGenerator(Generator):
 
     def _known(self, text: str, segments: Iterable[tuple[int, int]]) -> list[Mention]:
         found: list[Mention] = []
-        before = 0
+        memory = self._uncased if text.islower() or text.isupper() else self._cased
+        entries, before = memory.entries, 0
         for start, end in segments:
             if not before <= start <= end <= len(text):
                 raise UsageError(
@@ -121,7 +154,10 @@ class SegmentGenerator(Generator):
             before = end
             spelled = text[start:end]
             if spelled and not spelled.isspace():
-                candidates = self._entries[spelled].candidates
+                entry = entries[spelled]
+                candidates = entry.candidates
+                if entry.varies and position_hides_case(text, start, end):
+                    candidates = entry.hidden
                 if candidates is not None:
                     found.append(Mention(start, end, spelled, candidates))
         return found

@@ -9,7 +9,13 @@ from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 
 
-def generator_for(kb: KnowledgeBase, *, max_candidates: int | None = 30, overlaps: bool = False) -> Generator:
+def generator_for(
+    kb: KnowledgeBase,
+    *,
+    max_candidates: int | None = 30,
+    overlaps: bool = False,
+    all_surfaces: bool = False,
+) -> Generator:
     """Return the generator that suits *kb*, as its builder said.
 
     Args:
@@ -17,6 +23,8 @@ def generator_for(kb: KnowledgeBase, *, max_candidates: int | None = 30, overlap
         max_candidates: a mention; None for all.
         overlaps: that an alias generator find every surface that occurs, not the
             leftmost-longest only; a lemma generator always does.
+        all_surfaces: that function words be mentions too, and words in lower case
+            that the KB writes with capitals only.
 
     Raises:
         UnknownName: if this kgkit has no generator of that name.
@@ -24,8 +32,10 @@ def generator_for(kb: KnowledgeBase, *, max_candidates: int | None = 30, overlap
     match kb.manifest.generator:
         case "alias":
             matches: Literal["all", "longest"] = "all" if overlaps else "longest"
-            return AliasGenerator(kb, AliasConfig(max_candidates=max_candidates, matches=matches))
+            return AliasGenerator(
+                kb, AliasConfig(max_candidates=max_candidates, matches=matches, all_surfaces=all_surfaces)
+            )
         case "lemma":
-            return LemmaGenerator(kb, LemmaConfig(max_candidates=max_candidates))
+            return LemmaGenerator(kb, LemmaConfig(max_candidates=max_candidates, all_surfaces=all_surfaces))
         case name:
             raise UnknownName("candidate generator", name, ["alias", "lemma"])

@@ -12,6 +12,7 @@ from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliabil
 from kgkit.commands.evaluate_sets import TOGETHER, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
+    AllSurfacesOption,
     CoherenceOption,
     DataOption,
     DeviceOption,
@@ -62,6 +63,7 @@ def el(
         ),
     ] = 0.0,
     overlaps: OverlapsOption = "longest",
+    all_surfaces: AllSurfacesOption = False,
     redirects: Annotated[
         Path | None,
         typer.Option(
@@ -100,6 +102,7 @@ def el(
         overlaps=overlaps,
         # All that are considered: the score tells whether the right one is among them.
         max_candidates=LinkerConfig.max_candidates, top_k=LinkerConfig.max_candidates or 0,
+        all_surfaces=all_surfaces,
     )  # fmt: skip
     scores: Named = []
     watched = Watched(linker)
@@ -109,7 +112,7 @@ def el(
         where, command=typed(), device=device, model=known_model(where, model), data=data,
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
                 "mentions": mentions, "overlaps": overlaps, "threshold": threshold,
-                "redirects": str(redirects)},
+                "redirects": str(redirects), "all_surfaces": all_surfaces},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_links(predictions))
@@ -161,6 +164,7 @@ def el(
     if page.missing:
         lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
         messages.say(f"{lost}, are not in the knowledge base")
+    messages.say_left_out([linker.generator.left_out])
     if reliability is not None:
         messages.say(f"how sure the links are: {reliability}")
     if predictions is not None:

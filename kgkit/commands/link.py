@@ -10,6 +10,7 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
+    AllSurfacesOption,
     CoherenceOption,
     DeviceOption,
     HomeOption,
@@ -94,6 +95,7 @@ def link(
         int, typer.Option("--top-k", min=0, metavar="N", help="Candidates to write with each link.")
     ] = 5,
     overlaps: OverlapsOption = "longest",
+    all_surfaces: AllSurfacesOption = False,
     input_format: Annotated[
         Literal["auto", "text", "lines", "jsonl"],
         typer.Option(
@@ -159,7 +161,7 @@ def link(
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
-        mentions=mentions,
+        mentions=mentions, all_surfaces=all_surfaces,
     )  # fmt: skip
     if _STDIN in files and sys.stdin.isatty():
         messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
@@ -183,6 +185,7 @@ def link(
         if html is not None:
             write = stack.enter_context(whole_file(html))
             write(render(kept, describe=linker.describe).encode())
+    messages.say_left_out([linker.generator.left_out])
     if written:
         places = ", ".join(map(str, written))
         messages.say(f"{_counted(links, 'link')} in {_counted(done, 'document')}: {places}")

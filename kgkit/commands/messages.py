@@ -2,17 +2,22 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kgkit.errors import NotThere, UsageError
+
+if TYPE_CHECKING:
+    from kgkit.candidates.memory import LeftOut
 
 Tell = Callable[[str], None]
 """Takes one line on how far the work is; may be called as often as it suits."""
 
 _EVERY = 0.05  # seconds
 _EVERY_IN_A_LOG = 30.0
+_SHOWN = 3  # surfaces, of many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +42,23 @@ class Messages:
         for reason, count in dropped.items():
             shown = "; ".join(examples.get(reason, ()))
             self.say(f"dropped: {count:,} × {reason}" + (f": {shown}" if shown else ""))
+
+    def say_left_out(self, surfaces: "Iterable[LeftOut]") -> None:
+        """Write a line, if generators left out surfaces by their spelling, with some of these."""
+        shown: list[str] = []
+        count, more = 0, ""
+        for one in surfaces:
+            count += len(one)
+            shown += one
+            more = "more than " if one.full else more
+        if count:
+            what = "surface in lower case was" if count == 1 else "surfaces in lower case were"
+            some = ", ".join(shown[:_SHOWN]) + (", …" if count > _SHOWN else "")
+            self.say(
+                f"{more}{count:,} {what} left out ({some}): this knowledge base writes "
+                f"{'it' if count == 1 else 'them'} with capitals; --all-surfaces brings "
+                f"{'it' if count == 1 else 'them'} back"
+            )
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Tell]:

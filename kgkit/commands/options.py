@@ -99,6 +99,14 @@ QuietOption = Annotated[
     bool,
     typer.Option("--quiet", "-q", metavar="", help="No messages and no progress, only results and errors."),
 ]
+AllSurfacesOption = Annotated[
+    bool,
+    typer.Option(
+        "--all-surfaces",
+        metavar="",
+        help="Take function words too, and words in lower case that the KB writes with capitals only.",
+    ),
+]
 DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]
 
 _PIECES = re.compile(r"[.%#:(/]")

@@ -9,6 +9,7 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
+    AllSurfacesOption,
     CoherenceOption,
     DeviceOption,
     HomeOption,
@@ -39,6 +40,7 @@ def tree(
         str, typer.Option("--linker", metavar="MODEL", help="That --query link asks: prior, gloss, …")
     ] = "",
     coherence: CoherenceOption = None,
+    all_surfaces: AllSurfacesOption = False,
     max_facts: Annotated[
         int, typer.Option("--max-facts", min=1, metavar="N", help="Of a mention, in the order of the data.")
     ] = 2,
@@ -85,14 +87,19 @@ def tree(
         kbs = [stack.enter_context(open_kb(name, home)) for name in names]
         documents: Iterable[Document | LinkedDocument] = [Document("", text)]
         if linker:
-            linkers = SeveralLinkers(kbs, model=linker, coherence=coherence, device=device)
+            linkers = SeveralLinkers(
+                kbs, model=linker, coherence=coherence, device=device, all_surfaces=all_surfaces
+            )
             documents = linkers([Document("", text)])
+        generators = generators_of(kbs, query, all_surfaces=all_surfaces)
         builder = TreeBuilder(
-            generators_of(kbs, query),
+            generators,
             TreeConfig(max_facts=max_facts, relations=relations, attributes=attributes),
         )
         [found] = builder((one,) for one in documents)
+        asked = linkers.generators if linker else generators
     flat = Flattener(_cut, Frame(before=("[CLS]",)), size)(found)
+    Messages(quiet=quiet).say_left_out([one.left_out for one in asked])
     for suffix, path in pictures.items():
         _draw(path, flat, suffix, text)
         Messages(quiet=quiet).say(f"drawn: {path}")

@@ -19,7 +19,7 @@ from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Document, Link, LinkCandidate, LinkedDocument, Mention
 
-_MAX_NAMES = 500_000
+_MAX_NAMES = 100_000  # some 25 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,7 @@ class LinkerConfig:
     vectors: str | None = None  # of the entities, for the models that take some; None: `text`
     device: str = "auto"  # of the encoder, for the models that have one
     mentions: str | None = None  # a tagger, whose names are linked; None: whatever the KB's generator finds
+    all_surfaces: bool = False  # function words too, and words in lower case that the KB has with capitals
 
     def __post_init__(self) -> None:
         if self.coherence not in (None, "graph") and not isinstance(self.coherence, CoherenceConfig):
@@ -67,6 +68,7 @@ class LinkerSettings(TypedDict, total=False):
     vectors: str | None
     device: str
     mentions: str | None
+    all_surfaces: bool
 
 
 class Linker:
@@ -110,7 +112,10 @@ class Linker:
     ) -> None:
         self.kb, self.config = kb, config or LinkerConfig()
         self.generator = generator or generator_for(
-            kb, max_candidates=self.config.max_candidates, overlaps=self.config.overlaps != "longest"
+            kb,
+            max_candidates=self.config.max_candidates,
+            overlaps=self.config.overlaps != "longest",
+            all_surfaces=self.config.all_surfaces,
         )
         self.scorer = scorer or find_scorer(
             self.config.model, kb, use_threshold=self.config.overlaps == "score",

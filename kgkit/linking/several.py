@@ -20,6 +20,10 @@ class SeveralLinkers:
         model: of each linker, as for `Linker.open`.
         coherence: whether the links of a document are to agree, as for `Linker.open`.
         device: where they are.
+        all_surfaces: of each linker, as for `Linker.open`.
+
+    Attributes:
+        generators: of each linker.
 
     Raises:
         UsageError: if there is no knowledge base; else as `Linker.open` does.
@@ -32,10 +36,15 @@ class SeveralLinkers:
         model: str,
         coherence: Literal["graph"] | None = None,
         device: str = "auto",
+        all_surfaces: bool = False,
     ) -> None:
         if not kbs:
             raise UsageError("there is no knowledge base to link to")
-        self._linkers = [Linker.open(kb, model=model, coherence=coherence, device=device) for kb in kbs]
+        self._linkers = [
+            Linker.open(kb, model=model, coherence=coherence, device=device, all_surfaces=all_surfaces)
+            for kb in kbs
+        ]
+        self.generators = [one.generator for one in self._linkers]
         self._referring = References([*kbs])
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[LinkedDocument]:

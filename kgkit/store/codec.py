@@ -59,7 +59,7 @@ unpack_ids = struct.Struct("4s").iter_unpack
 DIGEST = b"\xff"  # a key begins so if it is the digest of one that LMDB would not take; no UTF-8 does
 SHORT = MAX_KEY // 4  # a key of so many characters fits LMDB, whatever they are
 _HEAD = alias_head.size
-_SINGLE = _HEAD + CANDIDATE.itemsize  # the length of a row of one candidate, spelled as it is folded
+SINGLE = _HEAD + CANDIDATE.itemsize  # the length of a row of one candidate, spelled as it is folded
 _PRECISION = 1e-5  # of a count that was taken from a prior
 _frombuffer = np.frombuffer
 
@@ -91,7 +91,7 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
         spelled: the surface as the text has it: rows that were seen in this very
             spelling are preferred. None treats all spellings alike.
     """
-    if len(row) == _SINGLE:  # as most are
+    if len(row) == SINGLE:  # as most are
         return Candidates(_frombuffer(row, CANDIDATE, 1, _HEAD))
     count = alias_head.unpack_from(row)[0] & MAX_ROWS
     rows = _frombuffer(row, CANDIDATE, count, _HEAD)
@@ -109,6 +109,15 @@ def total(row: bytes) -> float:
     """Return the weight that an alias's priors share out."""
     weight: float = alias_head.unpack_from(row)[1]
     return weight
+
+
+def has_spellings(row: bytes) -> bool:
+    """Say whether an alias was seen in another spelling than the folded one."""
+    size = len(row)
+    if size == SINGLE:
+        return False
+    count: int = alias_head.unpack_from(row)[0] & MAX_ROWS
+    return size > _HEAD + CANDIDATE.itemsize * count
 
 
 def spellings(row: bytes) -> list[Spelling]:

@@ -1,0 +1,34 @@
+"""Words that are joined by hyphens; a KB may write them with a space, or as one: ice-cream, co-operative."""
+
+import re
+from typing import Final
+
+HYPHENS: Final = ("-", "\u2010", "\u2011")
+"""The hyphen of keyboards, Unicode's own, and the one where no line breaks."""
+
+_LEAST: Final = 5  # letters of two parts that may be one word: tv is not T-V
+_JOINING: Final = re.compile(r"(?<=[^\W_])[-\u2010\u2011](?=[^\W_])")
+
+
+def joining_hyphens(text: str) -> list[int]:
+    """Return where in *text* there is a hyphen between two letters or digits, ascending."""
+    found: list[int] = []
+    find = text.find
+    for hyphen in "-" if text.isascii() else HYPHENS:
+        at = find(hyphen, 1)
+        while at > 0:
+            if text[at - 1].isalnum() and text[at + 1 : at + 2].isalnum():
+                found.append(at)
+            at = find(hyphen, at + 1)
+    return sorted(found) if found else found
+
+
+def spaced(text: str) -> str:
+    """Return *text* with a space for each hyphen that joins two words."""
+    return _JOINING.sub(" ", text)
+
+
+def as_one_word(text: str) -> str | None:
+    """Return *text*, words joined by hyphens, without them; None if it cannot well be one word."""
+    joined = _JOINING.sub("", text)
+    return joined if len(joined) >= _LEAST and joined.isalpha() and joined != text else None

@@ -1,0 +1,128 @@
+"""What the spelling of a word tells: whether it is a mention of what the KB knows by it, and of which.
+
+A KB of entities has *IN* for Indiana and *Apple* for a company, and is searched without regard to case. Two
+things then keep the words of a language apart from its names (`docs/decisions/0021-words-are-no-names.md`):
+
+    function words      of the language of the KB: in, a, but
+    capitals            a word in lower case is no name that the KB writes with capitals only
+
+Where a sentence begins, a capital tells nothing; nor does any spelling in a text, or a headline, that is in
+capitals throughout, nor in one that has none.
+"""
+
+from typing import Final
+
+from kgkit.store import codec
+
+_JOINING: Final = (
+    "a an the and or nor but if so as at by in into of on to from with for it its he him his she her hers "
+    "i me my we us our you your they them their this that these those who whom whose which what am is are "
+    "was were be been being has had have having does did do doing can could may might must shall should will "
+    "would than then not no there"
+).split()
+FUNCTION_WORDS: Final = frozenset([*_JOINING, *map(str.capitalize, _JOINING)]) - {"May"}
+"""Words of English that join others; WordNet knows most as something else (`a`: ångström, `in`: indium).
+
+As a sentence has them, inside or first; `IT` and `US` are not among them, nor is the month.
+"""
+_ALSO_NAMES: Final = frozenset(["IT", "US", "WHO", "MAY"])
+"""Function words that are names, or may well be, where all is in capitals."""
+_OF_LANGUAGE: Final = {"en": FUNCTION_WORDS}
+
+_WIDE: Final = 40  # characters on each side of a word that tell whether all is in capitals
+_LINE_ENDS: Final = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+_OPENING: Final = frozenset("\"'`“‘„«‹「『(")
+_PASSED: Final = _OPENING | frozenset(" \t\xa0\u3000”’»›」』)[]{}*•·-–—#=>") | _LINE_ENDS
+_SENTENCE_ENDS: Final = frozenset("!?…。！？")
+_BEFORE_NAMES: Final = frozenset(
+    "Mr Mrs Ms Messrs Dr Prof Rev Fr St Sen Rep Gov Gen Col Capt Cpt Cmdr Adm Maj Lt Sgt Cpl Pvt Hon Pres "
+    "Mt Ft No Nos Vol Fig vs Jan Feb Apr Aug Sept Oct Nov Dec".split()
+)
+
+
+def function_words(language: str) -> frozenset[str]:
+    """Return the function words of a language, a BCP 47 tag; none if they are not known here."""
+    return _OF_LANGUAGE.get(language.partition("-")[0].lower(), frozenset())
+
+
+def is_function_word(token: str, folded: str, words: frozenset[str], cased: bool) -> bool:
+    """Say whether *token* is one of the function words *words*.
+
+    Args:
+        token: as the text has it.
+        folded: the same, folded.
+        words: as `FUNCTION_WORDS` has them.
+        cased: whether spelling tells something; if not, capitals hide no function word.
+    """
+    if cased:
+        return token in words
+    return folded in words and token not in _ALSO_NAMES
+
+
+def plausible(spelled: str, row: bytes, words: frozenset[str]) -> bool:
+    """Say whether a span that a text spells so can be a mention of the alias, by the KB's own spellings.
+
+    A span in lower case, but for its first letter if it is of several words, is none where the KB has the
+    surface with capitals only. Two words and more that are no function words are let pass: *machine learning*
+    is *Machine Learning*, while *the embassy* is not *the Embassy*.
+
+    Args:
+        spelled: the span.
+        row: of `aliases`, for the span.
+        words: function words, which do not count among several.
+    """
+    if not spelled.islower():
+        if not spelled[1:].islower() or len(spelled.split()) < 2:
+            return True
+        if any(one.surface == spelled for one in codec.spellings(row)):
+            return True
+    if not in_capitals_only(row):
+        return True
+    return sum(word not in words for word in spelled.lower().split()) > 1
+
+
+def in_capitals_only(row: bytes) -> bool:
+    """Say whether every spelling of an alias has a capital. Scripts without case have none."""
+    known = codec.spellings(row)  # none: as it is folded
+    return bool(known) and all(one.surface != one.surface.lower() for one in known)
+
+
+def position_hides_case(text: str, start: int, end: int) -> bool:
+    """Say whether a span may owe its capitals to where it stands: first in a sentence, or among capitals."""
+    return begins_sentence(text, start) or (text[start:end].isupper() and _all_in_capitals(text, start, end))
+
+
+def begins_sentence(text: str, start: int) -> bool:
+    """Say whether a sentence, or a line, begins at *start*, by the characters before it.
+
+    After a full stop one does, unless the stop is that of an initial or of an abbreviation that stands before
+    names (*Mr.*). A quotation after a comma or colon is a sentence.
+    """
+    quoted = False
+    while start:
+        before = text[start - 1]
+        if before not in _PASSED:
+            break
+        if before in _LINE_ENDS:
+            return True
+        quoted |= before in _OPENING
+        start -= 1
+    else:
+        return True
+    if before in _SENTENCE_ENDS:
+        return True
+    if before != ".":
+        return quoted and before in ",:"
+    first = start = start - 1
+    while first and text[first - 1].isalpha():
+        first -= 1
+    word = text[first:start]
+    return len(word) != 1 and word not in _BEFORE_NAMES
+
+
+def _all_in_capitals(text: str, start: int, end: int) -> bool:
+    """Say whether what stands around a word in its sentence is in capitals."""
+    left, right = text[max(0, start - _WIDE) : start], text[end : end + _WIDE]
+    for stop in ".!?\n":
+        left, right = left[left.rfind(stop) + 1 :], right.partition(stop)[0]
+    return (left + right).isupper()

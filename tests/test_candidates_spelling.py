@@ -1,0 +1,222 @@
+"""What spelling tells: function words, words that a KB has with capitals only, sentences, hyphens."""
+
+import pytest
+
+from kgkit.building import Alias, Entity, Form
+from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, SegmentGenerator
+from kgkit.candidates.hyphens import as_one_word, joining_hyphens, spaced
+from kgkit.candidates.spelling import FUNCTION_WORDS, begins_sentence, function_words, position_hides_case
+from kgkit.kb import KnowledgeBase
+from kgkit.linking import Linker
+from kgkit.types import Document, Mention
+from tests.small_kb import Given, build
+
+NAMES = {
+    "Indiana": ["IN", "Indiana"], "Price": ["Price"], "price": ["price"], "Aspirin": ["Aspirin"],
+    "Embassy": ["the Embassy"], "Machine_Learning": ["Machine Learning"], "It": ["IT"],
+    "Ice_cream": ["ice cream"], "Health": ["Health Care"], "Coop": ["cooperative"], "CO": ["CO"],
+    "Division": ["Division", "division"], "May": ["May"], "X-ray": ["X-ray"], "Ray": ["ray"],
+    "Milk": ["Coconut Milk Shake"],
+}  # fmt: skip
+COUNTS = {"Price": 3, "price": 9}
+
+
+class English(Given):
+    """A KB whose language is known."""
+
+    language = "en"
+
+
+def names_kb(folder, builder=English, generator="alias") -> KnowledgeBase:
+    import kgkit
+
+    aliases = [Alias(text, key, COUNTS.get(key, 1)) for key, texts in NAMES.items() for text in texts]
+    records = [*(Entity(key) for key in NAMES), *aliases]
+    kgkit.build_kb(builder(records, {}, 1.0, generator), folder, name="names", home=folder)
+    return kgkit.open_kb("names", home=folder)
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    with names_kb(tmp_path_factory.mktemp("names")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def lexicon(tmp_path_factory):
+    keys = {
+        "ice_cream": "n",
+        "takeoff": "n",
+        "take_off": "v",
+        "co": "n",
+        "operative": "a",
+        "care": "n",
+        "cream": "n",
+    }
+    lemmas = {"ice_cream": "ice cream", "take_off": "take off", "co": "CO"}
+    counts = {"Price.n": ("Price", 1), "price.n": ("price", 9)}
+    records = [
+        *(Entity(key, pos=pos) for key, pos in keys.items()), *(Entity(key, pos="n") for key in counts),
+        *(Alias(lemmas.get(key, key), key, 1) for key in keys),
+        *(Alias(text, key, count) for key, (text, count) in counts.items()),
+        Form("took", "take", "v"), Entity("take", pos="v"), Alias("take", "take", 1),
+    ]  # fmt: skip
+    with build(tmp_path_factory.mktemp("lexicon"), records, generator="lemma", smoothing=1.0) as opened:
+        yield opened
+
+
+def found(generator, text: str) -> list[str]:
+    return [mention.text for mention in generator.mentions(text)]
+
+
+def best(generator, text: str, of: str) -> str:
+    [mention] = [mention for mention in generator.mentions(text) if mention.text == of]
+    return generator.kb.key(mention.candidates.ids[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He lives in IN, in Indiana. In IN.", ["IN", "Indiana", "IN"]),
+        ("He took aspirin, not Aspirin.", ["Aspirin"]),
+        ("She does machine learning at the embassy.", ["machine learning"]),
+        ("The embassy is not the Embassy", ["the Embassy"]),
+        ("A division of the Division", ["division", "Division"]),
+        ("It may be May in IT", ["May", "IT"]),
+        ("aspirin in indiana", ["aspirin", "indiana"]),  # a query: no capital tells anything
+        ("ASPIRIN IN INDIANA, US", ["ASPIRIN", "INDIANA"]),
+        ("The price of it. ASPIRIN IN INDIANA BY IT!", ["price", "ASPIRIN", "INDIANA", "IT"]),
+    ],
+)
+def test_words_of_a_language_are_no_names(kb, text, expected):
+    assert found(AliasGenerator(kb), text) == expected
+
+
+def test_one_option_brings_all_surfaces_back(kb):
+    text = "In May he took aspirin in the embassy"
+    assert found(AliasGenerator(kb), text) == ["May"]
+    every = AliasGenerator(kb, AliasConfig(all_surfaces=True))
+    assert found(every, text) == ["In", "May", "aspirin", "in", "the embassy"]
+    assert [link.text for link in next(Linker.open(kb)([text])).links] == ["May"]
+    assert len(next(Linker.open(kb, all_surfaces=True)([text])).links) == 5
+
+
+def test_without_a_known_language_spelling_decides_alone(tmp_path):
+    with names_kb(tmp_path, Given) as kb:
+        assert found(AliasGenerator(kb), "He lives in IN. In May") == ["IN", "In", "May"]
+    assert function_words("en-GB") == FUNCTION_WORDS
+    assert function_words("") == function_words("zh") == frozenset()
+
+
+def test_given_mentions_are_never_left_out(kb):
+    given = [Mention(8, 15, "aspirin"), Mention(16, 18, "in")]
+    [document] = AliasGenerator(kb)([Document("d", "He took aspirin in IN", mentions=given)])
+    assert [len(mention.candidates) for mention in document.mentions] == [1, 1]
+
+
+def test_what_was_left_out_is_known(kb):
+    generator = AliasGenerator(kb)
+    found(generator, "He took aspirin in the embassy, and aspirin in IN")
+    assert [*generator.left_out] == ["aspirin", "the embassy"]
+    assert not generator.left_out.full
+
+
+def test_segments_are_left_out_alike(kb):
+    def words(text):
+        return [
+            (start, end) for start, end in ((0, 2), (3, 7), (8, 15), (16, 18), (19, 28)) if end <= len(text)
+        ]
+
+    generator = SegmentGenerator(kb, words)
+    assert found(generator, "He took aspirin in ice-cream") == ["ice-cream"]
+    assert [*generator.left_out] == ["aspirin"]
+
+
+def test_a_capital_where_a_sentence_begins_is_no_proper_name(kb, lexicon):
+    for generator, name, word in (
+        (AliasGenerator(kb), "Price", "price"),
+        (LemmaGenerator(lexicon), "Price.n", "price.n"),
+    ):
+        assert best(generator, "It is what Price was high", "Price") in (name, word)
+        inside = generator.mentions("So Price said")[0].candidates
+        first = generator.mentions("So it is. Price said")[0].candidates
+        alike = generator.kb.candidates("price", prefer_case=False)
+        assert kb_priors(generator, first) == kb_priors(generator, alike)
+        assert kb_priors(generator, inside)[name] > kb_priors(generator, first)[name]
+        assert generator.mentions("THE PRICE WAS HIGH")[0].candidates == first
+
+
+def kb_priors(generator, candidates) -> dict[str, float]:
+    return {generator.kb.key(entity): prior for entity, _, prior in candidates}
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("|Price", True), ("It. |Price", True), ("It.|Price", True), ("It? |Price", True), ("of |Price", False),
+        ("a line\n|Price", True), ("« |Price", True), ("It.” |Price", True), ("he said, “|Price", True),
+        ("Mr. |Price", False), ("J. |Price", False), ("the U.S. |Price", False), ("No, |Price", False),
+        ("see: |Price", False), ("- |Price", True), ("high - |Price", False), ("他走了。|Price", True),
+        ("In 1990. |Price", True), ("wait... |Price", True), ("high . |Price", True), ("the “|Price", False),
+    ],
+)  # fmt: skip
+def test_sentences_begin_where_a_reader_would_say(text, begins):
+    before, _, after = text.partition("|")
+    assert begins_sentence(before + after, len(before)) is begins
+
+
+def test_a_name_in_capitals_is_one_unless_all_around_it_is(kb):
+    def hides(text: str, word: str) -> bool:
+        start = text.index(word)
+        return position_hides_case(text, start, start + len(word))
+
+    assert not hides("He said the US was there", "US")
+    assert hides("JAPAN BEATS US IN FINAL", "US")
+    assert hides("It was late. JAPAN BEATS US IN FINAL. They left", "US")
+    assert not hides("The AFP of NATO and US and others", "US")
+
+
+@pytest.mark.parametrize("settings", [{}, {"matches": "all"}])
+def test_words_joined_by_hyphens_are_found_as_the_kb_writes_them(kb, settings):
+    generator = AliasGenerator(kb, AliasConfig(**settings))
+    mentions = {
+        mention.text: mention
+        for mention in generator.mentions("An ice-cream, Health-Care, co-operative X-ray")
+    }
+    named = {text: kb.key(mention.candidates.ids[0]) for text, mention in mentions.items()}
+    if not settings:
+        assert named == {
+            "ice-cream": "Ice_cream",
+            "Health-Care": "Health",
+            "co-operative": "Coop",
+            "X-ray": "X-ray",
+        }
+    assert named["co-operative"] == "Coop" and "co" not in named
+    assert found(generator, "A coconut‑milk shake") == ["coconut‑milk shake"]  # a hyphen of another kind
+    assert found(generator, "Ice - cream") == []
+
+
+def test_a_lemma_is_found_across_hyphens_and_a_part_is_no_abbreviation(lexicon):
+    generator = LemmaGenerator(lexicon)
+    assert found(generator, "Two ice-creams, and co-operative care") == [
+        "ice-creams",
+        "creams",
+        "operative",
+        "care",
+    ]
+    [mention] = [one for one in generator.mentions("the take-off") if one.text == "take-off"]
+    assert {lexicon.key(entity) for entity in mention.candidates.ids} == {"takeoff", "take_off"}
+    assert "took-off" in found(generator, "it took-off")
+    every = LemmaGenerator(lexicon, LemmaConfig(all_surfaces=True))
+    assert found(every, "co-operative") == ["co", "operative"]
+
+
+def test_given_mentions_are_looked_up_across_hyphens(kb, lexicon):
+    for generator, key in ((AliasGenerator(kb), "Ice_cream"), (LemmaGenerator(lexicon), "ice_cream")):
+        assert generator.kb.key(generator.of_mention(Mention(0, 9, "ice-cream")).ids[0]) == key
+
+
+def test_hyphens_that_join_words_and_those_that_do_not():
+    assert joining_hyphens("a-b - c -d e\u2011f -") == [1, 12]
+    assert (spaced("ice-cream - a-b-c"), as_one_word("co-operative")) == ("ice cream - a b c", "cooperative")
+    assert as_one_word("T-V") is as_one_word("1990-2000") is as_one_word("a b-cdef") is None
