@@ -16,7 +16,7 @@ NAMES = {
     "Embassy": ["the Embassy"], "Machine_Learning": ["Machine Learning"], "It": ["IT"],
     "Ice_cream": ["ice cream"], "Health": ["Health Care"], "Coop": ["cooperative"], "CO": ["CO"],
     "Division": ["Division", "division"], "May": ["May"], "X-ray": ["X-ray"], "Ray": ["ray"],
-    "Milk": ["Coconut Milk Shake"],
+    "Light": ["the Lighthouse", "lighthouse"], "Milk": ["Coconut Milk Shake"],
 }  # fmt: skip
 COUNTS = {"Price": 3, "price": 9}
 
@@ -82,6 +82,7 @@ def best(generator, text: str, of: str) -> str:
         ("She does machine learning at the embassy.", ["machine learning"]),
         ("The embassy is not the Embassy", ["the Embassy"]),
         ("A division of the Division", ["division", "Division"]),
+        ("In the lighthouse. The lighthouse", ["the lighthouse", "The lighthouse"]),  # lighthouse is one
         ("It may be May in IT", ["May", "IT"]),
         ("aspirin in indiana", ["aspirin", "indiana"]),  # a query: no capital tells anything
         ("ASPIRIN IN INDIANA, US", ["ASPIRIN", "INDIANA"]),
@@ -153,7 +154,8 @@ def kb_priors(generator, candidates) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("text", "begins"),
     [
-        ("|Price", True), ("It. |Price", True), ("It.|Price", True), ("It? |Price", True), ("of |Price", False),
+        ("|Price", True), ("It. |Price", True), ("It.|Price", True), ("It? |Price", True),
+        ("of |Price", False),
         ("a line\n|Price", True), ("« |Price", True), ("It.” |Price", True), ("he said, “|Price", True),
         ("Mr. |Price", False), ("J. |Price", False), ("the U.S. |Price", False), ("No, |Price", False),
         ("see: |Price", False), ("- |Price", True), ("high - |Price", False), ("他走了。|Price", True),

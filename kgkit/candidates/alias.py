@@ -21,7 +21,7 @@ from kgkit.candidates.matching import (
     longest,
     otherwise,
 )
-from kgkit.candidates.spelling import function_words, is_function_word, plausible
+from kgkit.candidates.spelling import function_words, in_capitals_only, is_function_word, plausible
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
@@ -109,9 +109,18 @@ class AliasGenerator(Generator):
         if not cased or not codec.has_spellings(row):
             return self._short(codec.decode_alias(row))
         if not self.config.all_surfaces and not plausible(spelled, row, self._words):
-            self.left_out.add(spelled)
-            return None
+            if not self._is_known_without_article(spelled):
+                self.left_out.add(spelled)
+                return None
         return self._short(codec.decode_alias(row, spelled if self.config.prefer_case else None))
+
+    def _is_known_without_article(self, spelled: str) -> bool:
+        """Say whether a span is a function word and a surface that the KB writes in lower case."""
+        first, _, rest = spelled.partition(" ")
+        if not rest or first.lower() not in self._words:
+            return False
+        row = self.kb.store.alias_row(fold(rest))
+        return row is not None and not in_capitals_only(row)
 
     def of_mention(self, given: Mention) -> Candidates:
         found = NO_CANDIDATES

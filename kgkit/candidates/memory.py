@@ -6,6 +6,7 @@ up again.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -142,10 +143,20 @@ class LeftOut:
 
     def __init__(self) -> None:
         self._surfaces: dict[str, None] = {}
+        self._paused = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Note nothing within the block: what is read there is no text of the user's."""
+        self._paused = True
+        try:
+            yield
+        finally:
+            self._paused = False
 
     def add(self, surface: str) -> None:
         """Note one, when it is looked up; of ever so many, the first."""
-        if len(self._surfaces) < self._most:
+        if not self._paused and len(self._surfaces) < self._most:
             self._surfaces[surface] = None
 
     def __len__(self) -> int:

@@ -125,7 +125,9 @@ class GraphCoherence:
             weights = {number: 1.0}
             for other in self.kb.neighbors(number)[: self.config.max_neighbors].tolist():
                 weights[other] = weights.get(other, 0) + 1
-            for mention in self.generator.mentions(_description(self.kb[number])):
+            with self.generator.left_out.paused():
+                mentions = self.generator.mentions(_description(self.kb[number]))
+            for mention in mentions:
                 for other, _, prior in (
                     (mention.candidates or NO_CANDIDATES).rows[: self.config.words].tolist()
                 ):
