@@ -108,10 +108,10 @@ class AliasGenerator(Generator):
         """Return the candidates in a row of `aliases`, unless its spellings say that the text means none."""
         if not cased or not codec.has_spellings(row):
             return self._short(codec.decode_alias(row))
-        if not self.config.all_surfaces and not plausible(spelled, row, self._words):
-            if not self._is_known_without_article(spelled):
-                self.left_out.add(spelled)
-                return None
+        every = self.config.all_surfaces or plausible(spelled, row, self._words)
+        if not every and not self._is_known_without_article(spelled):
+            self.left_out.add(spelled)
+            return None
         return self._short(codec.decode_alias(row, spelled if self.config.prefer_case else None))
 
     def _is_known_without_article(self, spelled: str) -> bool:
