@@ -5,6 +5,7 @@ An object a line; which field it has says what it is:
     key       an entity: label, description, kind, pos, types, attributes, aliases
     alias     a surface, and the `key` it can mean: count, sense
     subject   a triple: relation, object
+    surface   how often an alias occurs in texts: occurrences, linked
     redirect  another key: `to` says of which entity
     form      an irregular form: lemma, pos
     kgkit     what the whole is: name, version, licence, …; the first line only
@@ -28,6 +29,7 @@ from kgkit.building import (
     Entity,
     Files,
     Form,
+    Occurrences,
     Record,
     Redirect,
     SourceInfo,
@@ -86,6 +88,9 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attributes: dict[str, Any] | None = None
     aliases: list[str | Surface] | None = None
     alias: str | None = None
+    surface: str | None = None
+    occurrences: float | None = None
+    linked: float | None = None
     count: float | None = None
     sense: str | None = None
     subject: str | None = None
@@ -226,6 +231,16 @@ def _alias(line: _Line, _: bool) -> Iterator[Record]:
     yield Alias(_needed(line, "alias"), _needed(line, "key"), _count(line.count or 0.0), line.sense)
 
 
+def _occurrences(line: _Line, _: bool) -> Iterator[Record]:
+    surface = _needed(line, "surface")
+    if line.occurrences is None or line.linked is None:
+        raise ValueError(f"'{'linked' if line.linked is None else 'occurrences'}' is missing")
+    count, linked = _count(line.occurrences, "occurrences"), _count(line.linked, "linked")
+    if linked > count:
+        raise ValueError(f"'linked' is {linked:g}, more than the {count:g} 'occurrences'")
+    yield Occurrences(surface, count, linked)
+
+
 def _triple(line: _Line, _: bool) -> Iterator[Record]:
     yield Triple(_needed(line, "subject"), _needed(line, "relation"), _needed(line, "object"))
 
@@ -246,6 +261,7 @@ _Make = Callable[[_Line, bool], Iterator[Record]]
 _KINDS: Final[Mapping[str, tuple[_Make, Sequence[str]]]] = {
     "key": (_entity, ("key", "label", "description", "kind", "pos", "types", "attributes", "aliases")),
     "alias": (_alias, ("alias", "key", "count", "sense")),
+    "surface": (_occurrences, ("surface", "occurrences", "linked")),
     "subject": (_triple, ("subject", "relation", "object")),
     "redirect": (_redirect, ("redirect", "to")),
     "form": (_form, ("form", "lemma", "pos")),
@@ -260,9 +276,10 @@ def _needed(line: _Line, name: str) -> str:
     return value
 
 
-def _count(count: float) -> float:
+def _count(count: float, name: str = "count") -> float:
     if not 0 <= count <= MAX_COUNT:
-        raise ValueError(f"the count is {count:g}: counts lie between 0 and {MAX_COUNT:g}")
+        said = "the count" if name == "count" else repr(name)
+        raise ValueError(f"{said} is {count:g}: counts lie between 0 and {MAX_COUNT:g}")
     return count
 
 

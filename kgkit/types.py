@@ -1,7 +1,7 @@
 """The records that flow through kgkit.
 
 Knowledge comes in as `Entity`, `Attribute`, `Alias`, `Triple`, `Redirect` and `Form`,
-many at once as `Aliases` and `Triples`; text flows as `Document`, `Mention`,
+many at once as `Aliases` and `Triples`, and of surfaces `Occurrences`; text flows as `Document`, `Mention`,
 `Candidates`; links leave as `LinkedDocument`.
 
 Offsets are Unicode code points of the text as given, end exclusive. All are
@@ -113,6 +113,20 @@ class Attribute(msgspec.Struct, frozen=True, gc=False):
     edge: bool = False
 
 
+class Occurrences(msgspec.Struct, frozen=True, gc=False):
+    """How often a surface occurs in texts, and how often it is a link there.
+
+    Attributes:
+        surface: as it is written; occurrences are added up by the folded surface.
+        count: how often it occurs, as a link or not.
+        linked: how often it is the text of a link, at most *count*.
+    """
+
+    surface: str
+    count: float
+    linked: float
+
+
 class Aliases(msgspec.Struct, frozen=True):
     """Many aliases at once: `(surface, key)` -> count."""
 
@@ -127,7 +141,7 @@ class Triples(msgspec.Struct, frozen=True):
     objects: Sequence[str]
 
 
-Single = Entity | Alias | Triple | Redirect | Form
+Single = Entity | Alias | Triple | Redirect | Form | Occurrences
 """What every engine, and an addition, takes in."""
 
 Record = Single | Attribute | Aliases | Triples
@@ -141,11 +155,15 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
     Attributes:
         rows: (C,) of `CANDIDATE`: entity id, sense id, prior; the columns are
             also had as `ids`, `senses` and `priors`. Ids are those of one build.
-        null: the prior of "none of these"; 0 unless a generator was asked for it.
+        null: the prior of "none of these": 1 - link probability, where the KB has one, together with
+            what the generator was asked for; else 0.
+        link_probability: how likely an occurrence of the surface is a mention at all, which *null* has
+            taken into account; 1 where nothing is known of it, or a mention was given.
     """
 
     rows: Rows
     null: float = 0.0
+    link_probability: float = 1.0
 
     @property
     def ids(self) -> Ids:
@@ -174,10 +192,11 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
             isinstance(other, Candidates)
             and np.array_equal(self.rows, other.rows)
             and self.null == other.null
+            and self.link_probability == other.link_probability
         )
 
     def __hash__(self) -> int:
-        return hash((self.rows.tobytes(), self.null))
+        return hash((self.rows.tobytes(), self.null, self.link_probability))
 
 
 NO_CANDIDATES: Final = Candidates(np.empty(0, CANDIDATE))

@@ -7,7 +7,7 @@ import pytest
 import kgkit
 from kb_builders.type_vocabulary import TypeVocabularyBuilder
 from kb_builders.type_vocabulary_names import name_words
-from kgkit.building import Alias, Entity, Form, Record, Redirect, SourceInfo, Traits, Triple
+from kgkit.building import Alias, Entity, Form, Occurrences, Record, Redirect, SourceInfo, Traits, Triple
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, UnknownName, UsageError
 from tests.toys import build_toy
@@ -36,6 +36,9 @@ class Records:
         return iter(())
 
     def forms(self) -> Iterator[Form]:
+        return iter(())
+
+    def occurrences(self) -> Iterator[Occurrences]:
         return iter(())
 
     def _all(self, kind):

@@ -12,6 +12,7 @@ from kb_builders.wikipedia.files import dump_files, dump_name, is_page_props
 from kb_builders.wikipedia.languages import REDIRECT_WORDS, disambiguation_template, disambiguation_title
 from kb_builders.wikipedia.lead import first_paragraph, items
 from kb_builders.wikipedia.page_props import page_key, wikidata_ids
+from kb_builders.wikipedia.prose import prose
 from kb_builders.wikipedia.streams import blocks, ranges
 from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, without_bracket
 from kb_builders.wikipedia.wikitext import Links, Raw, cut
@@ -21,6 +22,7 @@ from kgkit.building import (
     Builder,
     Entity,
     Files,
+    Prose,
     Record,
     Redirect,
     SourceInfo,
@@ -41,10 +43,11 @@ _REDIRECT: Final = re.compile(
 class WikipediaBuilder(Builder):
     """Pages, redirects, links and their anchor texts, from dumps of MediaWiki."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     engine: ClassVar[str] = "local"
     unit: ClassVar[str] = "pages"
     generator: ClassVar[str] = "alias"
+    has_texts: ClassVar[bool] = True
 
     def look(self, source: Path) -> Files:
         files = dump_files(source)
@@ -77,9 +80,18 @@ class WikipediaBuilder(Builder):
         if is_page_props(path):
             yield from wikidata_ids(path)
             return
-        begin, stop = map(int, place.split("-"))
-        pages = dump.pages(blocks(path, begin, stop), whole=begin == 0)
-        yield from PageRecords(_site(path)).of(pages)
+        yield from PageRecords(_site(path)).of(_pages(path, place))
+
+    def texts(self, source: Path, part: str) -> Iterator[Prose | Step]:
+        name, _, place = part.rpartition(":")
+        path = source / name if source.is_dir() else source
+        if not is_page_props(path):
+            yield from PageRecords(_site(path)).texts(_pages(path, place))
+
+
+def _pages(path: Path, place: str) -> Iterator[dump.Page]:
+    begin, stop = map(int, place.split("-"))
+    return dump.pages(blocks(path, begin, stop), whole=begin == 0)
 
 
 def _site(path: Path) -> Site:
@@ -107,19 +119,35 @@ class PageRecords:
 
     def of(self, pages: Iterator[dump.Page]) -> Iterator[Record | Step]:
         """Yield the records of *pages*."""
+        for page in self._articles(pages):
+            if isinstance(page, Step):
+                yield from self._counted()
+                yield page
+            else:
+                yield from self._page(page)
+
+    def texts(self, pages: Iterator[dump.Page]) -> Iterator[Prose | Step]:
+        """Yield the prose of *pages*, and the steps that `of` yields; lists of meanings have none."""
+        for page in self._articles(pages):
+            if isinstance(page, Step):
+                yield page
+            elif self._leads_to(page) is None and not self._ambiguous(page.title, page.text):
+                text = cut(page.text) if "<" in page.text else page.text
+                yield prose(text, self._links, self._is_hidden, page.title)
+
+    def _articles(self, pages: Iterator[dump.Page]) -> Iterator[dump.Page | Step]:
+        """Yield the pages of the main namespace, and a step behind some pages of any."""
         waiting = size = 0
         for total, page in enumerate(pages, start=1):
             waiting += 1
             number = page.namespace
             if number == 0 or (number is None and self._titles.namespace(page.title) == 0):
                 size += len(page.text)
-                yield from self._page(page)
+                yield page
             if waiting >= _pages_at_once(total) or size >= _CHARACTERS:
-                yield from self._counted()
                 yield Step(waiting)
                 waiting = size = 0
         if waiting:
-            yield from self._counted()
             yield Step(waiting)
 
     def _counted(self) -> Iterator[Aliases]:
@@ -130,9 +158,7 @@ class PageRecords:
 
     def _page(self, page: dump.Page) -> Iterator[Record]:
         title = page.title
-        leads_to = page.redirect
-        if leads_to is None and (found := _REDIRECT(page.text)):
-            leads_to = found[1]
+        leads_to = self._leads_to(page)
         if leads_to is not None:
             target = self._links.target(leads_to)
             if target and target[0] != CATEGORY:
@@ -176,6 +202,12 @@ class PageRecords:
         pages = [target for target in targets if target[0] != CATEGORY] if categories else [*targets]
         if pages:
             yield Triples(title, "links_to", pages)
+
+    def _leads_to(self, page: dump.Page) -> str | None:
+        """Return what a redirect leads to; None for a page of its own."""
+        if page.redirect is None and (found := _REDIRECT(page.text)):
+            return found[1]
+        return page.redirect
 
     def _ambiguous(self, title: str, text: str) -> bool:
         """Return whether a page lists what its title may mean: it says so at its beginning or at its end."""

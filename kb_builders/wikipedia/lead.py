@@ -9,7 +9,7 @@ from typing import Final
 
 from kb_builders.wikipedia.wikitext import plain, without_references, without_templates
 
-__all__ = ["first_paragraph", "items"]
+__all__ = ["first_paragraph", "items", "without_tables"]
 
 MAX_PARAGRAPH: Final = 1_000
 """Characters of a first paragraph: what is longer is cut behind a sentence, or a word."""
@@ -54,7 +54,7 @@ def _paragraph(head: str, is_hidden: Callable[[str], bool], *, whole: bool) -> s
     head = without_templates(head)
     unclosed = head.find("{{")
     if "{|" in head:
-        head = _without_tables(head)
+        head = without_tables(head)
     at = 0
     while at < len(head):
         if head[at].isspace() or head[at] == "\x01":
@@ -110,7 +110,8 @@ def _what_is_left(found: re.Match[str]) -> str:
     return "" if found[0][-1] in ")）" else found[0][0]
 
 
-def _without_tables(head: str) -> str:
+def without_tables(head: str) -> str:
+    """Return wikitext without tables; one that is not closed goes on to the end."""
     pieces = []
     at = depth = 0
     for found in _TABLE.finditer(head):

@@ -11,8 +11,8 @@ Characters below the space cannot stand in XML, so they are free for marks of ou
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, cast
 
 from kb_builders.wikipedia.languages import trail
 from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, decoded
@@ -90,10 +90,11 @@ class Links:
         self._shown = _Memory(_shown)
         letters = trail(site.language)
         after = f"([{letters}]*)" if letters else "()"
-        self._find = re.compile(
+        self._pattern = re.compile(
             rf"\[\[(?:({_KEY})(?=\|[^\]]|\]\])|({_TITLE}(?:\|(?=\]\]))?))"
             rf"(?:{_BAR}(?:({_ALIAS})(?=\]\])|({_TEXT})))?\]\]{after}"
-        ).findall
+        )
+        self._find = self._pattern.findall
 
     def of(self, text: str) -> list[Raw]:
         """Return the links of a page that has been `cut`, in order, each as often as it is there."""
@@ -111,22 +112,34 @@ class Links:
     def aliases(self, counts: Mapping[Raw, int]) -> dict[tuple[str, str], int]:
         """Return how often each alias led to each page, given how often each link was seen."""
         found: dict[tuple[str, str], int] = {}
-        for (key, title, alias, text, after), count in counts.items():
-            target = key or self._targets[title]
-            if not key and (not target or target[0] == CATEGORY):
+        for link, count in counts.items():
+            target = link[0] or self._targets[link[1]]
+            if not link[0] and (not target or target[0] == CATEGORY):
                 continue
-            if alias:
-                surface = alias
-            elif text:
-                surface = self._surfaces[text] if len(text) <= _MAX_TEXT else ""
-            else:
-                surface = key or self._shown[title]
-            if after and surface:
-                surface += after
+            surface = self.surface(link)
             if surface and len(surface) <= MAX_SURFACE:
                 pair = surface, target
                 found[pair] = found.get(pair, 0) + count
         return found
+
+    def surface(self, link: Raw) -> str:
+        """Return what is read where a link stands, with letters behind it; nothing if that is not known."""
+        key, title, alias, text, after = link
+        if alias:
+            surface = alias
+        elif text:
+            surface = self._surfaces[text] if len(text) <= _MAX_TEXT else ""
+        else:
+            surface = key or self._shown[title]
+        return surface + after if after and surface else surface
+
+    def split(self, text: str) -> Iterator[tuple[str, Raw | None]]:
+        """Yield a text as what stands before each of its links, and the link; at the end without one."""
+        at = 0
+        for link in self._pattern.finditer(text):
+            yield text[at : link.start()], cast(Raw, link.groups(""))
+            at = link.end()
+        yield text[at:], None
 
 
 class _Memory(dict[str, str]):
@@ -237,6 +250,15 @@ def plain(text: str) -> str:
     if _CUT in text:
         text = text.translate(_show)
     return _one_spaced(decoded(text))
+
+
+def shown(text: str) -> str:
+    """Return *text* as it is read; it has no markup but marks of our own and character references."""
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text)
+    if _CUT in text:
+        text = text.translate(_show)
+    return decoded(text)
 
 
 def _one_spaced(text: str) -> str:

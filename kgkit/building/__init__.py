@@ -10,6 +10,7 @@ from kgkit.building.contract import (
     Builder,
     Files,
     KBRecords,
+    Prose,
     SourceInfo,
     Step,
     Traits,
@@ -17,7 +18,18 @@ from kgkit.building.contract import (
     find_builder,
 )
 from kgkit.building.lines import text_lines
-from kgkit.types import Alias, Aliases, Attribute, Entity, Form, Record, Redirect, Triple, Triples
+from kgkit.types import (
+    Alias,
+    Aliases,
+    Attribute,
+    Entity,
+    Form,
+    Occurrences,
+    Record,
+    Redirect,
+    Triple,
+    Triples,
+)
 
 __all__ = [
     "MAX_COUNT",
@@ -29,6 +41,8 @@ __all__ = [
     "Files",
     "Form",
     "KBRecords",
+    "Occurrences",
+    "Prose",
     "Record",
     "Redirect",
     "SourceInfo",

@@ -6,7 +6,7 @@ those of the base.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from kgkit.building import aliases, facts
 from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, checked_counts
 from kgkit.building.numbers import NONE, numbering
+from kgkit.building.occurrences import checked_occurrences
 from kgkit.errors import SourceError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import Counts, Manifest, StoreEditor, codec
 from kgkit.store.layout import U32
 from kgkit.store.writer import Item
 from kgkit.text import fold
-from kgkit.types import NO_SENSE, Alias, Entity, Form, Ids, Redirect, Single, Triple
+from kgkit.types import NO_SENSE, Alias, Entity, Form, Ids, Occurrences, Redirect, Single, Triple
 
 __all__ = ["Addition"]
 
@@ -52,8 +53,10 @@ class Addition:
         self._triples: list[Triple] = []
         self._redirects: list[Redirect] = []
         self._forms: list[Form] = []
+        self._occurrences: dict[str, tuple[float, float]] = {}  # by folded surface: all, and the linked ones
         self._targets: dict[str, str] = {}  # of new redirects
         self.examples: dict[str, list[str]] = {}
+        self._new_names: Collection[str] = ()  # folded, of new aliases
         self._sought: list[str] = []  # new aliases and irregular forms
         self._dropped: Counter[str] = Counter()
 
@@ -80,8 +83,14 @@ class Addition:
                     self._redirects.append(record)
                 case Form():
                     self._forms.append(record)
+                case Occurrences():
+                    self._take_occurrences(checked_occurrences(record))
                 case _:
                     raise TypeError(f"a builder yielded {type(record).__name__}, which is no record")
+
+    def _take_occurrences(self, told: Occurrences) -> None:
+        count, linked = self._occurrences.get(name := fold(told.surface), (0.0, 0.0))
+        self._occurrences[name] = count + told.count, linked + told.linked
 
     def _take_entity(self, entity: Entity) -> None:
         key = entity.key
@@ -109,6 +118,7 @@ class Addition:
         redirects = self._write_keys(store)
         stored = self._write_facts(store)
         names, rows = self._write_aliases(store)
+        self._write_occurrences(store)
         forms = self._write_forms(store)
         self._write_starts(store)
         store.put("entities", [(codec.pack_id(entity.id), codec.encode(entity)) for entity in new])
@@ -280,7 +290,20 @@ class Addition:
             joined, items = self._regrouped(everything)
             rows += joined
             store.put("aliases", items)
+        self._new_names = found.keys()
         return names, rows
+
+    def _write_occurrences(self, store: StoreEditor) -> None:
+        """Write `occurrences`: those of an alias are added up."""
+        items = []
+        for name, (count, linked) in self._occurrences.items():
+            if name not in self._new_names and self._store.alias_row(name) is None:
+                self._drop("occurrences of no alias")
+            elif count:
+                before = self._store.occurrences(name) or (0.0, 0.0)
+                row = codec.pack_occurrences(before[0] + count, before[1] + linked)
+                items.append((codec.bounded_key(name), row))
+        store.put("occurrences", sorted(items))
 
     def _resolved(self, alias: Alias) -> tuple[str, int, int, float] | None:
         """Return surface, entity, sense and count of an alias that means something."""

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from kgkit.building.contract import Builder, find_builder
+from kgkit.building.contract import Builder, Prose, Step, find_builder
 from kgkit.building.grouping import Grouped, Grouper
+from kgkit.building.occurrences import SurfaceHashes, count_occurrences
 from kgkit.building.options import BuildOptions, bytes_of, kgkit_version, several
 from kgkit.building.registering import register
-from kgkit.building.sources import Material, Source, batches, blamed, opened
+from kgkit.building.sources import Material, Source, TextPart, batches, blamed, opened, readable, selected
 from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
 from kgkit.store.layout import build_name, fingerprint
 from kgkit.store.reader import read_manifest
 from kgkit.store.writer import checksums
+from kgkit.types import Occurrences
 
 if TYPE_CHECKING:  # DuckDB and Arrow are an extra
     from kgkit.building.engines.run import TableEngine
@@ -165,9 +167,32 @@ def _grouped(
             grouper.take(batch)
         read += len(batch)
         tell("reading", read)
+    if texts := material.texts():
+        tell("counting surfaces", 0)
+        grouper.count(_occurrences(texts, grouper.surfaces(), options, steps=steps))
     tell("writing", 0)
     with blamed(material.path):
         return grouper.write()
+
+
+def _occurrences(
+    texts: Sequence[TextPart], surfaces: SurfaceHashes, options: BuildOptions, *, steps: bool
+) -> Iterator[Occurrences]:
+    """Yield how often *surfaces* occur in those texts that `limit` lets be read."""
+
+    def read() -> Iterator[Prose | Step]:
+        for part in texts:
+            with readable("read", part.path), blamed(part.path):
+                yield from part.read()
+
+    for record in selected(
+        count_occurrences(read, surfaces, complete_at_steps=steps and options.limit is not None),
+        limit=options.limit,
+        types=(),
+        steps=steps,
+    ):
+        if isinstance(record, Occurrences):
+            yield record
 
 
 def _engine(builder: Builder, material: Material, options: BuildOptions, kb: KBHome) -> "TableEngine":

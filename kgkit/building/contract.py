@@ -8,13 +8,14 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.store import SourceInfo
-from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
+from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = [
     "MAX_COUNT",
     "Builder",
     "Files",
     "KBRecords",
+    "Prose",
     "SourceInfo",
     "Step",
     "Traits",
@@ -60,6 +61,20 @@ class Step(NamedTuple):
     units: int = 1
 
 
+class Prose(NamedTuple):
+    """A text in which surfaces are counted.
+
+    Attributes:
+        text: as people read it; an empty line ends a paragraph, and no surface goes on behind it.
+        links: `(start, end)` code points of what is a link in it.
+        own: the surface of what it is about, which is not counted in it: a page does not link to itself.
+    """
+
+    text: str
+    links: Sequence[tuple[int, int]] = ()
+    own: str = ""
+
+
 class KBRecords(Protocol):
     """The records of a published KB, for a builder that makes another one of them."""
 
@@ -94,6 +109,9 @@ class KBRecords(Protocol):
     def forms(self) -> Iterator[Form]:
         """Yield the irregular forms."""
 
+    def occurrences(self) -> Iterator[Occurrences]:
+        """Yield how often surfaces occur, folded, as far as that is known."""
+
 
 class Builder(ABC):
     """A reader of one kind of source, to derive from.
@@ -122,6 +140,7 @@ class Builder(ABC):
             and attributes. Else a key that comes twice is an error. Wants another
             engine than `memory`, as `Attribute` does.
         unit: what a `Step` counts, in the plural: `pages`.
+        has_texts: whether the source has texts in which surfaces are to be counted: `texts` gives them.
     """
 
     name: ClassVar[str]
@@ -133,6 +152,7 @@ class Builder(ABC):
     engine: ClassVar[str] = "memory"
     pieces: ClassVar[bool] = False
     unit: ClassVar[str] = "records"
+    has_texts: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -176,6 +196,17 @@ class Builder(ABC):
         Raises:
             SourceError: at the first thing that is not as it should be.
         """
+
+    def texts(self, source: Path, part: str) -> Iterator[Prose | Step]:
+        """Yield the texts of *part*, and the same steps as `observe`, if the builder `has_texts`.
+
+        Called once all surfaces are known: how often each occurs in the texts of all parts, and how often
+        as a link, gives its link probability.
+
+        Raises:
+            SourceError: as `observe` does.
+        """
+        return iter(())
 
     def derive(self, kb: KBRecords) -> Iterator[Record | Step]:
         """Yield the records of a KB that is made of another one (`--source kb:NAME`).

@@ -17,12 +17,13 @@ from msgspec import structs
 from kgkit.building import aliases, facts
 from kgkit.building.contract import MAX_COUNT
 from kgkit.building.numbers import NONE, Numbers, in_key_order, numbering
+from kgkit.building.occurrences import SurfaceHashes, checked_occurrences
 from kgkit.errors import SourceError
 from kgkit.store import codec
 from kgkit.store.layout import Counts
 from kgkit.store.writer import StoreWriter
 from kgkit.text import fold
-from kgkit.types import Alias, Entity, Form, Redirect, Single, Triple
+from kgkit.types import Alias, Entity, Form, Occurrences, Redirect, Single, Triple
 
 MAX_CLASSES = 255
 """The store has a byte for an entity's part of speech: of more, the later ones cannot be asked for."""
@@ -63,6 +64,7 @@ class Grouper:
             Alias: self._take_aliases,
             Redirect: self._take_redirects,
             Form: self._take_forms,
+            Occurrences: self._take_occurrences,
         }
         self._numbers = numbering()  # provisional number of each key
         self._ids = array("q")  # id of each provisional number, or NONE
@@ -79,6 +81,8 @@ class Grouper:
         self._examples: dict[str, list[str]] = {}
         self._redirects: dict[str, str] = {}
         self._forms: dict[str, list[tuple[str, str]]] = {}
+        self._occurrences: dict[str, tuple[float, float]] = {}  # by folded surface: all, and the linked ones
+        self._counted: dict[str, tuple[float, float]] = {}  # those in texts
 
     def take(self, records: Iterable[Single]) -> None:
         """Take in *records*, some thousands at once.
@@ -136,6 +140,21 @@ class Grouper:
             lemmas, lemma = self._forms.setdefault(fold(form.surface), []), (fold(form.lemma), form.pos)
             if lemma not in lemmas:
                 lemmas.append(lemma)
+
+    def _take_occurrences(self, occurrences: Sequence[Occurrences]) -> None:
+        for told in map(checked_occurrences, occurrences):
+            _add(self._occurrences, fold(told.surface), told)
+
+    def surfaces(self) -> SurfaceHashes:
+        """Return the aliases that have been taken in, as they are sought in texts."""
+        names = set(map(fold, self._surfaces))
+        sought = [name for name in names if not codec.bounded_key(name).startswith(codec.DIGEST)]
+        return SurfaceHashes.of(sought, len(sought))
+
+    def count(self, occurrences: Iterable[Occurrences]) -> None:
+        """Take in how often the aliases occur in texts."""
+        for told in occurrences:
+            _add(self._counted, told.surface, told)
 
     def write(self) -> Grouped:
         """Write every table and return the counts."""
@@ -246,12 +265,27 @@ class Grouper:
         rows, spellings = aliases.added_up(columns, names, self.smoothing)
         bit_of = aliases.class_bits(np.frombuffer(self._class_of, np.uint8))
         self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
+        self._write_occurrences(names, np.unique(rows.name))
         present = np.zeros(len(names.surfaces), bool)
         present[columns.surface] = True
         # Irregular forms of several words are sought in texts like aliases.
         sought = chain(compress(names.surfaces, present.tolist()), self._forms)
         self.store.append("starts", aliases.start_rows(aliases.starts(sought, {})))
         return len(np.unique(rows.name)), len(rows.name)
+
+    def _write_occurrences(self, names: aliases.Names, kept: Numbers) -> None:
+        """Write `occurrences` of the aliases that are kept, if any are known."""
+        told, counted, none = self._occurrences, self._counted, (0.0, 0.0)
+        items, found = [], 0
+        for place in kept.tolist() if told or counted else ():
+            name = names.folded[place]
+            found += name in told
+            pairs = told.get(name, none), counted.get(name, none)
+            count, linked = map(sum, zip(*pairs, strict=True))
+            if count:
+                items.append((names.keys[place], codec.pack_occurrences(count, linked)))
+        self._dropped["occurrences of no alias"] = len(told) - found
+        self.store.append("occurrences", items)
 
     def _write_forms(self) -> None:
         forms = [*self._forms]
@@ -273,6 +307,11 @@ def checked_counts(counts: aliases.Weights, surface: Callable[[int], str]) -> al
             text=surface(int(odd[0])),
         )
     return counts
+
+
+def _add(counts: dict[str, tuple[float, float]], name: str, told: Occurrences) -> None:
+    count, linked = counts.get(name, (0.0, 0.0))
+    counts[name] = count + told.count, linked + told.linked
 
 
 def _column(numbers: "array[int]") -> Numbers:

@@ -13,7 +13,7 @@ from itertools import chain
 from kgkit.building.contract import SourceInfo, Traits
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
-from kgkit.types import NO_SENSE, Alias, Entity, Form, Record, Redirect, Triple
+from kgkit.types import NO_SENSE, Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = ["StoredRecords"]
 
@@ -61,13 +61,14 @@ class StoredRecords:
                 yield Triple(triple.object, triple.relation, triple.subject)
 
     def everything(self) -> Iterator[Record]:
-        """Yield all records: entities, redirects, aliases, triples, forms; triples in both directions.
+        """Yield all records: entities, redirects, aliases, triples in both directions, forms, occurrences.
 
         What they are added to may have either relation of a pair without the other.
         """
         inverses = [inverse for name, inverse in self.kb.store.relations if inverse not in (None, name)]
         turned = chain.from_iterable(self.kb.match(relation=inverse) for inverse in inverses)
-        return chain(self.entities(), self.redirects(), self.aliases(), self.triples(), turned, self.forms())
+        told = self.entities(), self.redirects(), self.aliases(), self.triples(), turned, self.forms()
+        return chain(*told, self.occurrences())
 
     def redirects(self) -> Iterator[Redirect]:
         key_of, bounded = self.kb.key, codec.bounded_key
@@ -83,3 +84,12 @@ class StoredRecords:
                 if not surface.startswith(codec.DIGEST):
                     for lemma, pos in codec.decode_forms(lemmas):
                         yield Form(surface.decode(), lemma, pos)
+
+    def occurrences(self) -> Iterator[Occurrences]:
+        store = self.kb.store
+        with store.reading():
+            for key, count, linked in store.iter_occurrences():
+                alias = store.row("aliases", key)
+                spelled = codec.spellings(alias) if key.startswith(codec.DIGEST) and alias is not None else ()
+                surface = spelled[0].surface if spelled else key.decode()
+                yield Occurrences(surface, count, linked)

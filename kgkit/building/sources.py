@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kgkit.building.contract import Builder, SourceInfo, Step, Traits
+from kgkit.building.contract import Builder, Prose, SourceInfo, Step, Traits
 from kgkit.building.options import several
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, SourceError, UsageError
@@ -25,6 +25,7 @@ __all__ = [
     "Material",
     "Part",
     "Source",
+    "TextPart",
     "batches",
     "blamed",
     "one_by_one",
@@ -55,6 +56,20 @@ class Part(NamedTuple):
     observe: Callable[[], Iterator[Record | Step]]
 
 
+class TextPart(NamedTuple):
+    """The texts of a piece of a source.
+
+    Attributes:
+        path: of its source.
+        name: within the source.
+        read: gives its texts, from the first one.
+    """
+
+    path: Path
+    name: str
+    read: Callable[[], Iterator[Prose | Step]]
+
+
 class Material(NamedTuple):
     """Sources, looked at.
 
@@ -64,6 +79,7 @@ class Material(NamedTuple):
         parts: gives what there is to be read, in the order of the ids.
         info: gives what the manifest says of it, once it has been read.
         files: that were read, or will be.
+        texts: gives the texts in which surfaces are to be counted, as `parts` gives the records.
     """
 
     path: Path
@@ -71,6 +87,7 @@ class Material(NamedTuple):
     parts: Callable[[], Sequence[Part]]
     info: Callable[[], SourceInfo]
     files: Sequence[Path] = ()
+    texts: Callable[[], Sequence[TextPart]] = tuple
 
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -117,12 +134,23 @@ def opened(
     files = [*(file for files in found for file in sorted(files.read)), *priors]
     stated = next((files.traits for files in found if files.traits is not None), builder.traits)
 
-    def parts() -> list[Part]:
-        pieces = []
+    def pieces_of_sources() -> Iterator[tuple[Path, str]]:
         for path in paths:
             with readable("read", path):
                 names = builder.parts(path)
-            pieces += [Part(path, name, partial(builder.observe, path, name)) for name in names]
+            yield from ((path, name) for name in names)
+
+    def texts() -> list[TextPart]:
+        if not builder.has_texts:
+            return []
+        return [
+            TextPart(path, name, partial(builder.texts, path, name)) for path, name in pieces_of_sources()
+        ]
+
+    def parts() -> list[Part]:
+        pieces = [
+            Part(path, name, partial(builder.observe, path, name)) for path, name in pieces_of_sources()
+        ]
         if priors:
             from kgkit.building.priors import priors_of
 
@@ -139,7 +167,7 @@ def opened(
         where = os.pathsep.join(str(path.absolute()) for path in paths)
         return msgspec.structs.replace(found[0].info, path=where, sha256=checksum)
 
-    yield Material(Path(os.pathsep.join(map(str, paths))), stated, parts, described, files)
+    yield Material(Path(os.pathsep.join(map(str, paths))), stated, parts, described, files, texts)
 
 
 def _of_kb(builder: Builder | None, records: StoredRecords) -> Material:

@@ -92,7 +92,7 @@ class AliasGenerator(Generator):
         if token.isupper() and is_function_word(token, folded, self._words, False):
             return Entry(candidates, starts, texts, forms, spaced, tight, True, None)
         if self.config.prefer_case and codec.has_spellings(row):
-            hidden = self._short(codec.decode_alias(row))
+            hidden = self._short(codec.decode_alias(row), token)
             if not alike(candidates, hidden):
                 return Entry(candidates, starts, texts, forms, spaced, tight, True, hidden)
         return Entry(candidates, starts, texts, forms, spaced, tight)
@@ -107,12 +107,12 @@ class AliasGenerator(Generator):
     def _meant(self, row: bytes, spelled: str, cased: bool) -> Candidates | None:
         """Return the candidates in a row of `aliases`, unless its spellings say that the text means none."""
         if not cased or not codec.has_spellings(row):
-            return self._short(codec.decode_alias(row))
+            return self._short(codec.decode_alias(row), spelled)
         every = self.config.all_surfaces or plausible(spelled, row, self._words)
         if not every and not self._is_known_without_article(spelled):
             self.left_out.add(spelled)
             return None
-        return self._short(codec.decode_alias(row, spelled if self.config.prefer_case else None))
+        return self._short(codec.decode_alias(row, spelled if self.config.prefer_case else None), spelled)
 
     def _is_known_without_article(self, spelled: str) -> bool:
         """Say whether a span is a function word and a surface that the KB writes in lower case."""

@@ -211,12 +211,12 @@ class DenseGenerator:
     def _mixed(self, mention: Mention, scores: NDArray[np.float64], ids: NDArray[np.int64]) -> Candidates:
         config, known = self.config, mention.candidates or NO_CANDIDATES
         if not len(ids):
-            return Candidates(known.rows[: config.max_candidates], known.null)
+            return Candidates(known.rows[: config.max_candidates], known.null, known.link_probability)
         weights = np.exp((scores - scores.max()) / config.temperature)
         share = config.weight if len(known) else 1.0
         dense = dict(zip(ids.tolist(), (share * weights / weights.sum()).tolist(), strict=True))
         rows = mixed_rows(known.rows, 1 - share, dense, config.max_candidates, config.reserved)
-        return Candidates(rows, known.null * (1 - share))
+        return Candidates(rows, known.null * (1 - share), 1 - (1 - known.link_probability) * (1 - share))
 
 
 def mixed_rows(known: Rows, share: float, dense: dict[int, float], most: int, reserved: int) -> Rows:

@@ -29,7 +29,7 @@ from kgkit.candidates.spelling import in_capitals_only, position_hides_case
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store.surfaces import Matcher
-from kgkit.text import token_splitter
+from kgkit.text import fold, token_splitter
 from kgkit.types import CANDIDATE, Candidates, Document, Mention
 
 ANY: Final = 0xFF
@@ -39,6 +39,7 @@ _MAX_VARIANTS = 64
 _SHORT: Final = 3  # letters of an abbreviation
 _AROUND: Final = 3  # words on each side of words joined by hyphens that may belong to the same surface
 UNSEEN: Final = object()
+_NEVER: Final = 0.5  # what counts as links where a surface was never one
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 
 
@@ -114,15 +115,17 @@ class GeneratorConfig:
     max_candidates: int | None = 30  # a mention, as in KnowBert; None for all
     min_prior: float = 0.0  # p(entity | surface), in [0, 1]
     null: float = 0.0  # prior of "none of these", in [0, 1)
-    all_surfaces: bool = False  # function words too, and words in lower case that the KB writes with capitals
+    min_link_probability: float = 0.01  # of a surface that is sought in texts, in [0, 1]; 0 for all
+    all_surfaces: bool = False  # whatever spelling, function words and link probability say
     cache_mb: float = 100.0  # what tokens and spans that are remembered may take, in 10⁶ bytes, roughly
 
     def __post_init__(self) -> None:
         few = self.max_candidates is not None and self.max_candidates < 1
-        if few or not 0 <= self.min_prior <= 1 or not 0 <= self.null < 1 or self.cache_mb < 0:
+        shares = 0 <= self.min_prior <= 1 and 0 <= self.min_link_probability <= 1
+        if few or not shares or not 0 <= self.null < 1 or self.cache_mb < 0:
             raise UsageError(
-                f"out of range in {self}: max_candidates >= 1, min_prior in [0, 1], null in [0, 1), "
-                "cache_mb >= 0"
+                f"out of range in {self}: max_candidates >= 1, min_prior and min_link_probability in [0, 1], "
+                "null in [0, 1), cache_mb >= 0"
             )
 
 
@@ -377,23 +380,42 @@ class Generator(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kb, self.config)
 
-    def _short(self, found: Candidates) -> Candidates | None:
+    def _link_probability(self, spelled: str) -> float:
+        """Return how likely a mention is where a surface stands in a text; 1 where nobody has counted."""
+        told = self.kb.store.occurrences(fold(spelled)) if self.kb.store.has_occurrences else None
+        if told is None:
+            return 1.0
+        count, linked = told
+        # That it was never a link in a few places does not say that it never is.
+        return min((linked or _NEVER) / count, 1.0)
+
+    def _short(self, found: Candidates, spelled: str | None = None) -> Candidates | None:
         """Return the best of *found*, without those under `min_prior`; None if none is left.
 
         With a NULL prior, the others share what it leaves. Priors are shares of all of *found*: where some
         are left out, those of the rest are not divided by their sum again.
+
+        Args:
+            found: the meanings of a surface.
+            spelled: the surface, where it was found in a text: it may be no mention there, and is none under
+                `min_link_probability`, unless `all_surfaces` is set. None for a mention that is given.
         """
         config, rows = self.config, found.rows
+        likely = 1.0 if spelled is None or not len(rows) else self._link_probability(spelled)
+        if likely < config.min_link_probability and not config.all_surfaces:
+            return None
         if config.max_candidates is not None and len(rows) > config.max_candidates:
             rows = rows[: config.max_candidates]
         if config.min_prior:
             rows = rows[rows["prior"] >= config.min_prior]
         if not len(rows):
             return None
-        if config.null:
+        if config.null or likely < 1:
             rows = rows.copy()
-            rows["prior"] *= 1 - config.null
-        return found if rows is found.rows else Candidates(rows, config.null)
+            rows["prior"] *= (1 - config.null) * likely
+        if rows is found.rows:
+            return found
+        return Candidates(rows, config.null if likely == 1 else 1 - (1 - config.null) * likely, likely)
 
 
 def case_is_hidden(text: str, pieces: list[str], offsets: list[int], place: int) -> bool:

@@ -120,7 +120,8 @@ class SegmentGenerator(Generator):
         if cased and not self.config.all_surfaces and not plausible(spelled, row, self._words):
             self.left_out.add(spelled)
             return None
-        return self._short(codec.decode_alias(row, spelled if cased and self.config.prefer_case else None))
+        candidates = codec.decode_alias(row, spelled if cased and self.config.prefer_case else None)
+        return self._short(candidates, spelled)
 
     def of_mention(self, given: Mention) -> Candidates:
         found = NO_CANDIDATES

@@ -51,9 +51,14 @@ def candidates(
     """List what a word or name can mean, best prior first."""
     with opened(kb, home) as base:
         found = base.decode(_found(base, checked_text(text, "TEXT"), k, checked_pos(base, pos), fuzzy=fuzzy))
+        linked = link_probability(base, text)
     if as_json:
-        write_json([_told(candidate) for candidate in found])
+        write_json([_told(candidate) | linked for candidate in found])
     elif found:
+        if linked:
+            Messages(quiet=quiet).say(
+                "link probability of {surface!r}: {link_probability}".format(surface=text, **linked)
+            )
         _write(found)
     if not found:
         hint = "" if fuzzy else "; --fuzzy looks for the most similar"
@@ -68,6 +73,12 @@ def _found(kb: "KnowledgeBase", text: str, k: int | None, pos: str | None, *, fu
     generator = generator_for(kb, max_candidates=k)
     found = generator.of_mention(Mention(0, len(text), text, pos=pos or ""))
     return kb.candidates(text, k, pos, fuzzy=True) if fuzzy and not len(found) else found
+
+
+def link_probability(kb: "KnowledgeBase", surface: str) -> dict[str, float]:
+    """Return the link probability of a surface by its name; nothing where the KB does not know it."""
+    found = kb.link_probability(surface)
+    return {} if found is None else {"link_probability": float(f"{found:.4g}")}
 
 
 def _told(candidate: "Candidate") -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _described(found: "Difference") -> dict[str, Any]:
 
 def _told(found: "Difference") -> str:
     """Return a difference as a line for people."""
-    from kgkit.types import Alias, Entity, Form, Redirect, Triple
+    from kgkit.types import Alias, Entity, Form, Occurrences, Redirect, Triple
 
     record = found.new or found.old
     match record:
@@ -102,11 +102,19 @@ def _told(found: "Difference") -> str:
             return f"{record.source} → {was_to}{record.target}"
         case Form():
             return f"{record.surface!r}: {record.lemma} ({record.pos})"
+        case Occurrences():
+            if isinstance(found.old, Occurrences) and isinstance(found.new, Occurrences):
+                return f"of {record.surface!r}: {_linked(found.old)} → {_linked(found.new)}"
+            return f"of {record.surface!r}: {_linked(record)}"
     raise AssertionError(record)
 
 
 def _counted(alias: Any) -> str:
     return f"{alias.count:g}" + (f", {alias.sense}" if alias.sense else "")
+
+
+def _linked(told: Any) -> str:
+    return f"{told.linked:g} of {told.count:g} linked"
 
 
 def _traits(old: "KnowledgeBase", new: "KnowledgeBase") -> dict[str, tuple[Any, Any]]:

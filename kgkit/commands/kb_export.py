@@ -60,8 +60,11 @@ def export(
     began = time.monotonic()
     with opened(name, home, verify=True) as kb, messages.progress(f"writing {made.title}") as tell:
         files = made.files(StoredRecords(kb))
-        if made.losses:
-            messages.say(f"{made.title} does not carry: {'; '.join(made.losses)}")
+        losses = list(made.losses)
+        if kb.store.has_occurrences and not made.has_occurrences:
+            losses.append("how often surfaces occur in texts, and so link probabilities")
+        if losses:
+            messages.say(f"{made.title} does not carry: {'; '.join(losses)}")
         if made.folder:
             _write_folder(files, output, tell)
         elif to_stdout:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kgkit.commands.candidates import link_probability
 from kgkit.commands.options import HomeOption, JSONOption, KBOption, found_entity, opened
 from kgkit.commands.output import Column, console, on_terminal, plain, write_json, write_line, write_table
 
@@ -47,7 +48,13 @@ def show(
         outward, inward = neighbours(base, found)
         if as_json:
             write_json(
-                {**found.to_dict(), "kb": base.name, "out": _brief(base, outward), "in": _brief(base, inward)}
+                {
+                    **found.to_dict(),
+                    **link_probability(base, found.label),
+                    "kb": base.name,
+                    "out": _brief(base, outward),
+                    "in": _brief(base, inward),
+                }
             )
         else:
             at_most = limit if limit is not None else _LIMIT if on_terminal() else 0
@@ -87,6 +94,8 @@ def _card(kb: "KnowledgeBase", entity: "Entity", outward: Beside, inward: Beside
     for name, value in entity.attributes.items():
         if value not in ("", None, [], {}):
             _paragraph(name, _told(value))
+    for linked in link_probability(kb, entity.label).values():
+        _paragraph(f"link probability of {entity.label!r}", str(linked))
     rows = [
         *(row for relation, keys in outward.items() for row in _rows(kb, relation, keys, limit)),
         *(row for relation, keys in inward.items() for row in _rows(kb, f"← {relation}", keys, limit)),

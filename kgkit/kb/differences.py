@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kgkit.kb.handle import KnowledgeBase
 from kgkit.store import codec
-from kgkit.types import NO_SENSE, Alias, Entity, Form, Record, Redirect, Triple
+from kgkit.types import NO_SENSE, Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
 Numbers = NDArray[np.int64]
 
@@ -34,17 +34,18 @@ class Difference(NamedTuple):
         return "added" if self.old is None else "removed" if self.new is None else "changed"
 
     @property
-    def what(self) -> Literal["entity", "alias", "triple", "redirect", "form"]:
+    def what(self) -> Literal["entity", "alias", "triple", "redirect", "form", "occurrences"]:
         """What kind of record it is."""
         return _KINDS[type(self.new or self.old)]
 
 
-_KINDS: dict[type, Literal["entity", "alias", "triple", "redirect", "form"]] = {
+_KINDS: dict[type, Literal["entity", "alias", "triple", "redirect", "form", "occurrences"]] = {
     Entity: "entity",
     Alias: "alias",
     Triple: "triple",
     Redirect: "redirect",
     Form: "form",
+    Occurrences: "occurrences",
 }
 
 
@@ -77,6 +78,8 @@ def differences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
         yield from _facts(old, new, there, kept and coded_alike)
     if "forms" not in same:
         yield from _forms(old, new)
+    if "occurrences" in old.manifest.tables.keys() | digests.keys() and "occurrences" not in same:
+        yield from _occurrences(old, new)
 
 
 def _beside(
@@ -216,6 +219,18 @@ def _forms(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
         for lemma, pos in after:
             if (lemma, pos) not in before:
                 yield Difference(None, Form(surface, lemma, pos))
+
+
+def _occurrences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
+    rows = [kb.store.items("occurrences") if kb.store.has_occurrences else iter(()) for kb in (old, new)]
+    for key, mine, other in _beside(*rows):
+        if mine != other:
+            surface = key.hex() if key.startswith(codec.DIGEST) else key.decode()
+            before, after = (
+                None if row is None else Occurrences(surface, *codec.decode_occurrences(row))
+                for row in (mine, other)
+            )
+            yield Difference(before, after)
 
 
 __all__ = ["Difference", "differences"]

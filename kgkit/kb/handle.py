@@ -228,6 +228,18 @@ class KnowledgeBase:
             found = self.filter(found, pos)
         return found if k is None or k >= len(found.rows) else Candidates(found.rows[:k], found.null)
 
+    def link_probability(self, text: str) -> float | None:
+        """Return which share of the occurrences of a surface in texts are links; None where nobody counted.
+
+        Case and white space are folded, and all meanings and spellings together.
+
+        Example:
+            >>> kgkit.open_kb("enwiki").link_probability("of")
+            0.0004…
+        """
+        told = self.store.occurrences(fold(text))
+        return None if told is None else told[1] / told[0]
+
     def filter(self, candidates: Candidates, pos: str) -> Candidates:
         """Return those of *candidates* that have this part of speech; they share what NULL leaves."""
         kept = self.has_pos(candidates.ids, pos)
@@ -237,7 +249,7 @@ class KnowledgeBase:
         if len(rows):
             total = rows["prior"].sum()
             rows["prior"] = (1 - candidates.null) * (rows["prior"] / total if total else 1 / len(rows))
-        return Candidates(rows, candidates.null)
+        return Candidates(rows, candidates.null, candidates.link_probability)
 
     def classes_of(self, ids: Ids) -> np.ndarray:
         """Return (n,) uint8, parts of speech: 0 for none, else 1 + the place in `store.classes`."""

@@ -17,7 +17,16 @@ from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import find_scorer
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
 from kgkit.linking.scoring import Scorer, Scores
-from kgkit.types import NO_CANDIDATES, NO_SENSE, Document, Link, LinkCandidate, LinkedDocument, Mention
+from kgkit.types import (
+    NO_CANDIDATES,
+    NO_SENSE,
+    Candidates,
+    Document,
+    Link,
+    LinkCandidate,
+    LinkedDocument,
+    Mention,
+)
 
 _MAX_NAMES = 100_000  # some 25 MB
 
@@ -86,7 +95,10 @@ class Linker:
         gloss          that, times how well the entity's text fits the context: see `GlossScorer`
         coherence      of whichever model, re-weighted by agreement: see `GraphCoherence`
 
-    Where a generator gives NULL a prior, scores share what it leaves. A score on a
+    Where NULL has a prior, scores share what it leaves: of a surface of known link probability that the KB's
+    generator has found, a score is the probability that it is a mention, and means the entity. (A mention
+    is NIL where a NULL that the generator was asked for is likelier than the best candidate; link
+    probability alone makes none NIL but by `threshold`.) A score on a
     mention that a tagger found is multiplied with the tagger's: it is then the probability that the
     mention is one, and means the entity. The score of a NIL link is 1 less the best candidate's.
 
@@ -192,7 +204,7 @@ class Linker:
         if getattr(self.scorer, "tells_null", False):
             return [len(one) > 0 and float(one.max()) < 1 - float(one.sum()) for one in scores]
         return [
-            len(one) > 0 and float(one.max()) < (mention.candidates or NO_CANDIDATES).null
+            len(one) > 0 and float(one.max()) < _null_asked_for(mention.candidates or NO_CANDIDATES)
             for mention, one in zip(mentions, scores, strict=True)
         ]
 
@@ -225,7 +237,7 @@ class Linker:
         order = sorted(range(len(rows)), key=lambda place: -scored[place])
         best = next(iter(order), None)
         score = 0.0 if best is None else _round(scored[best])
-        nil = best is None or null or score < config.threshold or score < candidates.null
+        nil = best is None or null or score < config.threshold or score < _null_asked_for(candidates)
         if nil and config.nil == "drop":
             return None
         shown = []
@@ -279,6 +291,15 @@ class Linker:
             entity = self.kb[number]
             name = self._names[number] = (entity.key, entity.label)
         return name
+
+
+def _null_asked_for(candidates: Candidates) -> float:
+    """Return the part of NULL's prior that is no matter of link probability.
+
+    In an encyclopedia a name is a link once a page, so it is a mention in more places than it is linked in:
+    that it mostly is no link does not make it NIL.
+    """
+    return candidates.null - (1 - candidates.link_probability)
 
 
 def link(

@@ -1,6 +1,7 @@
 """From records to bytes and back; the rows are described in `layout`."""
 
 import hashlib
+import math
 import struct
 from collections.abc import Iterator, Sequence
 
@@ -53,6 +54,8 @@ decode_relations = msgspec.msgpack.Decoder(list[tuple[str, str | None]]).decode
 
 alias_head = struct.Struct("<If")
 pack_id = struct.Struct("<I").pack
+_OCCURRENCES = struct.Struct("<ff")
+pack_occurrences = _OCCURRENCES.pack
 # A candidate and a neighbour, their ids left as the keys of `entities` that they are.
 unpack_candidates = struct.Struct("<4s4sf").iter_unpack
 unpack_ids = struct.Struct("4s").iter_unpack
@@ -98,6 +101,20 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
     if spelled is not None and count > 1 and len(row) > _HEAD + CANDIDATE.itemsize * count:
         return _prefer(rows, spellings(row), spelled)
     return Candidates(rows)
+
+
+def decode_occurrences(row: bytes) -> tuple[float, float]:
+    """Return how often a surface occurs, and how often as a link.
+
+    Raises:
+        ValueError: if *row* cannot say so.
+    """
+    if len(row) != _OCCURRENCES.size:
+        raise ValueError(f"a row of {len(row)} bytes instead of {_OCCURRENCES.size}")
+    count, linked = _OCCURRENCES.unpack(row)
+    if not 0 <= linked <= count < math.inf or not count:
+        raise ValueError(f"{linked} links of {count} occurrences")
+    return count, linked
 
 
 def classes(row: bytes) -> int:

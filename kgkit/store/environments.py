@@ -18,12 +18,13 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import lmdb
 
 from kgkit.errors import DamagedKB, NotThere
-from kgkit.store.layout import BY_ID, DATA, TABLES
+from kgkit.store.layout import BY_ID, DATA, OPTIONAL, TABLES
 
 
 class Environment:
@@ -35,7 +36,12 @@ class Environment:
         self.pid = os.getpid()
         try:
             self.lmdb = lmdb.open(
-                str(folder), readonly=True, lock=False, create=False, max_dbs=len(TABLES), readahead=False
+                str(folder),
+                readonly=True,
+                lock=False,
+                create=False,
+                max_dbs=len(TABLES) + len(OPTIONAL),
+                readahead=False,
             )
         except lmdb.Error as error:
             if not folder.exists():
@@ -46,6 +52,9 @@ class Environment:
                 name: self.lmdb.open_db(name.encode(), create=False, integerkey=name in BY_ID)
                 for name in TABLES
             }
+            for name in OPTIONAL:
+                with suppress(lmdb.NotFoundError):
+                    self.tables[name] = self.lmdb.open_db(name.encode(), create=False)
         except lmdb.Error as error:
             self.lmdb.close()
             raise _unreadable(folder, error) from error

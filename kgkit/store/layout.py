@@ -37,6 +37,11 @@ TABLES: Final = {
 # `surfaces` is there if the file of that name is: then `starts` tells of the few
 # surfaces that its tries do not have.
 
+OPTIONAL: Final = {
+    "occurrences": "folded surface -> count:f32 linked:f32; how often it occurs in texts, and as a link",
+}
+"""Tables that a build may lack; its manifest lists the tables it has. Older kgkit reads past them."""
+
 BY_ID: Final = frozenset({"entities", "facts", "incoming"})
 """Tables whose keys are ids; LMDB compares those as numbers (`MDB_INTEGERKEY`)."""
 

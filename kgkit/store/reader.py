@@ -73,8 +73,11 @@ class StoreReader:
         self._entities, self._keys, self._aliases = tables["entities"], tables["keys"], tables["aliases"]
         self._starts, self._forms = tables["starts"], tables["forms"]
         self._facts, self._incoming = tables["facts"], tables["incoming"]
+        self._occurrences = tables.get("occurrences")
         self.surfaces: Surfaces | None = None  # where the table `starts` does not tell of all
         try:
+            if ("occurrences" in manifest.tables) != (self._occurrences is not None):
+                raise DamagedKB("its manifest and its tables disagree about 'occurrences'")
             self.relations = codec.decode_relations(self._meta("relations"))
             self.classes = codec.decode_names(self._meta("classes"))
             if (shards := self._local.get(b"surfaces", None, tables["meta"])) is not None:
@@ -297,6 +300,40 @@ class StoreReader:
             return [] if row is None else codec.decode_forms(row)
         except DAMAGE as error:
             raise self.damage(error) from error
+
+    @property
+    def has_occurrences(self) -> bool:
+        """Whether the build says of surfaces how often they occur."""
+        return self._occurrences is not None
+
+    def occurrences(self, folded: str) -> tuple[float, float] | None:
+        """Return how often a folded surface occurs in texts, and how often as a link; None if not known.
+
+        Raises:
+            DamagedKB: if what is stored cannot be that.
+        """
+        if self._occurrences is None:
+            return None
+        key = bounded_key(folded)
+        row = self._local.get(key, None, self._occurrences)
+        return None if row is None else self._counts(key, row)
+
+    def iter_occurrences(self) -> Iterator[tuple[bytes, float, float]]:
+        """Yield key, occurrences and links of every surface of which they are known.
+
+        Raises:
+            DamagedKB: if what is stored cannot be that.
+        """
+        for key, row in self.items("occurrences") if self.has_occurrences else ():
+            yield key, *self._counts(key, row)
+
+    def _counts(self, key: bytes, row: bytes) -> tuple[float, float]:
+        try:
+            return codec.decode_occurrences(row)
+        except ValueError as error:
+            raise DamagedKB(
+                f"{self.folder} is damaged: the occurrences of {key!r} are {error}; build it again"
+            ) from error
 
     def row(self, table: str, key: bytes) -> bytes | None:
         """Return the raw value of *key* in *table*; None if there is none."""

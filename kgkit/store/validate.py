@@ -8,7 +8,7 @@
     id         entity ids are not 0 … N-1, each in its own record
     key        a key is not answered with its entity
     alias      a row names no entity, or its priors are not those of a distribution
-    surface    the tries are not of the aliases
+    surface    the tries are not of the aliases, or the occurrences of none
     fact       a fact names no entity or relation, or is not answered alike from both its ends
 
 Files come first, and a damaged one ends the check: walking the pages of a
@@ -53,7 +53,7 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
     if not problems and not quick:
         reader = StoreReader(folder, manifest)
         try:
-            for check in (_entities, _keys, _aliases, _surfaces, _facts, _rest):
+            for check in (_entities, _keys, _aliases, _surfaces, _occurrences, _facts, _rest):
                 problems.extend(check(reader))
         finally:
             reader.close()
@@ -239,6 +239,22 @@ def _surfaces(reader: StoreReader) -> list[str]:
     problems += [f"surface: {surface!r} is in no trie and not in table 'starts'" for surface in lost]
     if found != len(tries):
         problems.append(f"surface: the tries have {len(tries)} surfaces, of which {found} are aliases")
+    return problems
+
+
+def _occurrences(reader: StoreReader) -> list[str]:
+    """Look at what is said of how often surfaces occur, where it is."""
+    problems: list[str] = []
+    if not reader.has_occurrences:
+        return problems
+    for batch in _batches(reader, "occurrences", problems):
+        for key, row in batch:
+            if reader.row("aliases", key) is None:
+                problems.append(f"surface: {key!r} occurs and is no alias")
+            try:
+                codec.decode_occurrences(row)
+            except ValueError as error:
+                problems.append(f"surface: the occurrences of {key!r} are {error}")
     return problems
 
 

@@ -14,7 +14,7 @@ import lmdb
 import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
-from kgkit.store.layout import BY_ID, DATA, SURFACES, TABLES
+from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SURFACES, TABLES
 
 Item = tuple[bytes, bytes]
 
@@ -53,7 +53,12 @@ class StoreWriter:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._env = lmdb.open(
-                str(folder), map_size=_FIRST_MAP, max_dbs=len(TABLES), sync=False, metasync=False, lock=False
+                str(folder),
+                map_size=_FIRST_MAP,
+                max_dbs=len(TABLES) + len(OPTIONAL),
+                sync=False,
+                metasync=False,
+                lock=False,
             )
             self._tables = {
                 table: self._env.open_db(table.encode(), integerkey=table in BY_ID) for table in TABLES
@@ -72,11 +77,14 @@ class StoreWriter:
     def append(self, table: str, items: Iterable[Item]) -> None:
         """Append *items* to *table*; keys ascend, within the call and from call to call.
 
+        A table of `OPTIONAL` is there from its first item on.
+
         Raises:
             WriteFailed: if the disk has no room for them.
             StoreError: if a key is not greater than the one before it.
         """
         for batch in _batches(items):
+            self._have(table)
             if (added := self._write(table, batch, append=True)) != len(batch):
                 raise StoreError(f"keys of table {table!r} do not ascend at {batch[added][0]!r}")
             self._digests[table].update(batch)
@@ -89,6 +97,15 @@ class StoreWriter:
             raise self._failed(error) from error
         self._env.close()
         return {table: digest.hexdigest() for table, digest in self._digests.items()}
+
+    def _have(self, table: str) -> None:
+        """Make a table that a build may lack."""
+        if table in OPTIONAL and table not in self._tables:
+            try:
+                self._tables[table] = self._env.open_db(table.encode())
+            except lmdb.Error as error:
+                raise self._failed(error) from error
+            self._digests[table] = TableDigest()
 
     def _write(self, table: str, batch: list[Item], *, append: bool) -> int:
         """Write *batch*, return how many rows that were; appending ends at a key that does not ascend."""
@@ -143,6 +160,8 @@ class StoreEditor(StoreWriter):
         except OSError as error:
             raise self._failed(error) from error
         super().__init__(folder)
+        for table in OPTIONAL.keys() & tables.keys():
+            self._have(table)
 
     def put(self, table: str, items: Iterable[Item]) -> None:
         """Write *items* to *table*, over the rows that their keys have; a row that says the same stays.
@@ -151,6 +170,7 @@ class StoreEditor(StoreWriter):
             WriteFailed: if the disk has no room for them.
         """
         for batch in _batches(items):
+            self._have(table)
             with self._env.begin() as transaction:
                 there = self._tables[table]
                 new = [(key, value) for key, value in batch if transaction.get(key, db=there) != value]
@@ -161,10 +181,10 @@ class StoreEditor(StoreWriter):
     @property
     def changed(self) -> bool:
         """Whether anything has been written over the copy."""
-        return len(self._kept) < len(TABLES)
+        return not self._tables.keys() <= self._kept.keys()
 
     def finish(self) -> dict[str, str]:
-        for table in TABLES:
+        for table in self._tables:
             if table not in self._kept:
                 with self._env.begin() as transaction:
                     for batch in _batches(transaction.cursor(self._tables[table])):

@@ -174,7 +174,7 @@ def _cut(
         mentions = []
         for mention in one.document.mentions or ():
             candidates = mention.candidates or NO_CANDIDATES
-            first_ones = Candidates(candidates.rows[:_MOST], candidates.null)
+            first_ones = Candidates(candidates.rows[:_MOST], candidates.null, candidates.link_probability)
             mentions.append(structs.replace(mention, candidates=first_ones))
         right = [which[:_MOST] for which in one.right]
         found.append(Taught(structs.replace(one.document, mentions=mentions), right))

@@ -1,13 +1,16 @@
 """Records as rows of one table, the same for all kinds: what workers write and queries read.
 
-| `what`    | `a`     | `b`      | `c`    | `folded`        | `count` | `body`                |
-|-----------|---------|----------|--------|-----------------|---------|-----------------------|
-| ENTITY    | key     | kind     | pos    |                 |         | msgpack, as the store |
-| ALIAS     | surface | key      | sense  | unless as `a`   | count   |                       |
-| TRIPLE    | subject | relation | object |                 |         |                       |
-| REDIRECT  | source  | target   |        |                 |         |                       |
-| FORM      | surface | lemma    | pos    | surface, folded |         |                       |
-| ATTRIBUTE | key     | name     | value  |                 | 1: edge |                       |
+| `what`      | `a`     | `b`      | `c`    | `folded`        | `count` | `body`                |
+|-------------|---------|----------|--------|-----------------|---------|-----------------------|
+| ENTITY      | key     | kind     | pos    |                 |         | msgpack, as the store |
+| ALIAS       | surface | key      | sense  | unless as `a`   | count   |                       |
+| TRIPLE      | subject | relation | object |                 |         |                       |
+| REDIRECT    | source  | target   |        |                 |         |                       |
+| FORM        | surface | lemma    | pos    | surface, folded |         |                       |
+| ATTRIBUTE   | key     | name     | value  |                 | 1: edge |                       |
+| OCCURRENCES | surface |          |        | unless as `a`   | count   |                       |
+
+`linked` is how many of the OCCURRENCES are links.
 
 `place` orders the rows of a kind: the number of the part, and the row's own within it.
 Triples and attributes are of one kind here. Wherever a text is sought as a key it stands
@@ -24,17 +27,30 @@ from msgspec import structs
 
 from kgkit.building.contract import Step
 from kgkit.building.grouping import checked_counts
+from kgkit.building.occurrences import checked_occurrences
 from kgkit.building.sources import selected
 from kgkit.store import codec
 from kgkit.store.layout import MAX_KEY
 from kgkit.text import fold
-from kgkit.types import Alias, Aliases, Attribute, Entity, Form, Record, Redirect, Triple, Triples
+from kgkit.types import (
+    Alias,
+    Aliases,
+    Attribute,
+    Entity,
+    Form,
+    Occurrences,
+    Record,
+    Redirect,
+    Triple,
+    Triples,
+)
 
 __all__ = [
     "ALIAS",
     "ATTRIBUTE",
     "ENTITY",
     "FORM",
+    "OCCURRENCES",
     "REDIRECT",
     "SCHEMA",
     "TRIPLE",
@@ -45,7 +61,7 @@ __all__ = [
     "stored_name",
 ]
 
-ENTITY, ALIAS, TRIPLE, REDIRECT, FORM, ATTRIBUTE = range(6)
+ENTITY, ALIAS, TRIPLE, REDIRECT, FORM, ATTRIBUTE, OCCURRENCES = KINDS = range(7)
 
 SCHEMA: Final = pa.schema(
     [
@@ -56,6 +72,7 @@ SCHEMA: Final = pa.schema(
         ("c", pa.string()),
         ("folded", pa.string()),
         ("count", pa.float64()),
+        ("linked", pa.float64()),
         ("body", pa.binary()),
     ]
 )
@@ -112,8 +129,8 @@ class RowsOfPart:
         self.records = self.units = 0
         self._steps = steps
         self._first, self._types = number << PART_BITS, types
-        self._buffers = [_Buffer(what) for what in range(6)]
-        self._places = [0] * 6
+        self._buffers = [_Buffer(what) for what in KINDS]
+        self._places = [0] * len(KINDS)
         self._take: dict[type, Callable[[Any], None]] = {
             Entity: self._take_entities,
             Attribute: self._take_attributes,
@@ -123,6 +140,7 @@ class RowsOfPart:
             Triples: self._take_many_triples,
             Redirect: self._take_redirects,
             Form: self._take_forms,
+            Occurrences: self._take_occurrences,
             Step: self._take_steps,
         }
 
@@ -245,6 +263,17 @@ class RowsOfPart:
             b=[fold(form.lemma) for form in forms],
             c=[form.pos for form in forms],
             folded=[stored_name(fold(form.surface)) for form in forms],
+        )
+
+    def _take_occurrences(self, occurrences: list[Occurrences]) -> None:
+        told = [*map(checked_occurrences, occurrences)]
+        self._put(
+            OCCURRENCES,
+            len(told),
+            a=[one.surface for one in told],
+            folded=[_folded(one.surface) for one in told],
+            count=np.array([one.count for one in told], np.float64),
+            linked=np.array([one.linked for one in told], np.float64),
         )
 
     def _take_steps(self, steps: list[Step]) -> None:

@@ -99,7 +99,7 @@ class DuckDBSession:
                     "preserve_insertion_order": False,
                 },
             )
-            self._connection.execute(f"CREATE VIEW records AS SELECT * FROM {self._read(*files)}")
+        self.view("records", files)
 
     def __enter__(self) -> Self:
         return self
@@ -129,6 +129,10 @@ class DuckDBSession:
                     out.write_batch(batch)
             self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {self._read(file)}")
         file.unlink()
+
+    def view(self, name: str, files: Sequence[Path]) -> None:
+        with _told(self.folder):
+            self._connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {self._read(*files)}")
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
         # A cursor of its own: queries may be read while others are.

@@ -35,7 +35,7 @@ from kgkit.building.engines.columns import SCHEMA, RowsOfPart
 from kgkit.building.sources import Part, blamed, readable
 from kgkit.errors import BuildFailed, WriteFailed
 
-__all__ = ["Display", "Observed", "PartsFolder", "Reading", "observe_parts"]
+__all__ = ["Display", "Observe", "Observed", "PartsFolder", "Reading", "observe_parts"]
 
 _EVERY: Final = 0.5  # seconds between two reports
 
@@ -66,6 +66,10 @@ class Reading(NamedTuple):
     new: int
     seconds: float
     new_parts: int = 0
+
+
+Observe = Callable[["PartsFolder", Sequence[Part], Sequence[str], Callable[[Reading], None]], list[Path]]
+"""Observes parts into a folder, entities of some types only, as the options say; returns the files."""
 
 
 class PartsFolder:

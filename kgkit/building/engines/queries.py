@@ -6,7 +6,7 @@ Those in `tables` that begin with ROWS_ are read in the order they ask for.
 
 from typing import Final
 
-from kgkit.building.engines.columns import ALIAS, ATTRIBUTE, ENTITY, FORM, REDIRECT, TRIPLE
+from kgkit.building.engines.columns import ALIAS, ATTRIBUTE, ENTITY, FORM, OCCURRENCES, REDIRECT, TRIPLE
 
 # -- keys -------------------------------------------------------------------
 
@@ -161,17 +161,45 @@ LOST_ALIASES: Final = f"""
     WHERE r.what = {ALIAS} AND k.key IS NULL ORDER BY r.place
 """
 
-NAMES: Final = "SELECT count(*) FROM (SELECT DISTINCT name FROM meanings WHERE name <> '') names"
+NAMES: Final = "SELECT DISTINCT name FROM meanings WHERE name <> ''"
 
 NAMES_OFTEN: Final = """
-    SELECT count(*) FROM (SELECT DISTINCT name FROM (
+    SELECT DISTINCT name FROM (
         SELECT name FROM meanings WHERE name <> '' GROUP BY name, entity
         HAVING sum(counted) = 0 OR sum(counted) >= {min_count}
-    ) pairs) names
+    ) pairs
 """
+
+NUMBER_OF_NAMES: Final = "SELECT count(*) FROM ({names}) names"
 
 ROWS_OF_ALIASES: Final = """
     SELECT name, surface, entity, sense, counted, place FROM meanings WHERE name <> '' ORDER BY name
+"""
+
+# -- occurrences ------------------------------------------------------------
+
+NUMBER_OF_OCCURRENCES: Final = f"SELECT count(*) FROM records WHERE what = {OCCURRENCES}"
+
+OCCURRENCES_TOLD: Final = f"""
+    SELECT coalesce(folded, a) AS name, sum(count) AS times, sum(linked) AS linked
+    FROM {{records}} WHERE what = {OCCURRENCES} GROUP BY coalesce(folded, a)
+"""
+
+COUNTED_AND_TOLD: Final = """
+    SELECT what, a, folded, count, linked FROM records
+    UNION ALL SELECT what, a, folded, count, linked FROM counted
+"""
+"""With what was counted in texts."""
+
+ROWS_OF_OCCURRENCES: Final = """
+    SELECT o.name, o.times, o.linked FROM occurrences o JOIN ({names}) n ON o.name = n.name
+    WHERE o.times > 0 ORDER BY o.name
+"""
+
+LOST_OCCURRENCES: Final = f"""
+    SELECT count(*)
+    FROM (SELECT DISTINCT coalesce(folded, a) AS name FROM records WHERE what = {OCCURRENCES}) o
+    LEFT JOIN ({{names}}) n ON o.name = n.name WHERE n.name IS NULL
 """
 
 # -- forms ------------------------------------------------------------------

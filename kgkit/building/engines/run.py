@@ -2,17 +2,19 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from kgkit.building.contract import Builder
-from kgkit.building.engines.parts import PartsFolder, Reading, observe_parts
+from kgkit.building.engines.parts import Observe, PartsFolder, Reading, observe_parts
 from kgkit.building.engines.session import Session
 from kgkit.building.engines.tables import Tables
 from kgkit.building.grouping import Grouped
+from kgkit.building.occurrences import SurfaceHashes, count_occurrences
 from kgkit.building.options import GOING_ON, BuildOptions, kgkit_version
-from kgkit.building.sources import Material
+from kgkit.building.sources import Material, Part
 from kgkit.home import KBHome
 from kgkit.store.layout import FORMAT
 from kgkit.store.writer import StoreWriter
@@ -35,7 +37,7 @@ class TableEngine:
 
     def __init__(self, builder: Builder, material: Material, options: BuildOptions, kb: KBHome) -> None:
         self.builder, self.material, self.options = builder, material, options
-        self.parts = material.parts()
+        self.parts, self.texts = material.parts(), material.texts()
         self.folder = PartsFolder(kb.unfinished, self._work())
 
     def _work(self) -> list[object]:
@@ -64,7 +66,11 @@ class TableEngine:
         if done := sum(self.folder.observed(number) is not None for number in range(len(self.parts))):
             tell(f"{GOING_ON} {done} of {len(self.parts)} parts that were read before")
         traits = self.material.traits
-        with self._session(tell) as session:
+        with self._session(tell) as (session, observe):
+
+            def count(surfaces: Iterator[str], number: int) -> list[Path]:
+                return self._counted(surfaces, number, observe, tell)
+
             tables = Tables(
                 session,
                 self.parts,
@@ -75,15 +81,36 @@ class TableEngine:
                 pieces=self.builder.pieces,
                 min_count=self.options.min_count,
                 tell=tell,
+                count=count if self.builder.has_texts and self.texts else None,
             )
             return tables.write()
+
+    def _counted(self, surfaces: Iterator[str], number: int, observe: Observe, tell: Tell) -> list[Path]:
+        """Read the source again, for its texts; return the files with the occurrences of *surfaces*."""
+        tell("hashing surfaces")
+        hashes = SurfaceHashes.of(surfaces, number)
+        folder = PartsFolder(self.folder.path / "texts", hashes.digest)
+        folder.create()
+        hashes.save(folder.path)
+        whole = self.options.limit is not None
+        parts = [
+            Part(
+                part.path,
+                part.name,
+                partial(count_occurrences, part.read, folder.path, complete_at_steps=whole),
+            )
+            for part in self.texts
+        ]
+        unit = self.builder.unit
+        return observe(folder, parts, (), lambda reading: tell(told(reading, unit, "counting surfaces")))
 
     def clean(self) -> None:
         """Remove what has been read."""
         self.folder.remove()
 
     @contextmanager
-    def _session(self, tell: Tell) -> Iterator[Session]:
+    def _session(self, tell: Tell) -> Iterator[tuple[Session, Observe]]:
+        """Give the tables with the records, and what reads other parts in the same way."""
         options, unit = self.options, self.builder.unit
         steps = unit != Builder.unit
 
@@ -95,24 +122,29 @@ class TableEngine:
 
             with spark_tables(
                 self.folder, self.parts, options, steps=steps, tell=tell_reading, say=tell
-            ) as tables:
-                yield tables
+            ) as session_and_observe:
+                yield session_and_observe
             return
         from kgkit.building.engines.local import DuckDBSession
 
-        files = observe_parts(
-            self.folder,
-            self.parts,
-            workers=options.workers,
-            types=options.types,
-            steps=steps,
-            limit=options.limit,
-            tell=tell_reading,
-        )
+        def observe(
+            folder: PartsFolder, parts: Sequence[Part], types: Sequence[str], tell: Callable[[Reading], None]
+        ) -> list[Path]:
+            return observe_parts(
+                folder,
+                parts,
+                workers=options.workers,
+                types=types,
+                steps=steps,
+                limit=options.limit,
+                tell=tell,
+            )
+
+        files = observe(self.folder, self.parts, options.types, tell_reading)
         with DuckDBSession(
             self.folder.path, files, memory=options.memory, threads=options.workers
         ) as session:
-            yield session
+            yield session, observe
 
 
 def _code_of(builder: type[Builder]) -> str:
@@ -131,14 +163,14 @@ def _code_of(builder: type[Builder]) -> str:
     return digest.hexdigest()
 
 
-def told(reading: Reading, unit: str) -> str:
+def told(reading: Reading, unit: str, doing: str = "reading") -> str:
     """Return how far the reading is, in words: parts, units, their speed, the time left.
 
     Example:
         >>> told(Reading(done=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2), "pages")
         'reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left'
     """
-    words = f"reading: {reading.done} of {reading.parts} parts, {reading.units:,} {unit}"
+    words = f"{doing}: {reading.done} of {reading.parts} parts, {reading.units:,} {unit}"
     if reading.seconds >= 1 and reading.new:
         words += f", {reading.new / reading.seconds:,.0f} a second"
     if reading.new_parts and reading.done < reading.parts:

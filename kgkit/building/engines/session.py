@@ -1,6 +1,7 @@
 """What an engine has to be able to do with tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -16,6 +17,9 @@ class Session(Protocol):
 
     def put(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         """Make the table *name* of *batches*, which may be read from another of this session's queries."""
+
+    def view(self, name: str, files: Sequence[Path]) -> None:
+        """Let *name* be the rows of Parquet *files*, as `records` is those of the parts."""
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
         """Yield what *query* gives, in the order it asks for."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from kgkit.building.engines.parts import PartsFolder, Reading, observe_parts
+from kgkit.building.engines.parts import Observe, PartsFolder, Reading, observe_parts
 from kgkit.building.engines.spark_parts import observe_on_workers
 from kgkit.building.engines.spark_start import started, told_of_spark
 from kgkit.building.options import BuildOptions
@@ -56,7 +56,7 @@ class SparkTables:
                 size = sum(file.stat().st_size for file in files)
                 tasks = max(2 * context.defaultParallelism, size // _OF_A_TASK)
                 session.conf.set("spark.sql.shuffle.partitions", str(tasks))
-            self._read(files).createOrReplaceTempView("records")
+        self.view("records", files)
 
     def make(self, name: str, query: str) -> None:
         place = self._place(name)
@@ -73,6 +73,10 @@ class SparkTables:
                 out.write_batch(batch)
         with told_of_spark(self.folder):
             self._view(name, place, self._read([place]))
+
+    def view(self, name: str, files: Sequence[Path]) -> None:
+        with told_of_spark(self.folder):
+            self._read(files).createOrReplaceTempView(name)
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
         # Written by the workers and read from the files: this process holds one batch at a time.
@@ -116,8 +120,10 @@ def spark_tables(
     steps: bool,
     tell: Callable[[Reading], None],
     say: Callable[[str], None],
-) -> Iterator[SparkTables]:
+) -> Iterator[tuple[SparkTables, Observe]]:
     """Start Spark, let its workers read *parts*, and give their rows as tables; Spark ends afterwards.
+
+    What comes with the tables lets the workers read other parts into another folder.
 
     Args:
         folder: where the parts are written.
@@ -140,16 +146,24 @@ def spark_tables(
     try:
         say("starting Spark")
         with started(place, options) as session:
-            if options.limit is not None:
-                # What comes first has to be read first, and is little.
-                files = observe_parts(
-                    folder, parts, workers=1, types=options.types, steps=steps, limit=options.limit, tell=tell
-                )
-            else:
-                files = observe_on_workers(
-                    session, folder, place, parts, types=options.types, steps=steps, tell=tell
-                )
-            yield SparkTables(session, place, files)
+
+            def observe(
+                folder: PartsFolder,
+                parts: Sequence[Part],
+                types: Sequence[str],
+                tell: Callable[[Reading], None],
+            ) -> list[Path]:
+                if options.limit is not None:
+                    # What comes first has to be read first, and is little.
+                    return observe_parts(
+                        folder, parts, workers=1, types=types, steps=steps, limit=options.limit, tell=tell
+                    )
+                folder.create()
+                for report in place.glob("reading-*"):  # of parts that were read before these
+                    report.unlink()
+                return observe_on_workers(session, folder, place, parts, types=types, steps=steps, tell=tell)
+
+            yield SparkTables(session, place, observe(folder, parts, options.types, tell)), observe
     finally:
         shutil.rmtree(place, ignore_errors=True)
 

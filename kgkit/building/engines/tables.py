@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,9 @@ _STRETCH: Final = 1 << 16  # rows that are made into items of the store at once,
 _BYTES: Final = 4 << 20  # of entities that are put together, after which they are written
 
 
+Count = Callable[[Iterator[str], int], Sequence[Path]]
+
+
 class Tables:
     """Runs the queries of one build and writes what they give.
 
@@ -42,6 +46,8 @@ class Tables:
         generator: the trait: `alias` KBs of many aliases are matched by tries.
         min_count: a pair of surface and entity that was counted, but less often, is left out.
         tell: told what is being done.
+        count: counts surfaces in the texts of the source, given all of them, folded, and their number; gives
+            the files that have the rows. None where there are no texts.
     """
 
     def __init__(
@@ -56,7 +62,9 @@ class Tables:
         pieces: bool,
         min_count: float,
         tell: Callable[[str], None],
+        count: Count | None = None,
     ) -> None:
+        self.count_in_texts = count
         self.session, self.parts, self.store, self.tell = session, parts, store, tell
         self.inverses, self.smoothing, self.min_count = inverses, smoothing, min_count
         self.generator, self.pieces = generator, pieces
@@ -84,6 +92,7 @@ class Tables:
         self.session.drop("attributes", "facts")
         number_of_aliases, alias_rows = self._write_aliases(class_of)
         surfaces = self._surfaces()
+        self._write_occurrences()
         forms = self._write_forms()
         self.store.append(
             "meta",
@@ -279,8 +288,7 @@ class Tables:
         return self._store_aliases(class_of)
 
     def _store_aliases(self, class_of: np.ndarray) -> tuple[int, int]:
-        number = queries.NAMES_OFTEN.format(min_count=self.min_count) if self.min_count else queries.NAMES
-        many = self.generator == "alias" and self._count(number) > MANY
+        many = self.generator == "alias" and self._number_of_names() > MANY
         self._tries = SurfaceWriter(self.store.folder) if many else None
         bit_of = aliases.class_bits(class_of)
         number_of_names = number_of_rows = 0
@@ -307,6 +315,36 @@ class Tables:
             return []
         aliases.starts(self._tries.aside, self._starts)
         return [self._tries.finish()]
+
+    @property
+    def _names(self) -> str:
+        """The query for the aliases that are kept."""
+        return queries.NAMES_OFTEN.format(min_count=self.min_count) if self.min_count else queries.NAMES
+
+    def _number_of_names(self) -> int:
+        return self._count(queries.NUMBER_OF_NAMES.format(names=self._names))
+
+    def _write_occurrences(self) -> None:
+        """Count surfaces in the texts, if there are some, and write `occurrences`, if any are known."""
+        session, records = self.session, "records"
+        if self.count_in_texts is None and not self._count(queries.NUMBER_OF_OCCURRENCES):
+            return
+        if self.count_in_texts is not None:
+            names = (name for (name,) in _tuples(session.rows(self._names)) if not is_digest(name))
+            session.view("counted", self.count_in_texts(names, self._number_of_names()))
+            records = f"({queries.COUNTED_AND_TOLD}) both_kinds"
+        session.make("occurrences", queries.OCCURRENCES_TOLD.format(records=records))
+        self._dropped["occurrences of no alias"] = self._count(
+            queries.LOST_OCCURRENCES.format(names=self._names)
+        )
+        rows = session.rows(queries.ROWS_OF_OCCURRENCES.format(names=self._names))
+        self.store.append(
+            "occurrences",
+            (
+                (stored_key(name), codec.pack_occurrences(times, linked))
+                for name, times, linked in _tuples(rows)
+            ),
+        )
 
     def _write_forms(self) -> int:
         """Write `forms`, and `starts`, which they are sought by too; return how many there are."""

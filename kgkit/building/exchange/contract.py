@@ -29,6 +29,7 @@ class Format(ABC):
         builder: the builder that reads it.
         losses: what does not come back when an export is imported again, a phrase each.
         folder: it is a folder of files.
+        has_occurrences: it says how often surfaces occur in texts, where that is known.
     """
 
     name: ClassVar[str]
@@ -37,6 +38,7 @@ class Format(ABC):
     builder: ClassVar[str]
     losses: ClassVar[tuple[str, ...]] = ()
     folder: ClassVar[bool] = False
+    has_occurrences: ClassVar[bool] = False
 
     @abstractmethod
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:

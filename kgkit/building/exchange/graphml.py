@@ -34,7 +34,7 @@ from kgkit.building.exchange.json_lines import rest_lines
 from kgkit.building.exchange.xml_text import held, meant
 from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
-from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
+from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = ["GraphML", "GraphMLBuilder"]
 
@@ -64,6 +64,7 @@ class GraphML(Format):
     title = "GraphML"
     suffixes = (".graphml",)
     builder = "graphml"
+    has_occurrences = True
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
         return {"": chunks(f"{line}\n" for line in _lines(records))}
@@ -304,10 +305,16 @@ def _record(text: str) -> Iterator[Record]:
             yield Redirect(name, target)
         case {"form": str(surface), "lemma": str(lemma), "pos": str(pos)}:
             yield Form(surface, lemma, pos)
+        case {
+            "surface": str(surface),
+            "occurrences": int() | float() as count,
+            "linked": int() | float() as linked,
+        }:
+            yield Occurrences(surface, float(count), float(linked))
         case {"kgkit": _}:
             pass
         case _:
-            raise _Malformed("a record that is no alias, redirect or form", text)
+            raise _Malformed("a record that is no alias, occurrences, redirect or form", text)
 
 
 def _text(element: ET.Element, ours: bool) -> str:

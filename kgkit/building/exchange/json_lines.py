@@ -3,6 +3,7 @@
 {"kgkit": {"name": "Toy", …, "label_aliases": false}}
 {"key": "Apple", "label": "apple", "description": "A fruit.", …}
 {"alias": "apple", "key": "Apple", "count": 60}
+{"surface": "apple", "occurrences": 300, "linked": 75}
 {"subject": "Apple", "relation": "in_category", "object": "Fruit"}
 {"redirect": "Apples", "to": "Apple"}
 {"form": "geese", "lemma": "goose", "pos": "n"}
@@ -29,6 +30,7 @@ class JSONLines(Format):
     title = "JSON lines"
     suffixes = (".jsonl",)
     builder = "jsonl"
+    has_occurrences = True
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
         return {"": chunks(f"{line}\n" for line in _lines(records))}
@@ -46,11 +48,13 @@ def _lines(records: KBRecords) -> Iterator[str]:
 
 
 def rest_lines(records: KBRecords) -> Iterator[str]:
-    """Yield the aliases, redirects and forms of *records*, which few other formats have a place for."""
+    """Yield the aliases, redirects, occurrences and forms of *records*: few other formats have a place."""
     for alias in records.aliases():
         yield _encode(_alias(alias)).decode()
     for redirect in records.redirects():
         yield _encode({"redirect": redirect.source, "to": redirect.target}).decode()
+    for told in records.occurrences():
+        yield _encode({"surface": told.surface, "occurrences": told.count, "linked": told.linked}).decode()
     for form in records.forms():
         yield _encode({"form": form.surface, "lemma": form.lemma, "pos": form.pos}).decode()
 
