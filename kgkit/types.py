@@ -258,7 +258,7 @@ class Document(msgspec.Struct):
     mentions: list[Mention] | None = None
 
 
-class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
+class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One row of a link's candidate list."""
 
     entity: str
@@ -268,10 +268,11 @@ class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
     label: str = ""
 
 
-class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A span and what it means; `entity` is None and `nil` true when nothing in the KB does.
 
-    `id` is that of a mention that was given with one; without it, it is not written.
+    `id` is that of a mention that was given with one; without it, it is not written. Links may share the list
+    of their candidates: do not write to it.
     """
 
     start: int

@@ -9,6 +9,7 @@ from kgkit.candidates.alias import AliasConfig, AliasGenerator
 from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
 from kgkit.candidates.given import check_mentions, given_candidates, mention_problem, with_candidates
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
+from kgkit.candidates.long_texts import document_batches, is_divisible, is_long
 from kgkit.candidates.matching import Generator, GeneratorConfig, longest
 from kgkit.candidates.segment import SegmentConfig, SegmentGenerator, Segments, jieba_segments
 from kgkit.candidates.suited import generator_for
@@ -27,8 +28,11 @@ __all__ = [
     "Segments",
     "TextEncoder",
     "check_mentions",
+    "document_batches",
     "generator_for",
     "given_candidates",
+    "is_divisible",
+    "is_long",
     "jieba_segments",
     "longest",
     "mention_problem",

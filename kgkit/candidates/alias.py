@@ -20,6 +20,7 @@ from kgkit.candidates.matching import (
     case_is_hidden,
     longest,
     otherwise,
+    starting_from,
 )
 from kgkit.candidates.spelling import function_words, in_capitals_only, is_function_word, plausible
 from kgkit.errors import UsageError
@@ -65,17 +66,24 @@ class AliasGenerator(Generator):
         self._surfaces = kb.store.surfaces
         self._words = frozenset() if self.config.all_surfaces else function_words(kb.manifest.language)
 
-    def mentions(self, text: str) -> list[Mention]:
-        only, cut, hyphens = self.config.matches == "longest", self._cut(text), joining_hyphens(text)
+    @property
+    def overlapping(self) -> bool:
+        return self.config.matches == "all"
+
+    def mentions_from(self, text: str, begin: int, *, cased: bool | None = None) -> list[Mention]:
+        cut, hyphens = self._cut(text, cased), joining_hyphens(text)
+        if not hyphens:
+            return self._without_compounds(cut, begin)
+        every = self._every(cut) if self._surfaces is None else self._by_tries(cut, 0, every=True)
+        found = starting_from(self._with_compounds(cut, hyphens, every), begin)
+        return found if self.overlapping else longest(found)
+
+    def _without_compounds(self, cut: Cut, begin: int) -> list[Mention]:
+        """Return the mentions in a text that no hyphen joins words of."""
         if self._surfaces is not None:
-            found = self._by_tries(cut, every=not only or bool(hyphens))
-        elif only and not hyphens:
-            return self._leftmost(cut)
-        else:
-            found = self._every(cut)
-        if hyphens:
-            found = self._with_compounds(cut, hyphens, found)
-        return longest(found) if only else found
+            found = self._by_tries(cut, begin, every=self.overlapping)
+            return found if self.overlapping else longest(found)
+        return starting_from(self._every(cut), begin) if self.overlapping else self._leftmost(cut, begin)
 
     def entry(self, token: str, cased: bool = True) -> Entry:
         folded = fold(token)
@@ -130,11 +138,11 @@ class AliasGenerator(Generator):
                 break
         return self._short(found) or NO_CANDIDATES
 
-    def _leftmost(self, cut: Cut) -> list[Mention]:
+    def _leftmost(self, cut: Cut, begin: int) -> list[Mention]:
         """Return the leftmost-longest of the mentions in a text: nothing is sought within one."""
         found: list[Mention] = []
         text, offsets, entries = cut.text, cut.offsets, cut.entries
-        place, last = 0, len(entries) - 1
+        place, last = (bisect_left(offsets, begin) + 1) // 2, len(entries) - 1
         while place <= last:
             entry = entries[place]
             if entry.starts is not None and place < last and entries[place + 1].texts[0] in entry.starts:
@@ -154,13 +162,13 @@ class AliasGenerator(Generator):
             place += 1
         return found
 
-    def _by_tries(self, cut: Cut, *, every: bool) -> list[Mention]:
-        """Return the mentions in a text, as `_every` does, with tries.
+    def _by_tries(self, cut: Cut, begin: int, *, every: bool) -> list[Mention]:
+        """Return the mentions in a text that start at *begin* or behind it, as `_every` does, with tries.
 
         Where only the longest are asked for, nothing is sought within a mention.
         """
         found: list[Mention] = []
-        text, offsets, covered = cut.text, cut.offsets, 0
+        text, offsets, covered = cut.text, cut.offsets, begin
         for place, entry in enumerate(cut.entries):
             start = offsets[2 * place]
             if start < covered:
@@ -197,8 +205,8 @@ class AliasGenerator(Generator):
         if entry.starts is not None:
             self._started(cut, place, found)
 
-    def _cut(self, text: str) -> Cut:
-        cut = super()._cut(text)
+    def _cut(self, text: str, cased: bool | None = None) -> Cut:
+        cut = super()._cut(text, cased)
         return cut if self._surfaces is None else self._window(cut)
 
     def _window(self, cut: Cut) -> Cut:

@@ -163,17 +163,36 @@ class Generator(ABC):
                 check_mentions(document)
                 yield structs.replace(document, mentions=[self._filled(given) for given in document.mentions])
 
+    @property
+    def overlapping(self) -> bool:
+        """Whether mentions may overlap."""
+        return True
+
     def mentions(self, text: str) -> list[Mention]:
         """Return the mentions in *text* that have candidates, by start, then by length.
 
         Offsets are code points of *text*.
         """
-        cut = self._cut(text)
-        found, hyphens = self._every(cut), joining_hyphens(text)
-        return self._with_compounds(cut, hyphens, found) if hyphens else found
+        return self.mentions_from(text, 0)
 
-    def _cut(self, text: str) -> Cut:
-        memory = self._uncased if text.islower() or text.isupper() else self._cased
+    def mentions_from(self, text: str, begin: int, *, cased: bool | None = None) -> list[Mention]:
+        """Return the mentions in *text* that start at code point *begin* or behind it.
+
+        The text before is there to be looked at: a window of a long text begins with it (see
+        `kgkit.candidates.long_texts`). So what a mention is may depend on some words before it, and on
+        `MAX_TOKENS` tokens from its first on.
+
+        Args:
+            text: as for `mentions`.
+            begin: where a token or white space begins.
+            cased: whether capitals tell something in the document; None: as `tells_case` says of *text*.
+        """
+        cut = self._cut(text, cased)
+        found, hyphens = self._every(cut), joining_hyphens(text)
+        return starting_from(self._with_compounds(cut, hyphens, found) if hyphens else found, begin)
+
+    def _cut(self, text: str, cased: bool | None = None) -> Cut:
+        memory = self._cased if (tells_case(text) if cased is None else cased) else self._uncased
         pieces = self._cutter.cut(text)
         offsets = [*accumulate(map(len, pieces))]
         entries = [*map(memory.entries.__getitem__, pieces[1::2])]
@@ -452,6 +471,20 @@ def _compounds(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:
         joints.append(place)
     if joints:
         yield joints
+
+
+def tells_case(text: str) -> bool:
+    """Say whether capitals tell something in *text*: not where all is in capitals, or nothing is."""
+    return not (text.islower() or text.isupper())
+
+
+def starting_from(mentions: list[Mention], begin: int) -> list[Mention]:
+    """Return those of *mentions*, which come by start, that start at *begin* or behind it."""
+    return mentions[bisect_left(mentions, begin, key=_start) :] if begin else mentions
+
+
+def _start(mention: Mention) -> int:
+    return mention.start
 
 
 def longest(mentions: list[Mention]) -> list[Mention]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -137,7 +137,6 @@ def link(
     from kgkit.commands.documents import read_documents
     from kgkit.encoder.lean import only_encodes
     from kgkit.linking import Linker
-    from kgkit.linking.html import render
 
     files = files or [_STDIN]
     if files.count(_STDIN) > 1:
@@ -166,8 +165,7 @@ def link(
     if _STDIN in files and sys.stdin.isatty():
         messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
     with linker.kb, ExitStack() as stack:
-        kept: list[LinkedDocument] = []
-        takes: list[Take] = [] if html is None else [kept.append]
+        takes: list[Take] = []
         if output is not None:
             takes.append(_into(stack.enter_context(whole_file(output))))
         elif shown and (table or on_terminal()) and not jsonl:
@@ -175,6 +173,8 @@ def link(
             takes.append(_Tables(linker.kb, titled=titled, drawn=table))
         elif shown:
             takes.append(_into(write_bytes))
+        if html is not None:
+            takes.append(stack.enter_context(_page(html, linker.describe)))
         with messages.progress("linking") as tell:
             done, links = 0, 0
             for linked in linker(_with_candidates(linker.kb, documents)):
@@ -182,9 +182,6 @@ def link(
                     take(linked)
                 done, links = done + 1, links + len(linked.links)
                 tell(f"{_counted(done, 'document')}, {_counted(links, 'link')}")
-        if html is not None:
-            write = stack.enter_context(whole_file(html))
-            write(render(kept, describe=linker.describe).encode())
     messages.say_left_out([linker.generator.left_out])
     if written:
         places = ", ".join(map(str, written))
@@ -208,10 +205,30 @@ def _counted(count: int, thing: str) -> str:
 
 def _into(write: Write) -> Take:
     """Return what writes a document as a line of JSON."""
-    import msgspec
+    from kgkit.commands.pieces import json_line
 
-    encode = msgspec.json.Encoder().encode
-    return lambda linked: write(encode(linked) + b"\n")
+    def take(linked: "LinkedDocument") -> None:
+        record = {name: getattr(linked, name) for name in linked.__struct_fields__}
+        for piece in json_line(record):
+            write(piece)
+
+    return take
+
+
+@contextmanager
+def _page(path: Path, describe: Callable[[str], str]) -> Iterator[Take]:
+    """Give what draws a document into the page at *path*, which is whole in the end or not there."""
+    from kgkit.commands.pieces import text_pieces
+    from kgkit.linking.html import FOOT, HEAD, section
+
+    def take(linked: "LinkedDocument") -> None:
+        for piece in text_pieces(section(linked, describe=describe)):
+            write(piece)
+
+    with whole_file(path) as write:
+        write(HEAD.encode())
+        yield take
+        write(FOOT.encode())
 
 
 class _Tables:

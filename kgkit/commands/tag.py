@@ -50,9 +50,8 @@ def tag(
 
     Writes JSON lines, one document a line.
     """
-    import msgspec
-
     from kgkit.commands.documents import read_documents
+    from kgkit.commands.pieces import json_line
     from kgkit.linking.tagger import Tagger
 
     files = files or [_STDIN]
@@ -74,7 +73,8 @@ def tag(
         done, names = 0, 0
         for document in tagger(map(_untagged, documents)):
             told = _told(document, tagger.name, threshold)
-            write(msgspec.json.encode(told) + b"\n")
+            for piece in json_line(told):
+                write(piece)
             done, names = done + 1, names + len(told["mentions"])
             tell(f"{done:,} documents, {names:,} names")
     if output is not None:

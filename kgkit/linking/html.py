@@ -1,6 +1,7 @@
 """A picture of linked texts: one HTML page that needs nothing else."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from kgkit.text import escape_xml
 from kgkit.types import Link, LinkedDocument
@@ -31,6 +32,15 @@ a.link:hover .card, a.link:focus .card { display: block }
 Describe = Callable[[str], str]
 """Says what an entity means, by its key."""
 
+HEAD: Final = (
+    '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Links</title>\n'
+    f'<meta name="viewport" content="width=device-width">\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n'
+)
+"""What a page begins with, before its sections."""
+
+FOOT: Final = "</body>\n</html>\n"
+"""What it ends with."""
+
 
 def render(documents: Iterable[LinkedDocument], *, describe: Describe | None = None) -> str:
     """Return a page that shows each document with its links.
@@ -43,20 +53,17 @@ def render(documents: Iterable[LinkedDocument], *, describe: Describe | None = N
         describe: tells the meanings of candidates, as `Linker.describe` does; else
             their labels are all that is told.
     """
-    return "".join(_page(documents, describe or (lambda entity: "")))
+    sections = (part for document in documents for part in section(document, describe=describe))
+    return "".join([HEAD, *sections, FOOT])
 
 
-def _page(documents: Iterable[LinkedDocument], describe: Describe) -> Iterator[str]:
-    yield (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Links</title>\n'
-        f'<meta name="viewport" content="width=device-width">\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n'
-    )
-    for document in documents:
-        count = len(document.links)
-        heading = f"{document.id} · {count} link{'' if count == 1 else 's'} · {document.model}"
-        yield f"<h2>{escape_xml(heading)}</h2>\n"
-        yield f'<div class="text">{"".join(_marked(document, describe))}</div>\n'
-    yield "</body>\n</html>\n"
+def section(document: LinkedDocument, *, describe: Describe | None = None) -> Iterator[str]:
+    """Yield the part of a page that shows *document*, in small pieces; else as `render`."""
+    count = len(document.links)
+    heading = f"{document.id} · {count} link{'' if count == 1 else 's'} · {document.model}"
+    yield f'<h2>{escape_xml(heading)}</h2>\n<div class="text">'
+    yield from _marked(document, describe or (lambda entity: ""))
+    yield "</div>\n"
 
 
 def _marked(document: LinkedDocument, describe: Describe) -> Iterator[str]:

@@ -9,7 +9,14 @@ from typing import Literal, TypedDict, Unpack
 import msgspec
 import numpy as np
 
-from kgkit.candidates import Generator, generator_for, longest
+from kgkit.candidates import (
+    Generator,
+    document_batches,
+    generator_for,
+    is_divisible,
+    is_long,
+    longest,
+)
 from kgkit.errors import UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
@@ -28,7 +35,11 @@ from kgkit.types import (
     Mention,
 )
 
+_Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate]]
+"""The fields of a `Link` from `entity` to `candidates`."""
+
 _MAX_NAMES = 100_000  # some 25 MB
+_MAX_MEANINGS = 30_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +155,9 @@ class Linker:
             settings = CoherenceConfig() if self.config.coherence == "graph" else self.config.coherence
             self.coherence = GraphCoherence(kb, self.generator, settings)
         self._names: dict[int, tuple[str, str]] = {}
+        self._by_mention = getattr(self.scorer, "by_mention", False)
+        self._by_candidates = self._by_mention and self.coherence is None and self.tagger is None
+        self._meanings: dict[int, tuple[Candidates, _Meaning | None]] = {}
 
     @classmethod
     def open(
@@ -185,19 +199,28 @@ class Linker:
 
     def _linked(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
         source = iter(self._mentions(documents))
+        links: list[Link] = []
         while chunk := list(islice(source, self.scorer.ahead)):
-            every = self.scorer([document for document, _ in chunk])
-            for (document, given), scores in zip(chunk, every, strict=True):
+            every = self.scorer([document for document, _, _ in chunk])
+            for (document, given, last), scores in zip(chunk, every, strict=True):
                 mentions = document.mentions or []
                 nulls = self._nulls(mentions, scores)
                 if self.coherence is not None:
                     scores = self._agreed(mentions, scores)
-                if self.tagger is not None or any(hasattr(mention, "score") for mention in mentions):
+                weighed = self.tagger is not None or any(hasattr(mention, "score") for mention in mentions)
+                if weighed:
                     scores = _weighed(mentions, scores)
-                links = [link for link in map(self._link, mentions, scores, nulls) if link is not None]
-                if self.config.overlaps == "score" and not given:
-                    links = best_links(links)
-                yield LinkedDocument(document.id, document.text, self.model, links)
+                meaning = self._meaning if weighed or not self._by_candidates else self._shared_meaning
+                for mention, score, null in zip(mentions, scores, nulls, strict=True):
+                    fields = meaning(mention.candidates or NO_CANDIDATES, score, null)
+                    if fields is not None:
+                        span = mention.start, mention.end, mention.text
+                        links.append(Link(*span, self.kb.name, *fields, mention.id))
+                if last:
+                    if self.config.overlaps == "score" and not given:
+                        links = best_links(links)
+                    yield LinkedDocument(document.id, document.text, self.model, links)
+                    links = []
 
     def _nulls(self, mentions: list[Mention], scores: list[Scores]) -> list[bool]:
         """Say of each mention whether nothing is likelier than its best candidate."""
@@ -217,21 +240,46 @@ class Linker:
             for mention, score in zip(mentions, agreed, strict=True)
         ]
 
-    def _mentions(self, documents: Iterable[Document | str]) -> Iterator[tuple[Document, bool]]:
-        """Yield documents with the mentions that are to be linked, by start, and whether these were given."""
+    def _mentions(self, documents: Iterable[Document | str]) -> Iterator[tuple[Document, bool, bool]]:
+        """Yield documents with the mentions that are to be linked, by start.
+
+        A long one comes several times, with some of its mentions each, if the scores of these do not depend
+        on the others. With each goes whether its mentions were given, and whether it is the last of its
+        document.
+        """
         source = _documents(documents)
+        divisible = self._by_mention and is_divisible(self.generator)
+        multiple = 1 if self.coherence is None else self.coherence.config.window
         for document in source if self.tagger is None else self.tagger(source):
             given = document.mentions is not None
+            if divisible and is_long(document.text):
+                overlaps = self.config.overlaps != "longest"
+                for batch, last in document_batches(
+                    document, self.generator, overlaps=overlaps, multiple=multiple
+                ):
+                    yield batch, given, last
+                continue
             found = next(iter(self.generator([document])))
             mentions = found.mentions or []
             if given:
                 mentions = sorted(mentions, key=lambda mention: mention.start)
             elif self.config.overlaps == "longest":
                 mentions = longest(mentions)
-            yield msgspec.structs.replace(found, mentions=list(mentions)), given
+            yield msgspec.structs.replace(found, mentions=list(mentions)), given, True
 
-    def _link(self, mention: Mention, scores: Scores, null: bool) -> Link | None:
-        config, candidates = self.config, mention.candidates or NO_CANDIDATES
+    def _shared_meaning(self, candidates: Candidates, scores: Scores, null: bool) -> _Meaning | None:
+        """Return `_meaning`, once for all mentions of the same candidates, where nothing else counts."""
+        meanings = self._meanings
+        known = meanings.get(id(candidates))
+        if known is None or known[0] is not candidates:  # of another process, after pickling
+            if len(meanings) >= _MAX_MEANINGS:
+                meanings.clear()
+            known = meanings[id(candidates)] = candidates, self._meaning(candidates, scores, null)
+        return known[1]
+
+    def _meaning(self, candidates: Candidates, scores: Scores, null: bool) -> _Meaning | None:
+        """Return the fields of a link from `entity` to `candidates`; None if there is to be none."""
+        config = self.config
         rows = candidates.rows.tolist()
         scored = scores.tolist()
         order = sorted(range(len(rows)), key=lambda place: -scored[place])
@@ -246,34 +294,10 @@ class Linker:
             key, label = self._name(entity)
             shown.append(LinkCandidate(key, _round(prior), _round(scored[place]), self._key(sense), label))
         if nil or best is None:
-            return Link(
-                mention.start,
-                mention.end,
-                mention.text,
-                self.kb.name,
-                None,
-                None,
-                "",
-                _round(1 - score),
-                True,
-                shown,
-                mention.id,
-            )
+            return None, None, "", _round(1 - score), True, shown
         entity, sense, _ = rows[best]
         key, label = self._name(entity)
-        return Link(
-            mention.start,
-            mention.end,
-            mention.text,
-            self.kb.name,
-            key,
-            self._key(sense),
-            label,
-            score,
-            False,
-            shown,
-            mention.id,
-        )
+        return key, self._key(sense), label, score, False, shown
 
     def describe(self, entity: str) -> str:
         """Return what the KB says of an entity that a link names."""

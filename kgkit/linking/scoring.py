@@ -18,6 +18,8 @@ class Scorer(Protocol):
         name: that links carry.
         ahead: documents that are best scored together.
         tells_null: whether all that is missing to 1 is NULL's; False, where it is not there.
+        by_mention: whether the scores of a mention are those of its candidates alone, whatever is around it,
+            so that a long document may come some mentions at a time; False, where it is not there.
     """
 
     name: str
@@ -35,7 +37,7 @@ class Scorer(Protocol):
 class PriorScorer:
     """The prior as it is."""
 
-    name, ahead = "prior", 1
+    name, ahead, by_mention = "prior", 1, True
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         return [

@@ -1,0 +1,54 @@
+"""Results that are written a piece at a time, so that those of a long text are never in memory whole."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+_TEXT: Final = 1 << 18
+"""Code points of a text that are encoded together, and of a page that are written together."""
+_ITEMS: Final = 1_000
+"""Items of a list that are encoded together."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def json_line(record: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield a record as a line of JSON, its long texts and lists in pieces.
+
+    Args:
+        record: fields by name; its JSON is what msgspec makes of it.
+    """
+    pieces: list[bytes] = []
+    for name, value in record.items():
+        pieces += [b"," if pieces else b"{", _encode(name), b":"]
+        if isinstance(value, str) and len(value) > _TEXT:
+            yield b"".join(pieces) + b'"'
+            yield from (_encode(value[at : at + _TEXT])[1:-1] for at in range(0, len(value), _TEXT))
+            pieces = [b'"']
+        elif isinstance(value, list) and len(value) > _ITEMS:
+            yield b"".join(pieces) + b"["
+            yield from _items(value)
+            pieces = [b"]"]
+        else:
+            pieces.append(_encode(value))
+    yield b"".join(pieces or [b"{"]) + b"}\n"
+
+
+def _items(values: Sequence[Any]) -> Iterator[bytes]:
+    for at in range(0, len(values), _ITEMS):
+        inside = _encode(values[at : at + _ITEMS])[1:-1]
+        yield b"," + inside if at else inside
+
+
+def text_pieces(parts: Iterable[str]) -> Iterator[bytes]:
+    """Yield *parts* of a text as UTF-8, many of them together."""
+    waiting: list[str] = []
+    size = 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part)
+        if size >= _TEXT:
+            yield "".join(waiting).encode()
+            waiting, size = [], 0
+    yield "".join(waiting).encode()
