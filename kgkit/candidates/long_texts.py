@@ -13,6 +13,7 @@ Cuts are made behind a blank line where there is one in reach, then at white spa
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
@@ -146,31 +147,36 @@ class _Windows:
 
     def __init__(self, text: str) -> None:
         self.text, self.splitter = text, token_splitter(text)
-        self.own = 0  # of the window before
+        self.begun = deque(
+            [0]
+        )  # where tokens begin: one at `_BEFORE` before the own part, and those behind it
 
     def at(self, own: int) -> TextWindow:
         """Return the window whose own part begins at *own*, where a token may."""
         text, size = self.text, len(self.text)
-        before = min(own, self._boundary(self.own, own - _BEFORE))
-        self.own = own
+        while len(self.begun) > 1 and self.begun[1] <= own - _BEFORE:
+            self.begun.popleft()
+        before = min(own, self._boundary(self.begun[0], own - _BEFORE, own))
+        self.begun.append(own)
         if size - own <= WINDOW + WINDOW // 2:
             return TextWindow(before, own, size, size)
         blank = _BLANK_LINE.search(text, own + WINDOW // 2, own + WINDOW + WINDOW // 2)
-        own_end = blank.end() if blank else self._boundary(own, own + WINDOW)
+        own_end = blank.end() if blank else self._boundary(own, own + WINDOW, own + WINDOW + _REACH)
         behind = islice(self.splitter.finditer(text, own_end), _BEHIND)
         end = max((match.end() for match in behind), default=size)
         return TextWindow(before, own, own_end, end)
 
-    def _boundary(self, known: int, wanted: int) -> int:
-        """Return a place at *wanted* or behind it where a token may begin, or the end of the text.
+    def _boundary(self, known: int, wanted: int, most: int) -> int:
+        """Return where a token may begin, at *wanted* or behind it, or the end of the text.
 
         Args:
-            known: such a place before it.
+            known: where a token begins, before that.
             wanted: a code point.
+            most: how far white space is looked for; without any the next token counts.
         """
         if wanted <= known:
             return known
-        if white := _WHITE.search(self.text, wanted, wanted + _REACH):
+        if white := _WHITE.search(self.text, wanted, most):
             return white.start()
         behind = (match.start() for match in self.splitter.finditer(self.text, known))
         return next((start for start in behind if start >= wanted), len(self.text))

@@ -214,8 +214,8 @@ class Linker:
                 for mention, score, null in zip(mentions, scores, nulls, strict=True):
                     fields = meaning(mention.candidates or NO_CANDIDATES, score, null)
                     if fields is not None:
-                        span = mention.start, mention.end, mention.text
-                        links.append(Link(*span, self.kb.name, *fields, mention.id))
+                        start, end, text = mention.start, mention.end, mention.text
+                        links.append(Link(start, end, text, self.kb.name, *fields, mention.id))
                 if last:
                     if self.config.overlaps == "score" and not given:
                         links = best_links(links)
