@@ -3,6 +3,7 @@
     python -m benchmarks.entities documents OUT_DIR
     python -m benchmarks.entities held-out OUT_DIR
     python -m benchmarks.entities table --home HOME --kb aida --model prior --model NAME [--given OUT_DIR]
+    python -m benchmarks.entities end-to-end --home HOME --kb aida --tagger conll --model prior --model NAME
 
 The first writes the three sets with the published candidates of each mention (PPRforNED), for `kgkit train
 linker`, `kgkit evaluate el --mentions given`, and `--given`; they must not be passed on. The second writes
@@ -21,13 +22,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 import kgkit
 from benchmarks import aida_kb
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.candidates import with_candidates
-from kgkit.evaluation.el_files import Redirects, read_gold_documents, read_redirects
+from kgkit.evaluation.el import LinkScore, score_document
+from kgkit.evaluation.el_files import Labelled, Redirects, read_gold_documents, read_redirects
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
 from kgkit.text import fold
@@ -45,6 +48,12 @@ below the threshold is none; the threshold is the best of a hundred on testa. `E
 calibration error of the scores of the best candidates, in 15 bins, over the mentions that have an entity.
 Candidates, where `given`: those published for each mention, which always hold the right one, so that it is an
 upper bound.
+"""
+
+END_TO_END: Final = """
+Names are found by a tagger. Strong match, micro and macro F1; a link on a mention that means nothing in the
+KB is wrong. A score is the tagger's times the linker's; links below the threshold are none, and the threshold
+is the best of fifty on testa.
 """
 
 
@@ -122,10 +131,12 @@ def held_out_documents(folder: Path, out: Path) -> tuple[int, int]:
     }
     documents_of: dict[tuple[str, str], set[int]] = defaultdict(set)
     for row in aida_kb.records(folder / "candidates", "mention_candidates"):
-        if (surface := texts.get((row["doc_id"], row["mention"]))) is not None:
-            for number in row["candidates"]:
-                if number in title_of:
-                    documents_of[surface, title_of[number]].add(row["doc_id"])
+        text = texts.get((row["doc_id"], row["mention"]))
+        if text is None:
+            continue
+        for number in row["candidates"]:
+            if number in title_of:
+                documents_of[text, title_of[number]].add(row["doc_id"])
     of_mentions: dict[str, dict[str, set[int]]] = defaultdict(dict)
     for (surface, title), ids in documents_of.items():
         of_mentions[surface][title] = ids
@@ -196,17 +207,73 @@ def row(model: str, sets: dict[str, list[Answered]], seconds: float) -> list[str
     return [model, *cells, f"{threshold:.2f}", f"{seconds:.0f}"]
 
 
+def linked_sets(linker: Linker) -> dict[str, list[tuple[list[Labelled], list[tuple[Labelled, float]]]]]:
+    """Link the texts of both sets, and return for each document its gold mentions, and links with scores."""
+    sets = {}
+    for split in SETS:
+        documents = [*read_gold_documents(DATA / f"aida_{split}.jsonl.xz")]
+        texts = [structs.replace(gold.document, mentions=None) for gold in documents]
+        sets[split] = [
+            (
+                gold.gold,
+                [(Labelled(link.start, link.end, link.entity), link.score) for link in linked.links],
+            )
+            for gold, linked in zip(documents, linker(texts), strict=True)
+        ]
+    return sets
+
+
+def score_at(
+    documents: list[tuple[list[Labelled], list[tuple[Labelled, float]]]], threshold: float, page: Pages
+) -> LinkScore:
+    """Return the score of the links that score *threshold* at least; the others are NIL."""
+    score = LinkScore()
+    for gold, links in documents:
+        kept = [link if value >= threshold else structs.replace(link, entity=None) for link, value in links]
+        score += score_document(gold, kept, page)
+    return score
+
+
+def end_to_end_row(linker: Linker, page: Pages) -> list[str]:
+    """Return the row of a model that links what the tagger finds; its threshold is the best on testa."""
+    sets = linked_sets(linker)
+    tried = [2 * step / STEPS for step in range(STEPS // 2)]
+    threshold = max(tried, key=lambda one: score_at(sets["testa"], one, page).f1)
+    cells = [f"{threshold:.2f}"]
+    for split in SETS:
+        score = score_at(sets[split], threshold, page)
+        cells.append(f"{100 * score.f1:.1f} / {100 * score.macro_f1:.1f}")
+    return [linker.model, *cells]
+
+
+def print_end_to_end(chosen: argparse.Namespace) -> None:
+    """Write the table of models that link the mentions of a tagger."""
+    with kgkit.open_kb(chosen.kb, home=chosen.home) as kb:
+        page = Pages(kb, read_redirects(DATA / "redirects.json.xz"))
+        rows = [
+            end_to_end_row(
+                Linker.open(kb, model=model, mentions=chosen.tagger, coherence=chosen.coherence), page
+            )
+            for model in chosen.model
+        ]
+    title = f"AIDA, end to end, candidates of {chosen.kb}"
+    columns = ("model", "threshold", "testa, micro / macro F1", "testb, micro / macro F1")
+    print(Table(title=title, notes=END_TO_END, columns=columns, rows=rows).markdown())
+
+
 def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.entities")
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in ("documents", "held-out"):
         verbs.add_parser(verb).add_argument("out", type=Path, metavar="OUT_DIR")
-    table = verbs.add_parser("table")
-    table.add_argument("--home", type=Path, required=True)
-    table.add_argument("--kb", default="aida")
-    table.add_argument("--model", action="append", required=True)
-    table.add_argument("--coherence", choices=["graph"])
+    table, end_to_end = verbs.add_parser("table"), verbs.add_parser("end-to-end")
+    for parsed in (table, end_to_end):
+        parsed.add_argument("--home", type=Path, required=True)
+        parsed.add_argument("--kb", default="aida")
+        parsed.add_argument("--model", action="append", required=True)
+        parsed.add_argument("--coherence", choices=["graph"])
+    end_to_end.add_argument("--tagger", required=True, help="whose names are linked")
     table.add_argument("--given", type=Path, metavar="OUT_DIR", help="with the published candidates")
     chosen = parser.parse_args()
     if chosen.verb == "documents":
@@ -217,6 +284,9 @@ def main() -> None:
         print(
             f"train: {linked:,} mentions with an entity, {covered:,} of them with it among their candidates"
         )
+        return
+    if chosen.verb == "end-to-end":
+        print_end_to_end(chosen)
         return
     rows = []
     with kgkit.open_kb(chosen.kb, home=chosen.home) as kb:
