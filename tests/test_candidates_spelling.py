@@ -1,15 +1,27 @@
 """What spelling tells: function words, words that a KB has with capitals only, sentences, hyphens."""
 
+from time import process_time
+
 import pytest
 
+import kgkit
 from kgkit.building import Alias, Entity, Form
-from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, SegmentGenerator
+from kgkit.candidates import (
+    AliasConfig,
+    AliasGenerator,
+    LemmaConfig,
+    LemmaGenerator,
+    SegmentGenerator,
+    long_texts,
+)
 from kgkit.candidates.hyphens import as_one_word, joining_hyphens, spaced
+from kgkit.candidates.long_texts import mention_windows
 from kgkit.candidates.spelling import FUNCTION_WORDS, begins_sentence, function_words, position_hides_case
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
 from kgkit.types import Document, Mention
 from tests.small_kb import Given, build
+from tests.tries import with_tries
 
 NAMES = {
     "Indiana": ["IN", "Indiana"], "Price": ["Price"], "price": ["price"], "Aspirin": ["Aspirin"],
@@ -28,8 +40,6 @@ class English(Given):
 
 
 def names_kb(folder, builder=English, generator="alias") -> KnowledgeBase:
-    import kgkit
-
     aliases = [Alias(text, key, COUNTS.get(key, 1)) for key, texts in NAMES.items() for text in texts]
     records = [*(Entity(key) for key in NAMES), *aliases]
     kgkit.build_kb(builder(records, {}, 1.0, generator), folder, name="names", home=folder)
@@ -147,6 +157,18 @@ def test_a_capital_where_a_sentence_begins_is_no_proper_name(kb, lexicon):
         assert generator.mentions("THE PRICE WAS HIGH")[0].candidates == first
 
 
+def test_a_long_text_is_cut_where_it_can_be_seen_whether_a_sentence_begins(kb, monkeypatch):
+    generator = AliasGenerator(kb)
+    monkeypatch.setattr(long_texts, "WINDOW", 512)
+    for gap in (" " * 300, "- " * 150, " "):
+        for word in ("so", "o" * 300, "o" * 300 + "-co"):
+            text = f"{word}{gap}Price was; " * 12
+            for before in range(0, 512, 7):
+                shifted = "x" * before + " " + text
+                windows = mention_windows(generator, shifted)
+                assert [one for window in windows for one in window] == generator.mentions(shifted)
+
+
 def kb_priors(generator, candidates) -> dict[str, float]:
     return {generator.kb.key(entity): prior for entity, _, prior in candidates}
 
@@ -211,6 +233,33 @@ def test_a_lemma_is_found_across_hyphens_and_a_part_is_no_abbreviation(lexicon):
     assert "took-off" in found(generator, "it took-off")
     every = LemmaGenerator(lexicon, LemmaConfig(all_surfaces=True))
     assert found(every, "co-operative") == ["co", "operative"]
+
+
+@pytest.mark.parametrize("hyphen", ["\u2010", "\u2011"])
+def test_a_hyphen_of_unicode_is_found_as_that_of_keyboards(kb, tmp_path, hyphen):
+    text = f"An X{hyphen}ray, no co{hyphen}operative"
+    assert found(AliasGenerator(kb), text) == [f"X{hyphen}ray", f"co{hyphen}operative"]
+    given = Mention(3, 8, f"X{hyphen}ray")
+    assert kb.key(AliasGenerator(kb).of_mention(given).ids[0]) == "X-ray"
+    with_tries(kb.store.folder, tmp_path, "tries", size=8)
+    records = [Entity("e-mail", pos="n"), Alias("e-mail", "e-mail", 1)]
+    with (
+        kgkit.open_kb("tries", home=tmp_path) as tries,
+        build(tmp_path / "mail", records, generator="lemma") as mail,
+    ):
+        assert found(AliasGenerator(tries), text) == [f"X{hyphen}ray", f"co{hyphen}operative"]
+        assert found(LemmaGenerator(mail), f"an e{hyphen}mail") == [f"e{hyphen}mail"]
+
+
+def test_thousands_of_words_joined_by_hyphens_take_no_more_than_others(lexicon):
+    generator, words = LemmaGenerator(lexicon), 12_000
+
+    def seconds(text: str) -> float:
+        before = process_time()
+        generator.mentions(text)
+        return process_time() - before
+
+    assert seconds("ice-cream-" * words) < 10 * seconds("ice-cream " * words) + 1
 
 
 def test_given_mentions_are_looked_up_across_hyphens(kb, lexicon):

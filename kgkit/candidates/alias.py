@@ -74,9 +74,11 @@ class AliasGenerator(Generator):
         cut, hyphens = self._cut(text, cased), joining_hyphens(text)
         if not hyphens:
             return self._without_compounds(cut, begin)
-        every = self._every(cut) if self._surfaces is None else self._by_tries(cut, 0, every=True)
-        found = starting_from(self._with_compounds(cut, hyphens, every), begin)
+        found = starting_from(self._with_compounds(cut, hyphens, self._every(cut)), begin)
         return found if self.overlapping else longest(found)
+
+    def _every(self, cut: Cut) -> list[Mention]:
+        return super()._every(cut) if self._surfaces is None else self._by_tries(cut, 0, every=True)
 
     def _without_compounds(self, cut: Cut, begin: int) -> list[Mention]:
         """Return the mentions in a text that no hyphen joins words of."""

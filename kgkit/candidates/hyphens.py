@@ -23,6 +23,13 @@ def joining_hyphens(text: str) -> list[int]:
     return sorted(found) if found else found
 
 
+def with_plain_hyphens(text: str) -> str:
+    """Return *text* with the hyphen of keyboards for those of Unicode; its length stays."""
+    for hyphen in () if text.isascii() else HYPHENS[1:]:
+        text = text.replace(hyphen, "-")
+    return text
+
+
 def spaced(text: str) -> str:
     """Return *text* with a space for each hyphen that joins two words."""
     return _JOINING.sub(" ", text)

@@ -15,7 +15,7 @@ Cuts are made behind a blank line where there is one in reach, then at white spa
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
 from msgspec import structs
@@ -156,7 +156,7 @@ class _Windows:
         text, size = self.text, len(self.text)
         while len(self.begun) > 1 and self.begun[1] <= own - _BEFORE:
             self.begun.popleft()
-        before = min(own, self._boundary(self.begun[0], own - _BEFORE, own))
+        before = self._before(own)
         self.begun.append(own)
         if size - own <= WINDOW + WINDOW // 2:
             return TextWindow(before, own, size, size)
@@ -165,6 +165,16 @@ class _Windows:
         behind = islice(self.splitter.finditer(text, own_end), _BEHIND)
         end = max((match.end() for match in behind), default=size)
         return TextWindow(before, own, own_end, end)
+
+    def _before(self, own: int) -> int:
+        """Return where the window of an own part begins: half `_BEFORE` code points before that, or more."""
+        known, wanted = self.begun[0], own - _BEFORE
+        if wanted <= known:
+            return known
+        if white := _WHITE.search(self.text, wanted, own - _BEFORE // 2):
+            return white.start()
+        starts = (match.start() for match in self.splitter.finditer(self.text, known))
+        return max(takewhile(wanted.__ge__, starts), default=known)
 
     def _boundary(self, known: int, wanted: int, most: int) -> int:
         """Return where a token may begin, at *wanted* or behind it, or the end of the text.

@@ -13,7 +13,7 @@ Where a KB has tries, `AliasGenerator` asks those what begins at a token.
 """
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice, product
@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from kgkit.candidates.given import check_mentions
-from kgkit.candidates.hyphens import HYPHENS, as_one_word, joining_hyphens, spaced
+from kgkit.candidates.hyphens import HYPHENS, as_one_word, joining_hyphens, spaced, with_plain_hyphens
 from kgkit.candidates.memory import Budget, Cutter, LeftOut, Memory, Spans
 from kgkit.candidates.spelling import in_capitals_only, position_hides_case
 from kgkit.errors import UsageError
@@ -316,14 +316,16 @@ class Generator(ABC):
             found: the mentions of the text as it stands, all of them.
         """
         spans = {(mention.start, mention.end) for mention in found}
-        more: list[Mention] = []
+        more = self._with_plain_hyphens(cut, hyphens, spans)
+        spans.update((mention.start, mention.end) for mention in more)
         abbreviations: set[tuple[int, int]] = set()
         for joints in _compounds(cut, hyphens):
             first, last = joints[0] - 1, joints[-1] + 1
             at = [cut.offsets[2 * joint] for joint in joints]
             for mention in self._respelled(cut, joints):
                 known = (mention.start, mention.end) in spans
-                if not known and any(mention.start < hyphen < mention.end for hyphen in at):
+                after = bisect_right(at, mention.start)
+                if not known and after < len(at) and at[after] < mention.end:
                     more.append(mention)
                     spans.add((mention.start, mention.end))
             start, end = cut.offsets[2 * first], cut.offsets[2 * last + 1]
@@ -339,14 +341,35 @@ class Generator(ABC):
             found = [one for one in found if (one.start, one.end) not in abbreviations]
         return sorted(found + more, key=lambda one: (one.start, one.end)) if more else found
 
+    def _with_plain_hyphens(self, cut: Cut, hyphens: list[int], spans: set[tuple[int, int]]) -> list[Mention]:
+        """Return mentions across hyphens of Unicode that the KB writes with those of keyboards.
+
+        Args:
+            cut: of the text.
+            hyphens: where they are.
+            spans: of mentions that are known, which are left out.
+        """
+        text, plain = cut.text, with_plain_hyphens(cut.text)
+        others = [hyphen for hyphen in hyphens if text[hyphen] != plain[hyphen]]
+        if not others:
+            return []
+        as_plain = self._cut(plain, cut.memory.cased)
+        return [
+            Mention(one.start, one.end, text[one.start : one.end], one.candidates)
+            for one in self._with_compounds(as_plain, hyphens, self._every(as_plain))
+            if bisect_left(others, one.start) < bisect_left(others, one.end)
+            and (one.start, one.end) not in spans
+        ]
+
     def _respelled(self, cut: Cut, joints: list[int]) -> list[Mention]:
         """Return mentions of several tokens about a compound whose hyphens, at *joints*, count as spaces."""
         low, high = max(0, joints[0] - 1 - _AROUND), min(len(cut.entries), joints[-1] + 2 + _AROUND)
-        kept = [place for place in range(low, high) if place not in joints]
+        hidden = frozenset(joints)  # of a compound of thousands of words too
+        kept = [place for place in range(low, high) if place not in hidden]
         pieces, offsets = [cut.pieces[2 * low]], [cut.offsets[2 * low]]
         for place in kept:
             gap = 2 * place + 2
-            if place + 1 in joints:
+            if place + 1 in hidden:
                 gap += 1  # the hyphen is the gap
             pieces += [cut.pieces[2 * place + 1], cut.pieces[gap]]
             offsets += [cut.offsets[2 * place + 1], cut.offsets[gap]]
@@ -451,11 +474,15 @@ def alike(found: Candidates, hidden: Candidates | None) -> bool:
 
 
 def otherwise(text: str) -> list[str]:
-    """Return how *text* may be written otherwise that is joined by hyphens: with spaces, as one word."""
+    """Return how *text* may be written otherwise that is joined by hyphens.
+
+    With the hyphens of keyboards, with spaces, as one word.
+    """
     if not joining_hyphens(text):
         return []
-    joined = as_one_word(text)
-    return [spaced(text)] if joined is None else [spaced(text), joined]
+    plain, joined = with_plain_hyphens(text), as_one_word(text)
+    texts = [spaced(text)] if plain == text else [plain, spaced(text)]
+    return texts if joined is None else [*texts, joined]
 
 
 def _compounds(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:

@@ -30,6 +30,8 @@ _ALSO_NAMES: Final = frozenset(["IT", "US", "WHO", "MAY"])
 _OF_LANGUAGE: Final = {"en": FUNCTION_WORDS}
 
 _WIDE: Final = 40  # characters on each side of a word that tell whether all is in capitals
+_FAR: Final = 48
+"""Characters before a word that are looked at; a gap that is as wide parts sentences."""
 _LINE_ENDS: Final = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 _OPENING: Final = frozenset("\"'`“‘„«‹「『(")
 _PASSED: Final = _OPENING | frozenset(" \t\xa0\u3000”’»›」』)[]{}*•·-–—#=>") | _LINE_ENDS
@@ -98,8 +100,8 @@ def begins_sentence(text: str, start: int) -> bool:
     After a full stop one does, unless the stop is that of an initial or of an abbreviation that stands before
     names (*Mr.*). A quotation after a comma or colon is a sentence.
     """
-    quoted = False
-    while start:
+    quoted, least = False, max(0, start - _FAR)
+    while start > least:
         before = text[start - 1]
         if before not in _PASSED:
             break
