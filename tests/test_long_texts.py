@@ -14,6 +14,7 @@ from kgkit.building import Alias, Entity
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator, SegmentGenerator, long_texts
 from kgkit.candidates.long_texts import is_divisible, mention_windows
 from kgkit.commands import pieces
+from kgkit.errors import UsageError
 from kgkit.linking import Linker, LinkerConfig, html
 from kgkit.linking.coherence import CoherenceConfig
 from kgkit.linking.linker import LinkerSettings
@@ -104,6 +105,15 @@ def test_given_mentions_of_a_long_document_are_linked_as_in_a_short_one(generato
     monkeypatch.setattr(long_texts, "_MENTIONS", 3)
     assert [*linker([Document("d", text, mentions=mentions)])] == [whole]
     assert [link.id for link in whole.links] == ["1", "4", "2", "3", "5", "0"]
+
+
+def test_a_given_mention_outside_of_a_long_document_is_named_by_its_number(generators, monkeypatch):
+    monkeypatch.setattr(long_texts, "WINDOW", 8)
+    monkeypatch.setattr(long_texts, "_MENTIONS", 1)
+    text = "us in New York, Turkey; " * 3
+    mentions = [Mention(42, 48, text[42:48]), Mention(6, 14, "York"), Mention(0, 2, "us")]
+    with pytest.raises(UsageError, match="mention 2"):
+        [*Linker.open(generators["alias, longest"].kb)([Document("d", text, mentions=mentions)])]
 
 
 def test_a_scorer_that_reads_the_context_gets_a_long_document_whole(generators, monkeypatch):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
 from msgspec import structs
 
+from kgkit.candidates.given import check_mentions
 from kgkit.candidates.matching import Generator, longest, tells_case
 from kgkit.store.layout import MAX_TOKENS
 from kgkit.text import token_splitter
@@ -128,6 +129,9 @@ def document_batches(
         generator: that `is_divisible`.
         overlaps: whether mentions that were sought may overlap; else the leftmost-longest are kept.
         multiple: each batch but the last has a whole multiple of so many mentions.
+
+    Raises:
+        UsageError: if a given mention is no span of the text, or has another text there.
     """
     given = document.mentions
     if given is None:
@@ -135,6 +139,7 @@ def document_batches(
         if not overlaps and generator.overlapping:
             windows = longest_of_windows(windows)
     else:
+        check_mentions(document)
         ordered = sorted(given, key=lambda mention: mention.start)
         windows = (ordered[at : at + _MENTIONS] for at in range(0, len(ordered), _MENTIONS))
     for mentions, last in mention_batches(windows, multiple):

@@ -207,7 +207,7 @@ class Linker:
                 nulls = self._nulls(mentions, scores)
                 if self.coherence is not None:
                     scores = self._agreed(mentions, scores)
-                weighed = self.tagger is not None or any(hasattr(mention, "score") for mention in mentions)
+                weighed = given and any(hasattr(mention, "score") for mention in mentions)  # by a tagger
                 if weighed:
                     scores = _weighed(mentions, scores)
                 meaning = self._meaning if weighed or not self._by_candidates else self._shared_meaning
