@@ -51,7 +51,7 @@ def process(*args: object, given: bytes = b"", **env: str) -> Ran:
         env=child_env(**env),
         input=given,
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())

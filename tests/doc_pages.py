@@ -94,7 +94,7 @@ class Session:
         reader.start()
         done = subprocess.run(
             ["sh", "-c", line], cwd=self.folder, env=self._environment, stdin=subprocess.DEVNULL,
-            stdout=theirs, stderr=subprocess.PIPE, check=False, timeout=120,
+            stdout=theirs, stderr=subprocess.PIPE, check=False, timeout=300,
         )  # fmt: skip
         os.close(theirs)
         reader.join()

@@ -68,7 +68,7 @@ def server() -> Iterator[Server]:
                 yield Server(folder, user, programs, prefix)
             finally:
                 running.send_signal(3)  # SIGQUIT: at once
-                running.wait(timeout=30)
+                running.wait(timeout=300)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

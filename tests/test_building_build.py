@@ -137,7 +137,7 @@ def test_of_two_builds_of_one_kb_at_once_one_is_told_that_the_other_is_busy(tmp_
         with pytest.raises(KBBusy):
             kgkit.store.remove(Home(tmp_path / "home").kb("toy"))
         assert build_toy(tmp_path, name="another", all=entities(4)).name == "another"  # another KB is free
-        told, _ = other.communicate("go\n", timeout=60)
+        told, _ = other.communicate("go\n", timeout=300)
     assert Home(tmp_path / "home").kb("toy").published() == told.strip()
     assert build_toy(tmp_path, all=entities(4)).build != told.strip()  # and now it is free again
 
@@ -227,7 +227,7 @@ def test_many_builds_of_one_kb_at_once_end_well_or_busy_and_leave_a_whole_kb(tmp
         )
         for number in range(3)
     ]  # fmt: skip
-    told = [builder.communicate(timeout=60) for builder in builders]
+    told = [builder.communicate(timeout=300) for builder in builders]
     assert all(complaints == "" for _, complaints in told), told
     built = {name for answers, _ in told for name in answers.split()} - {"busy"}
     kb = Home(tmp_path / "home").kb("toy")

@@ -271,7 +271,7 @@ def test_eight_processes_register_at_once_in_an_empty_catalog_and_again_in_one_w
             child.stdin.flush()
         said(children, "done")
         assert states(catalogued) == made
-    assert [child.communicate(timeout=60) for child in children] == [("", "")] * 8
+    assert [child.communicate(timeout=300) for child in children] == [("", "")] * 8
 
 
 def said(children: Sequence["subprocess.Popen[str]"], word: str) -> None:

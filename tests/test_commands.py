@@ -224,7 +224,7 @@ def test_an_interrupted_command_says_so_in_one_line_and_leaves_no_file(home, lar
         while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
-        said = child.communicate(timeout=30)[1]
+        said = child.communicate(timeout=300)[1]
     assert (child.returncode, said) == (130, b"interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -245,7 +245,7 @@ def test_a_full_disk_under_standard_output_is_one_line_and_exit_code_1(home, arg
         Path("/dev/full").open("wb") as full,
         started(*args, "--home", home, stdout=full, stderr=subprocess.PIPE) as child,
     ):
-        said = child.communicate(timeout=30)[1].decode()
+        said = child.communicate(timeout=300)[1].decode()
     assert (child.returncode, said) == (1, f"error: standard output: {os.strerror(28)}\n")
 
 

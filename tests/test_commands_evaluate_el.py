@@ -12,15 +12,15 @@ from tests.cli_helpers import on_terminal, run
 # In raw text, the toy finds Apple, apple, "the Big Apple", York, Apple and Straße.
 ONE = {
     "doc_id": 1,
-    "tokens": "Apple sells apple juice in the Big Apple York gives Apple no Straße to Nowhere".split(),
-    "sentences": [[0, 8], [8, 15]],
+    "tokens": "Now Apple sells apple juice in the Big Apple York gives Apple no Straße to Nowhere".split(),
+    "sentences": [[0, 9], [9, 16]],
     "mentions": [
-        {"start": 0, "end": 1, "entity": "Apple Inc."},  # right
-        {"start": 2, "end": 3, "entity": "Fruit"},  # no candidate of it
-        {"start": 6, "end": 8, "entity": "New York City"},  # found with "the"
-        {"start": 8, "end": 9, "entity": None},  # linked all the same
-        {"start": 10, "end": 11, "entity": "Apples"},  # a redirect to Apple, which is a candidate
-        {"start": 14, "end": 15, "entity": "Nowhere"},  # not found, and not in the KB
+        {"start": 1, "end": 2, "entity": "Apple Inc."},  # right
+        {"start": 3, "end": 4, "entity": "Fruit"},  # no candidate of it
+        {"start": 7, "end": 9, "entity": "New York City"},  # found with "the"
+        {"start": 9, "end": 10, "entity": None},  # linked all the same
+        {"start": 11, "end": 12, "entity": "Apples"},  # a redirect to Apple, which is a candidate
+        {"start": 15, "end": 16, "entity": "Nowhere"},  # not found, and not in the KB
     ],
 }
 TWO = {
@@ -145,12 +145,12 @@ def test_links_are_written_in_the_order_of_the_data(evaluate, put, tmp_path):
     assert f"6 links in 2 documents: {tmp_path / 'out.tsv'}" in done.err
     assert (tmp_path / "out.tsv").read_text().splitlines() == [
         "2\t0\t4\tYork",
-        "1\t0\t5\tApple_Inc.",
-        "1\t12\t17\tApple",
-        "1\t31\t40\tNew_York_City",
-        "1\t41\t45\tYork",
-        "1\t52\t57\tApple_Inc.",
-        "1\t71\t78\t",
+        "1\t4\t9\tApple_Inc.",
+        "1\t16\t21\tApple",
+        "1\t35\t44\tNew_York_City",
+        "1\t45\t49\tYork",
+        "1\t56\t61\tApple_Inc.",
+        "1\t75\t82\t",
     ]
 
 

@@ -155,7 +155,7 @@ def test_a_spark_of_its_own_is_quiet_and_leaves_nothing(tmp_path):
         [sys.executable, "-m", "kgkit.commands", "build-kb", "jsonl", "--source", source, "--limit", "4",
          "--engine", "spark", "--workers", "1", "--home", home],
         env=child_env(TMPDIR=str(tmp_path), PYTHONPATH=os.pathsep.join(filter(None, sys.path))),
-        cwd=tmp_path, capture_output=True, text=True, timeout=180,
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert told.returncode == 0, told.stderr
     # Where it takes long, a line of progress comes each half minute.

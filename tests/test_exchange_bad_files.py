@@ -76,7 +76,7 @@ FILES = [  # builder, content, line, a part of the message
         ('{"alias": "q", "key": "A", "count": -5}', "the count is -5: counts lie between 0"),
         ('{"alias": "q", "key": "A", "count": "nan"}', "the count is nan"),
         ('{"alias": "q", "key": "A", "count": NaN}', "no JSON object"),
-        ('{"alias": "q", "key": "A", "sense": 5}', "no alias, redirect or form"),
+        ('{"alias": "q", "key": "A", "sense": 5}', "no alias, occurrences, redirect or form"),
         ('{"alias": "\\ud800", "key": "A"}', "half of a surrogate pair"),
         (f'{{"alias": {DEEP}}}', "nested too deeply"),
     ]),

@@ -192,7 +192,7 @@ def test_overlaps_can_be_kept(kb):
 
 
 def test_an_alias_kb_is_linked_by_its_surfaces(surfaces):
-    (linked,) = Linker.open(surfaces, max_candidates=1)(["他在北京大学吃turkey"])
+    (linked,) = Linker.open(surfaces, max_candidates=1)(["Tom在北京大学吃turkey"])
     assert links(linked) == [("北京大学", "Peking_University"), ("turkey", "Turkey_(bird)")]
     assert linked.links[0].sense is None
     assert linked.links[0].label == "Peking University"

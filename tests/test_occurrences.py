@@ -204,7 +204,7 @@ RECORDS: tuple[Record, ...] = (
     Alias("London", "london", 3),
     Alias("London", "london-ontario", 1),
     Alias("in", "in", 1),
-    Alias("OF", "of", 1),
+    Alias("of", "of", 1),
     Alias("unknown town", "of", 1),
     Occurrences("london", 15, 3),
     Occurrences("London", 5, 1),  # added up: 4 of 20

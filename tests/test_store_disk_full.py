@@ -93,7 +93,7 @@ def in_small_disk(folder: Path, size: str, code: str, *args: object) -> "subproc
     command = ["sh", "-c", script, "sh", size, str(folder), sys.executable, "-c", code, *map(str, args)]
     return subprocess.run(
         ["unshare", flags, *command],
-        env=child_env(), capture_output=True, text=True, timeout=60, check=False,
+        env=child_env(), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 

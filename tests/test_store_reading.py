@@ -257,7 +257,7 @@ def test_eight_processes_read_at_once_while_rebuilds_land(tmp_path):
     for count in range(41, 46):
         build_toy(tmp_path, all=entities(count))
     for reader in readers:
-        _, complaints = reader.communicate(timeout=60)
+        _, complaints = reader.communicate(timeout=300)
         assert (reader.returncode, complaints) == (0, "")
 
 

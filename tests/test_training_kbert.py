@@ -136,8 +136,8 @@ def test_the_facts_of_each_of_two_knowledge_bases_are_read(tmp_path, encoder, fi
     with open_kb("first", home.path) as first, open_kb("second", home.path) as second:
         training = settings(encoder, files, "classification", **asked)
         train_kbert(home, "two", training, [first, second], device="cpu")
-    assert list(read_kbert(home.models / "two").kbs) == ["first", "second"]
-    assert read_kbert(home.models / "two").results["accuracy"] == 1.0  # as it was read to be trained
+    assert list(read_kbert(find_trained(home, "two")).kbs) == ["first", "second"]
+    assert read_kbert(find_trained(home, "two")).results["accuracy"] == 1.0  # as it was read to be trained
     assert scored(home, "two", "classification", files)["accuracy"] == 1.0  # as it is read when opened
 
 

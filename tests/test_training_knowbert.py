@@ -300,13 +300,14 @@ def test_where_vectors_are_zeros_nothing_depends_on_them(copied, encoder, files,
     trained(copied, "kept", settings(encoder, files, "mlm", start="zeros", steps=2))  # as it began
     trained(copied, "begun", settings(encoder, files, "mlm", start="language", zero_vectors=True, steps=2))
     for name, zeros in {"senses": False, "zeros": True, "kept": True, "begun": True}.items():
-        assert read_knowbert(copied.models / name).kbs["words"].zero_vectors == zeros
+        assert read_knowbert(find_trained(copied, name)).kbs["words"].zero_vectors == zeros
         with TrainedKnowBert.open(name, home=copied, device="cpu") as model:
             assert model.knowbert.kars["words"].linker.config.control == zeros
             one, other = (told_with_vectors(model, "words", monkeypatch, seed) for seed in (0, 1))
             assert all(torch.equal(*pair) == zeros for pair in zip(one, other, strict=True))
-    made = read_knowbert(copied.models / "zeros")
-    assert made.config["zero_vectors"] and not read_knowbert(copied.models / "kept").config["zero_vectors"]
+    made = read_knowbert(find_trained(copied, "zeros"))
+    kept = read_knowbert(find_trained(copied, "kept"))
+    assert made.config["zero_vectors"] and not kept.config["zero_vectors"]
     # It is the same model else: as many parameters, of the same shapes.
     of = {
         name: {key: one.shape for key, one in kars_of(copied, name).items()} for name in ("zeros", "senses")
@@ -317,7 +318,7 @@ def test_where_vectors_are_zeros_nothing_depends_on_them(copied, encoder, files,
 def test_a_knowledge_base_that_is_put_in_beside_zeros_has_its_vectors(copied, encoder, files):
     trained(copied, "zeros", settings(encoder, files, "wsd", zero_vectors=True, steps=1), WORDS)
     trained(copied, "two", settings(encoder, files, "el", start="zeros", steps=1), PLACES)
-    kbs = read_knowbert(copied.models / "two").kbs
+    kbs = read_knowbert(find_trained(copied, "two")).kbs
     assert {kb: about.zero_vectors for kb, about in kbs.items()} == {"words": True, "places": False}
 
 
@@ -444,8 +445,20 @@ def test_what_a_model_says_of_itself(home, encoder, files):
     told = json.loads((find_trained(home, "both") / MANIFEST).read_text())
     assert (told["format"], told["kind"], told["name"], told["task"]) == (1, "knowbert", "both", "el")
     assert told["kbs"] == {
-        "words": {"vectors": ["text"], "task": "wsd", "temperature": 1.0, "joint": True},
-        "places": {"vectors": ["text"], "task": "el", "temperature": 1.0, "joint": False},
+        "words": {
+            "vectors": ["text"],
+            "task": "wsd",
+            "temperature": 1.0,
+            "joint": True,
+            "zero_vectors": False,
+        },
+        "places": {
+            "vectors": ["text"],
+            "task": "el",
+            "temperature": 1.0,
+            "joint": False,
+            "zero_vectors": False,
+        },
     }
     assert (told["encoder"], told["start"], told["size"]) == (str(encoder), "language", SIZE)
     assert told["config"]["lr_new"] == 3e-3 and told["config"]["data"] == [str(files["el"])]
@@ -792,7 +805,7 @@ def test_vectors_are_those_of_the_whole_model_in_evaluation_mode(home):
 def documents_of(kb, texts):
     linker = Linker.open(kb, overlaps="keep")
     documents = [Document(str(n), text) for n, text in enumerate(texts)]
-    return [document for document, _ in linker._mentions(documents)]
+    return [document for document, *_ in linker._mentions(documents)]
 
 
 def by_hand(model, kb, document):
@@ -1051,7 +1064,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     )  # fmt: skip
     assert done.code == 0, done.err
     assert done.out.startswith("zeros: mlm, words (vectors as zeros)\n")
-    assert read_knowbert(copied.models / "zeros").kbs["words"].zero_vectors
+    assert read_knowbert(find_trained(copied, "zeros")).kbs["words"].zero_vectors
 
     linked = run("link", "--kb", "words", "--model", "senses", *common, given=TEXT.encode())
     assert linked.code == 0, linked.err

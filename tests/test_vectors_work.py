@@ -160,7 +160,7 @@ def test_a_job_that_is_killed_while_it_publishes_leaves_the_old_vectors_and_can_
         [sys.executable, "-c", DIES, home, step],
         env=child_env(),
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr

@@ -131,7 +131,7 @@ def build_toy(
 
 
 def run_python(
-    code: str, *args: object, timeout: float = 60, **env: str
+    code: str, *args: object, timeout: float = 300, **env: str
 ) -> "subprocess.CompletedProcess[str]":
     """Run *code* in a fresh interpreter that finds kgkit and the toys."""
     return subprocess.run(
