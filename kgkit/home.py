@@ -154,12 +154,25 @@ class KBHome:
             try:
                 target = self.current.readlink()
             except OSError:
-                return None
+                return self._copied()
             if (self.path / target).is_dir():
                 return target.name
             if target == before:
                 return None  # what it names is not there, and it goes on naming it
             before = target
+        return None
+
+    def _copied(self) -> str | None:
+        """Return the published build where a copy has followed links, so that `current` is a second build."""
+        manifest = self.current / "manifest.json"
+        try:
+            content = manifest.read_bytes()
+        except OSError:
+            return None
+        for build in self.build_names():
+            with suppress(OSError):
+                if (self.builds / build / manifest.name).read_bytes() == content:
+                    return build
         return None
 
     def build_names(self) -> list[str]:

@@ -172,10 +172,19 @@ def test_a_link_to_a_build_that_is_gone_is_read_twice(tmp_path):
         find_build(Home(tmp_path / "home"), "toy")
 
 
-def test_a_kb_that_was_copied_without_links_is_listed_as_ever(tmp_path):
+def test_a_kb_that_was_copied_without_links_is_read_and_written_as_ever(tmp_path):
     build_toy(tmp_path, all=entities(3))
-    copied = shutil.copytree(tmp_path / "home", tmp_path / "copy")
-    assert [kb.name for kb in Home(copied).kbs()] == ["toy"]
+    copied = shutil.copytree(tmp_path / "home", tmp_path / "copy" / "home")
+    home = Home(copied)
+    assert [kb.name for kb in home.kbs()] == ["toy"]
+    assert home.kb("toy").published() == Home(tmp_path / "home").kb("toy").published()
+    with kgkit.open_kb("toy", home=copied, verify=True) as kb:
+        assert len(keys(kb)) == 3
+    build_toy(tmp_path / "copy", all=entities(4))
+    assert home.kb("toy").current.is_symlink()
+    with kgkit.open_kb("toy", home=copied) as kb:
+        assert len(keys(kb)) == 4
+    assert [path.name for path in home.kb("toy").builds.glob(".*")] == []
 
 
 def test_verifying_gives_way_to_the_build_that_took_the_place(tmp_path, monkeypatch):

@@ -291,6 +291,8 @@ def _link(kb: KBHome, build: str) -> None:
     link = kb.path / f".current-{secrets.token_hex(4)}"
     try:
         link.symlink_to(Path("builds") / build)
+        if kb.current.is_dir() and not kb.current.is_symlink():  # what a copy that follows links makes of it
+            kb.current.rename(_aside(kb))
         link.replace(kb.current)
     except OSError:
         link.unlink(missing_ok=True)
