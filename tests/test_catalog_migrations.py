@@ -260,6 +260,15 @@ def test_a_url_of_another_kind_is_refused_with_what_one_looks_like(url, monkeypa
     assert "secret" not in str(caught.value)
 
 
+def test_a_password_with_an_at_sign_is_not_printed_in_part(monkeypatch, tmp_path):
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv("KGKIT_CATALOG_URL", "postgresql://me:sec@ret@127.0.0.1:1/x")
+    with pytest.raises(CatalogError) as failed:
+        Catalog.open(Home(tmp_path))
+    assert "ret@" not in str(failed.value) and "***@127.0.0.1:1/x" in str(failed.value)
+    assert "A password with @ in it has %40 there" in str(failed.value)
+
+
 def test_a_server_that_does_not_answer_is_named_without_its_password(monkeypatch, tmp_path):
     monkeypatch.setenv("KGKIT_CATALOG_URL", f"postgresql://me:secret@/db?host={tmp_path}")
     pytest.importorskip("psycopg")

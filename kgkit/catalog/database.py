@@ -61,7 +61,8 @@ def told(url: URL) -> str:
     """
     if url.drivername == "sqlite" and url.database and not url.host:
         return url.database
-    place = URL.create(url.drivername, host=url.host, port=url.port, database=url.database).render_as_string()
+    host = (url.host or "").rpartition("@")[2] or None  # before an @ it is the end of a password that has one
+    place = URL.create(url.drivername, host=host, port=url.port, database=url.database).render_as_string()
     if url.username or url.password:
         place = place.replace("://", f"://{_HIDDEN}@", 1)
     if url.query:
@@ -149,6 +150,10 @@ def _reason(error: SQLAlchemyError, url: URL) -> str:
     said = str(getattr(error, "orig", None) or error).strip()
     reason = said.splitlines()[0] if said else type(error).__name__
     secrets = [url.username, url.password]
+    host = url.host or ""
+    if "@" in host:
+        reason = reason.replace(host, host.rpartition("@")[2])
+        reason += ". A password with @ in it has %40 there"
     for values in url.query.values():
         secrets += [values] if isinstance(values, str) else values
     for secret in filter(None, secrets):  # libpq quotes the values that it does not take
