@@ -257,6 +257,19 @@ def test_a_tagger_is_refused_for_whatever_in_its_folder_makes_no_sense(tmp_path)
             Tagger.open(str(folder), device="cpu")
 
 
+@pytest.mark.parametrize("most", [-1, 0, "x", [], {}, None])
+def test_a_tokenizer_whose_limit_is_no_number_of_tokens_is_refused(most, tmp_path):
+    folder = tiny_encoder(tmp_path / "encoder")
+    config = folder / "tokenizer_config.json"
+    write(config, json.loads(config.read_text()) | {"model_max_length": most})
+    try:
+        encoder = Encoder.load(str(folder), device="cpu")
+    except KgkitError as refused:
+        assert "model_max_length" in str(refused)
+    else:
+        assert most is None and encoder.window > 1
+
+
 def test_the_layer_of_a_knowledge_base_has_its_shapes_without_numbers():
     config = KARConfig(linker=LINKER, layer=1, heads=2, inner=12)
     with torch.device("meta"):

@@ -526,3 +526,18 @@ with kgkit.open_kb("lands", {str(kb.home.path.parents[1])!r}) as kb:
 print(links, [name for name in ("torch", "transformers", "faiss") if name in sys.modules])
 """
     assert run_python(code).stdout == "2 []\n"
+
+
+def test_a_second_stage_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, data):
+    training = LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL)
+    folder = train_linker(kb, "settings", training)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    second = manifest["coherence"]
+    for told in (
+        {"temperature": 0}, {"temperature": 1e308}, {"rounds": 0}, {"nil": "x"},
+        {"traits": second["traits"] | {"types": "abc"}}, {"traits": second["traits"] | {"types": ["a"] * 9}},
+        {"links": second["links"] | {"window": 1e308}}, {"links": second["links"] | {"max_neighbors": 1.5}},
+    ):  # fmt: skip
+        (folder / MANIFEST).write_text(json.dumps(manifest | {"coherence": second | told}))
+        with pytest.raises(DamagedModel, match=r"a setting in model\.json"):
+            Linker.open(kb, model="settings")

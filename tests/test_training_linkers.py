@@ -16,6 +16,7 @@ from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import (
     DamagedModel,
+    KgkitError,
     NotThere,
     SourceError,
     StaleModel,
@@ -524,6 +525,25 @@ def test_a_damaged_model_is_told(kb, corpus, file):
     (folder / file).write_bytes((folder / file).read_bytes()[:-3])
     with pytest.raises(DamagedModel, match="train it again"):
         Linker.open(kb, model="m")
+
+
+@pytest.mark.parametrize("rung", ["ridge", "head"])
+def test_a_model_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, corpus, rung):
+    chosen = training(corpus) if rung == "ridge" else head_training(corpus)
+    folder = train_linker(kb, "m", chosen, device="cpu")
+    manifest = json.loads((folder / MANIFEST).read_text())
+    for setting, value in (
+        ("layers", []), ("layers", ["x", "y"]), ("layers", "ab"), ("layers", [None]), ("layers", [-1, 1.5]),
+        ("size", "x"), ("size", None), ("size", -1), ("context", None), ("context", []), ("scope", "x"),
+    ):  # fmt: skip
+        told = manifest | {"reader": manifest["reader"] | {setting: value}}
+        (folder / MANIFEST).write_text(json.dumps(told))
+        with pytest.raises(KgkitError):
+            Linker.open(kb, model="m", device="cpu")
+    for value in (0, -1, 1e308, 1e-308):
+        (folder / MANIFEST).write_text(json.dumps(manifest | {"temperature": value}))
+        with pytest.raises(DamagedModel, match=r"model\.json cannot be read"):
+            Linker.open(kb, model="m", device="cpu")
 
 
 def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):

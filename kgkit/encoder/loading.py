@@ -310,6 +310,12 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
         raise NotThere(f"{folder} has no tokenizer: {advice}")
     if not found.is_fast:
         raise NotThere(f"{folder} has no fast tokenizer: {advice}")
+    most = found.model_max_length
+    if not isinstance(most, int | float) or not most >= 1:
+        raise NotThere(
+            f"{folder} has no tokenizer that can be used: model_max_length is {repr(most)[:40]}, "
+            "expected a number of tokens"
+        )
     return found  # type: ignore[no-any-return]
 
 

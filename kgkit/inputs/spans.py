@@ -38,6 +38,10 @@ class SpanConfig:
     context: int = 24
     scope: Scope = "document"
 
+    def __post_init__(self) -> None:
+        if not self.layers:
+            raise UsageError("no layers of the encoder are named: expected at least one")
+
 
 class SpanReader:
     """Gives the mentions of documents their vectors: the mean over a mention's word pieces.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -19,6 +19,10 @@ KBERT: Final = "kbert"
 """The kind of a model that reads texts with facts in them, for a task."""
 FULL: Final = "full"
 """The rung that has encoders of its own, and vectors of the entities that are called as the model is."""
+
+
+Temperature = Annotated[float, msgspec.Meta(ge=1e-6, le=1e6)]
+"""What scores are divided by: of a model that was trained, near 1."""
 
 
 class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +57,7 @@ class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
     reader: dict[str, Any]
     config: dict[str, Any]
-    temperature: float
+    temperature: Temperature
     texts: dict[str, Any] = {}
     coherence: dict[str, Any] | None = None
     results: dict[str, Any] = {}
@@ -106,7 +110,7 @@ class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
 
     vectors: tuple[str, ...]
     task: str = ""
-    temperature: float = 1.0
+    temperature: Temperature = 1.0
     joint: bool = False
     zero_vectors: bool = False
 

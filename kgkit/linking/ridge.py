@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -172,11 +173,16 @@ class RidgeScorer:
         warn_of_missing(kb, found)
         with understanding(folder):
             read = span_config(manifest)
-        reader = SpanReader(encoder_of(found, device=device), read)
+        reader, arrays = SpanReader(encoder_of(found, device=device), read), RidgeArrays.load(folder)
+        told, needed = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, found.width)
+        if told != needed:
+            raise damaged(
+                folder, f"its arrays are for mentions and texts of {told} numbers, read are {needed}"
+            )
         return cls(
             reader,
             found,
-            RidgeArrays.load(folder),
+            arrays,
             temperature=manifest.temperature,
             name=manifest.name,
         )
@@ -287,6 +293,10 @@ def probabilities(scores: Scores, candidates: Candidates, temperature: float) ->
 
 
 def span_config(manifest: ModelManifest) -> SpanConfig:
-    """Return how the model's mentions are read."""
-    about = dict(manifest.reader)
-    return SpanConfig(**{**about, "layers": tuple(about["layers"])})
+    """Return how the model's mentions are read.
+
+    Raises:
+        ValueError: if a setting is of another type, as msgspec says.
+        UsageError: if one is out of range.
+    """
+    return msgspec.convert(manifest.reader, SpanConfig)

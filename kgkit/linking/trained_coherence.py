@@ -20,14 +20,15 @@ R  candidates    M  mentions    F  traits    G  members    H  hidden
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from kgkit.linking.arrays import read_archive
 from kgkit.linking.entity_traits import EntityTraits, EntityTraitsConfig, Matrix, Numbers, relative
 from kgkit.linking.link_traits import LinkTraits, LinkTraitsConfig
-from kgkit.linking.manifest import understanding
+from kgkit.linking.manifest import Temperature, understanding
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.types import NO_CANDIDATES, Document
 
@@ -144,14 +145,25 @@ class TrainedCoherence:
         """
         arrays = read_archive(folder / FILE)
         with understanding(folder):
+            read = msgspec.convert(settings, _Settings)
             rounds = [
                 Members(*(arrays[f"{name} {place}"] for name in Members._fields))
-                for place in range(settings["rounds"])
+                for place in range(read.rounds)
             ]
-            lists = {name: tuple(value) for name, value in settings["traits"].items()}
-            traits, links = EntityTraitsConfig(**lists), LinkTraitsConfig(**settings["links"])
-            nil, temperature = bool(settings["nil"]), float(settings["temperature"])
-        return cls(EntityTraits(kb, traits), LinkTraits(kb, links), rounds, nil=nil, temperature=temperature)
+            traits, links = EntityTraits(kb, read.traits), LinkTraits(kb, read.links)
+            found = cls(traits, links, rounds, nil=read.nil, temperature=read.temperature)
+            found(Document("", "", mentions=[]), [])  # the networks have to be as wide as the traits
+        return found
+
+
+class _Settings(msgspec.Struct):
+    """What a manifest says of the second stage."""
+
+    traits: EntityTraitsConfig
+    links: LinkTraitsConfig
+    rounds: Annotated[int, msgspec.Meta(ge=1)]
+    nil: bool
+    temperature: Temperature
 
 
 class CoherentScorer:
