@@ -1,6 +1,7 @@
 """Candidates for any KB: its surfaces, as they stand."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal
@@ -187,6 +188,9 @@ class AliasGenerator(Generator):
             if not every and found:
                 covered = found[-1].end
         return found
+
+    def _openings(self, entries: list[Entry], end: int) -> Sequence[int]:
+        return super()._openings(entries, end) if self._surfaces is None else range(end)
 
     def _several(self, cut: Cut, place: int, found: list[Mention]) -> None:
         if self._surfaces is None:

@@ -14,9 +14,9 @@ Where a KB has tries, `AliasGenerator` asks those what begins at a token.
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice, product
+from itertools import accumulate, count, islice, product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -74,6 +74,9 @@ class Entry(Struct, frozen=True, gc=False):
     tight: Matcher | None = None
     varies: bool = False
     hidden: Candidates | None = None
+
+
+_NO_TOKEN: Final = Entry(None, None, (), ())  # what follows the last one
 
 
 class Varying(NamedTuple):
@@ -202,16 +205,18 @@ class Generator(ABC):
         """Return the mentions in a text as it stands, by start, then by length."""
         found: list[Mention] = []
         add, text, pieces, offsets, entries = found.append, cut.text, cut.pieces, cut.offsets, cut.entries
-        words = pieces[1::2]
-        for place, entry in enumerate(entries):
+        after = [*entries[1:], _NO_TOKEN]
+        for place, start, end, word, entry, following in zip(
+            count(), offsets[::2], offsets[1::2], pieces[1::2], entries, after, strict=False
+        ):
             candidates, starts = entry.candidates, entry.starts
             if candidates is not None:
-                if entry.varies and case_is_hidden(text, pieces, offsets, place):
-                    candidates = entry.hidden
-                if candidates is not None:
-                    add(Mention(offsets[2 * place], offsets[2 * place + 1], words[place], candidates))
-            if starts is not None and place + 1 < len(entries):
-                for form in entries[place + 1].texts:
+                if not entry.varies or not case_is_hidden(text, pieces, offsets, place):
+                    add(Mention(start, end, word, candidates))
+                elif entry.hidden is not None:
+                    add(Mention(start, end, word, entry.hidden))
+            if starts is not None:
+                for form in following.texts:
                     if form in starts:
                         self._longer(cut, place, found)
                         break
@@ -236,10 +241,8 @@ class Generator(ABC):
         """Return what a token may stand for in a surface, itself (folded) first."""
 
     def _several(self, cut: Cut, place: int, found: list[Mention]) -> None:
-        """Add the mentions of two tokens and more that begin at *place*, if any surface does."""
-        starts, after = cut.entries[place].starts, cut.entries[place + 1 : place + 2]
-        if starts is not None and after and any(form in starts for form in after[0].texts):
-            self._longer(cut, place, found)
+        """Add the mentions of two tokens and more that begin at *place*, one of `_openings`."""
+        self._longer(cut, place, found)
 
     def _longer(self, cut: Cut, place: int, found: list[Mention]) -> None:
         """Add the mentions of two tokens and more that begin at *place*, where two begin a surface."""
@@ -267,7 +270,9 @@ class Generator(ABC):
                 forms = [entry.forms for entry in entries[place : place + size]]
                 gaps = pieces[2 * place + 2 : 2 * (place + size) : 2]
                 meaning = self._meaning(cut, _variants(forms, gaps), spelled)
-            if meaning is not None:
+            if type(meaning) is Candidates:
+                found.append(Mention(start, end, spelled, meaning))
+            elif meaning is not None:
                 self._add(text, start, end, meaning, found)
 
     def _meaning(self, cut: Cut, variants: list[Reading], spelled: str) -> Candidates | Varying | None:
@@ -315,21 +320,20 @@ class Generator(ABC):
             hyphens: where they are.
             found: the mentions of the text as it stands, all of them.
         """
-        spans = {(mention.start, mention.end) for mention in found}
-        more = self._with_plain_hyphens(cut, hyphens, spans)
-        spans.update((mention.start, mention.end) for mention in more)
+        more = self._with_plain_hyphens(cut, hyphens, found)
+        plain = {(mention.start, mention.end) for mention in more}
         abbreviations: set[tuple[int, int]] = set()
         for joints in _compounds(cut, hyphens):
             first, last = joints[0] - 1, joints[-1] + 1
             at = [cut.offsets[2 * joint] for joint in joints]
-            for mention in self._respelled(cut, joints):
-                known = (mention.start, mention.end) in spans
-                after = bisect_right(at, mention.start)
-                if not known and after < len(at) and at[after] < mention.end:
-                    more.append(mention)
-                    spans.add((mention.start, mention.end))
             start, end = cut.offsets[2 * first], cut.offsets[2 * last + 1]
-            if (start, end) not in spans and (joined := as_one_word(cut.text[start:end])) is not None:
+            known = (start, end) in plain or _has_span(found, start, end)
+            for mention in self._respelled(cut, joints):
+                after = bisect_right(at, mention.start)
+                if after < len(at) and at[after] < mention.end:
+                    known = known or (mention.start == start and mention.end == end)
+                    more.append(mention)
+            if not known and (joined := as_one_word(cut.text[start:end])) is not None:
                 entry = cut.memory.entries[joined]
                 if entry.candidates is not None:
                     meaning = Varying(entry.candidates, entry.hidden) if entry.varies else entry.candidates
@@ -337,23 +341,26 @@ class Generator(ABC):
             for place in range(first, last + 1, 2):
                 if self._is_abbreviation(cut, place):
                     abbreviations.add((cut.offsets[2 * place], cut.offsets[2 * place + 1]))
+        if more:  # the text as it stands goes before
+            spans = {(one.start, one.end): one for one in reversed([*found, *more])}
+            found = [spans[span] for span in sorted(spans)]
         if abbreviations:
             found = [one for one in found if (one.start, one.end) not in abbreviations]
-        return sorted(found + more, key=lambda one: (one.start, one.end)) if more else found
+        return found
 
-    def _with_plain_hyphens(self, cut: Cut, hyphens: list[int], spans: set[tuple[int, int]]) -> list[Mention]:
+    def _with_plain_hyphens(self, cut: Cut, hyphens: list[int], found: list[Mention]) -> list[Mention]:
         """Return mentions across hyphens of Unicode that the KB writes with those of keyboards.
 
         Args:
             cut: of the text.
             hyphens: where they are.
-            spans: of mentions that are known, which are left out.
+            found: the mentions of the text as it stands, whose spans are left out.
         """
         text, plain = cut.text, with_plain_hyphens(cut.text)
         others = [hyphen for hyphen in hyphens if text[hyphen] != plain[hyphen]]
         if not others:
             return []
-        as_plain = self._cut(plain, cut.memory.cased)
+        as_plain, spans = self._cut(plain, cut.memory.cased), {(one.start, one.end) for one in found}
         return [
             Mention(one.start, one.end, text[one.start : one.end], one.candidates)
             for one in self._with_compounds(as_plain, hyphens, self._every(as_plain))
@@ -364,24 +371,37 @@ class Generator(ABC):
     def _respelled(self, cut: Cut, joints: list[int]) -> list[Mention]:
         """Return mentions of several tokens about a compound whose hyphens, at *joints*, count as spaces."""
         low, high = max(0, joints[0] - 1 - _AROUND), min(len(cut.entries), joints[-1] + 2 + _AROUND)
-        hidden = frozenset(joints)  # of a compound of thousands of words too
-        kept = [place for place in range(low, high) if place not in hidden]
-        pieces, offsets = [cut.pieces[2 * low]], [cut.offsets[2 * low]]
-        for place in kept:
-            gap = 2 * place + 2
-            if place + 1 in hidden:
-                gap += 1  # the hyphen is the gap
-            pieces += [cut.pieces[2 * place + 1], cut.pieces[gap]]
-            offsets += [cut.offsets[2 * place + 1], cut.offsets[gap]]
-        entries = [cut.entries[place] for place in kept]
+        entries, part = [], low
+        for joint in joints:
+            entries += cut.entries[part:joint]
+            part = joint + 1
+        entries += cut.entries[part:high]
+        openings = self._openings(entries, joints[-1] - low - len(joints) + 1)
+        if not openings:
+            return []
+        pieces, offsets, part = [], [], 2 * low
+        for joint in joints:  # the hyphen is the gap
+            pieces += [*cut.pieces[part : 2 * joint], cut.pieces[2 * joint + 1]]
+            offsets += [*cut.offsets[part : 2 * joint], cut.offsets[2 * joint + 1]]
+            part = 2 * joint + 3
+        pieces += cut.pieces[part : 2 * high + 1]
+        offsets += cut.offsets[part : 2 * high + 1]
         window = self._window(
             Cut(cut.text, pieces, offsets, entries, cut.memory, cut.memory.respelled, "", offsets)
         )
         found: list[Mention] = []
-        for number, place in enumerate(kept):
-            if place < joints[-1]:
-                self._several(window, number, found)
+        for place in openings:
+            self._several(window, place, found)
         return found
+
+    def _openings(self, entries: list[Entry], end: int) -> Sequence[int]:
+        """Return which of the first *end* of *entries*, not the last, may begin longer surfaces."""
+        return [
+            place
+            for place in range(end)
+            if (starts := entries[place].starts) is not None
+            and not starts.keys().isdisjoint(entries[place + 1].texts)
+        ]
 
     def _window(self, cut: Cut) -> Cut:
         return cut
@@ -508,6 +528,16 @@ def tells_case(text: str) -> bool:
 def starting_from(mentions: list[Mention], begin: int) -> list[Mention]:
     """Return those of *mentions*, which come by start, that start at *begin* or behind it."""
     return mentions[bisect_left(mentions, begin, key=_start) :] if begin else mentions
+
+
+def _has_span(mentions: list[Mention], start: int, end: int) -> bool:
+    """Say whether one of *mentions*, which come by start, is this span."""
+    place = bisect_left(mentions, start, key=_start)
+    while place < len(mentions) and mentions[place].start == start:
+        if mentions[place].end == end:
+            return True
+        place += 1
+    return False
 
 
 def _start(mention: Mention) -> int:

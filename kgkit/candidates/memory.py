@@ -97,9 +97,9 @@ class Cutter(dict[str, tuple[str, ...]]):
         """Return white space and tokens in turn, beginning and ending with white space."""
         words = text.strip()
         chunks = [*map(self.__getitem__, words.split(" "))]
-        if () in chunks:  # more white space between two words than a space
+        if not all(chunks):  # more white space between two words than a space
             return token_splitter(text).split(text)
-        begin = text.index(words)
+        begin = len(text) - len(text.lstrip())
         pieces = [*chain.from_iterable(chunks), text[begin + len(words) :]]
         pieces[0] = text[:begin]
         return pieces
