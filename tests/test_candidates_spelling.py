@@ -1,5 +1,6 @@
 """What spelling tells: function words, words that a KB has with capitals only, sentences, hyphens."""
 
+import re
 from time import process_time
 
 import pytest
@@ -117,6 +118,52 @@ def test_without_a_known_language_spelling_decides_alone(tmp_path):
         assert found(AliasGenerator(kb), "He lives in IN. In May") == ["IN", "In", "May"]
     assert function_words("en-GB") == FUNCTION_WORDS
     assert function_words("") == function_words("zh") == frozenset()
+
+
+LABELS = ["Aspirin", "DNA", "X-ray", "COVID-19", "Lyft", "the Shell", "The Who", "Will", "It", "An"]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_where_nobody_counted_an_alias_its_capitals_tell_nothing(tmp_path, smoothing):
+    records = [*(Entity(key) for key in LABELS), *(Alias(key, key) for key in LABELS)]
+    kgkit.build_kb(English(records, {}, smoothing, "alias"), tmp_path, name="labels", home=tmp_path)
+    with kgkit.open_kb("labels", home=tmp_path) as kb:
+        generator = AliasGenerator(kb)
+        text = "She took aspirin, had an x-ray of her dna and the shell, and covid-19 by lyft, the who"
+        assert found(generator, text) == ["aspirin", "x-ray", "dna", "the shell", "covid-19", "lyft"]
+        assert found(generator, "An aspirin-induced fall") == ["aspirin"]
+        assert [*generator.left_out] == ["the who"]
+        segments = SegmentGenerator(kb, lambda text: [(0, 3), (4, 8), (9, 16)])
+        assert found(segments, "She took aspirin") == ["aspirin"]
+
+
+def test_one_count_among_the_meanings_of_an_alias_is_one(tmp_path):
+    records = [Entity("A"), Entity("B"), Alias("Price", "A"), Alias("Price", "B", 1), Alias("Lyft", "A")]
+    with build(tmp_path, records, smoothing=1.0) as kb:
+        generator = AliasGenerator(kb)
+        assert found(generator, "The price of lyft") == ["lyft"]
+        assert [*generator.left_out] == ["price"]
+
+
+def test_the_words_of_a_compound_are_several(tmp_path):
+    with build(tmp_path, [Entity("X"), *(Alias(one, "X", 1) for one in ("X-Ray", "Xray"))]) as kb:
+        assert found(AliasGenerator(kb), "An x-ray is no xray") == ["x-ray"]
+
+
+def test_a_function_word_with_a_capital_inside_a_sentence_is_a_name_the_kb_writes_so(tmp_path):
+    records = [Entity("X"), *(Alias(one, "X", 1) for one in ("Will", "It", "I", "AN"))]
+    kgkit.build_kb(English(records, {}, 1.0, "alias"), tmp_path, name="will", home=tmp_path)
+    with kgkit.open_kb("will", home=tmp_path) as kb:
+
+        def words(text):
+            return [match.span() for match in re.finditer(r"\w+", text)]
+
+        for generator in (AliasGenerator(kb), SegmentGenerator(kb, words)):
+            assert found(generator, "She will, says Will") == ["Will"]
+            assert found(generator, "He left. Will he?") == []
+            assert found(generator, "So said It, not An") == ["It"]
+            assert found(generator, "he and I") == []
+        assert found(AliasGenerator(kb), "SHE WILL LEAVE") == []
 
 
 def test_given_mentions_are_never_left_out(kb):

@@ -20,10 +20,16 @@ from kgkit.candidates.matching import (
     alike,
     case_is_hidden,
     longest,
-    otherwise,
     starting_from,
+    surface_candidates,
 )
-from kgkit.candidates.spelling import function_words, in_capitals_only, is_function_word, plausible
+from kgkit.candidates.spelling import (
+    function_words,
+    in_capitals_only,
+    is_function_word,
+    is_function_word_as_name,
+    plausible,
+)
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
@@ -95,8 +101,12 @@ class AliasGenerator(Generator):
         starts = store.starts(folded)
         spaced, tight = (None, None) if surfaces is None else surfaces.matchers(folded)
         row = store.alias_row(folded)
-        if row is None or is_function_word(token, folded, self._words, cased):
+        if row is None:
             return Entry(None, starts, texts, forms, spaced, tight)
+        if is_function_word(token, folded, self._words, cased):
+            named = cased and is_function_word_as_name(token, row)
+            candidates = self._meant(row, token, cased) if named else None
+            return Entry(candidates, starts, texts, forms, spaced, tight, named, None)
         candidates = self._meant(row, token, cased)
         if candidates is None or not cased or token.islower():
             return Entry(candidates, starts, texts, forms, spaced, tight)
@@ -119,11 +129,18 @@ class AliasGenerator(Generator):
         """Return the candidates in a row of `aliases`, unless its spellings say that the text means none."""
         if not cased or not codec.has_spellings(row):
             return self._short(codec.decode_alias(row), spelled)
-        every = self.config.all_surfaces or plausible(spelled, row, self._words)
+        every = self.config.all_surfaces or self._is_plausible(spelled, row)
         if not every and not self._is_known_without_article(spelled):
             self.left_out.add(spelled)
             return None
         return self._short(codec.decode_alias(row, spelled if self.config.prefer_case else None), spelled)
+
+    def _is_plausible(self, spelled: str, row: bytes) -> bool:
+        return plausible(spelled, row, self._words, self.kb.manifest.smoothing)
+
+    def _in_capitals_only(self, entry: Entry) -> bool:
+        row = self.kb.store.alias_row(entry.texts[0])
+        return row is None or (in_capitals_only(row) and codec.is_counted(row, self.kb.manifest.smoothing))
 
     def _is_known_without_article(self, spelled: str) -> bool:
         """Say whether a span is a function word and a surface that the KB writes in lower case."""
@@ -134,11 +151,7 @@ class AliasGenerator(Generator):
         return row is not None and not in_capitals_only(row)
 
     def of_mention(self, given: Mention) -> Candidates:
-        found = NO_CANDIDATES
-        for spelled in (given.text, *otherwise(given.text)):
-            found = self.kb.candidates(spelled, pos=given.pos or None, prefer_case=self.config.prefer_case)
-            if len(found):
-                break
+        found = surface_candidates(self.kb, given, prefer_case=self.config.prefer_case)
         return self._short(found) or NO_CANDIDATES
 
     def _leftmost(self, cut: Cut, begin: int) -> list[Mention]:

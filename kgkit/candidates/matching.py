@@ -30,7 +30,7 @@ from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store.surfaces import Matcher
 from kgkit.text import fold, token_splitter
-from kgkit.types import CANDIDATE, Candidates, Document, Mention
+from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 
 ANY: Final = 0xFF
 """The part-of-speech bits of a form that may be any."""
@@ -503,6 +503,16 @@ def otherwise(text: str) -> list[str]:
     plain, joined = with_plain_hyphens(text), as_one_word(text)
     texts = [spaced(text)] if plain == text else [plain, spaced(text)]
     return texts if joined is None else [*texts, joined]
+
+
+def surface_candidates(kb: KnowledgeBase, given: Mention, *, prefer_case: bool) -> Candidates:
+    """Return the candidates of a mention's text as a surface of *kb*, or as it is written `otherwise`."""
+    found = NO_CANDIDATES
+    for text in (given.text, *otherwise(given.text)):
+        found = kb.candidates(text, pos=given.pos or None, prefer_case=prefer_case)
+        if len(found):
+            break
+    return found
 
 
 def _compounds(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:

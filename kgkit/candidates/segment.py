@@ -27,8 +27,16 @@ from kgkit.candidates.matching import (
     Reading,
     Varying,
     otherwise,
+    surface_candidates,
+    tells_case,
 )
-from kgkit.candidates.spelling import function_words, is_function_word, plausible, position_hides_case
+from kgkit.candidates.spelling import (
+    function_words,
+    is_function_word,
+    is_function_word_as_name,
+    plausible,
+    position_hides_case,
+)
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
@@ -99,7 +107,11 @@ class SegmentGenerator(Generator):
         forms = self.forms(token)
         folded = forms[0].text
         if is_function_word(token, folded, self._words, cased):
-            return Entry(None, None, (folded,), forms)
+            row = self.kb.store.alias_row(folded)
+            if row is None or not cased or not is_function_word_as_name(token, row):
+                return Entry(None, None, (folded,), forms)
+            candidates = self.look_up([*forms], token, cased=cased)
+            return Entry(candidates, None, (folded,), forms, None, None, True, None)
         candidates = self.look_up([*forms], token, cased=cased)
         meaning = self._varying(candidates, [*forms], token, cased=cased)
         if type(meaning) is Varying:
@@ -117,18 +129,15 @@ class SegmentGenerator(Generator):
                 break
         if row is None:
             return None
-        if cased and not self.config.all_surfaces and not plausible(spelled, row, self._words):
+        every = not cased or self.config.all_surfaces
+        if not every and not plausible(spelled, row, self._words, self.kb.manifest.smoothing):
             self.left_out.add(spelled)
             return None
         candidates = codec.decode_alias(row, spelled if cased and self.config.prefer_case else None)
         return self._short(candidates, spelled)
 
     def of_mention(self, given: Mention) -> Candidates:
-        found = NO_CANDIDATES
-        for spelled in (given.text, *otherwise(given.text)):
-            found = self.kb.candidates(spelled, pos=given.pos or None, prefer_case=self.config.prefer_case)
-            if len(found):
-                break
+        found = surface_candidates(self.kb, given, prefer_case=self.config.prefer_case)
         return self._short(found) or NO_CANDIDATES
 
     def _by_tokens(self, document: Document) -> Document:
@@ -144,7 +153,7 @@ class SegmentGenerator(Generator):
 
     def _known(self, text: str, segments: Iterable[tuple[int, int]]) -> list[Mention]:
         found: list[Mention] = []
-        memory = self._uncased if text.islower() or text.isupper() else self._cased
+        memory = self._cased if tells_case(text) else self._uncased
         entries, before = memory.entries, 0
         for start, end in segments:
             if not before <= start <= end <= len(text):

@@ -6,12 +6,15 @@ things then keep the words of a language apart from its names (`docs/decisions/0
     function words      of the language of the KB: in, a, but
     capitals            a word in lower case is no name that the KB writes with capitals only
 
+The second needs counts: where nobody counted how a name is written, its capitals are those of a list.
+
 Where a sentence begins, a capital tells nothing; nor does any spelling in a text, or a headline, that is in
 capitals throughout, nor in one that has none.
 """
 
 from typing import Final
 
+from kgkit.candidates.hyphens import spaced
 from kgkit.store import codec
 
 _JOINING: Final = (
@@ -23,7 +26,8 @@ _JOINING: Final = (
 FUNCTION_WORDS: Final = frozenset([*_JOINING, *map(str.capitalize, _JOINING)]) - {"May"}
 """Words of English that join others; WordNet knows most as something else (`a`: ångström, `in`: indium).
 
-As a sentence has them, inside or first; `IT` and `US` are not among them, nor is the month.
+As a sentence has them, inside or first; `IT` and `US` are not among them, nor is the month. One with a
+capital inside of a sentence may yet be a name, see `is_function_word_as_name`.
 """
 _ALSO_NAMES: Final = frozenset(["IT", "US", "WHO", "MAY"])
 """Function words that are names, or may well be, where all is in capitals."""
@@ -61,32 +65,51 @@ def is_function_word(token: str, folded: str, words: frozenset[str], cased: bool
     return folded in words and token not in _ALSO_NAMES
 
 
-def plausible(spelled: str, row: bytes, words: frozenset[str]) -> bool:
+def is_function_word_as_name(token: str, row: bytes) -> bool:
+    """Say whether a function word with a capital is a name that the KB writes exactly so: *Will*.
+
+    So it is where the capital tells something, not where a sentence begins. *I* has one everywhere.
+
+    Args:
+        token: a function word, as the text has it.
+        row: of `aliases`, for it.
+    """
+    return token != "I" and not token.islower() and _has_spelling(row, token)
+
+
+def plausible(spelled: str, row: bytes, words: frozenset[str], smoothing: float) -> bool:
     """Say whether a span that a text spells so can be a mention of the alias, by the KB's own spellings.
 
     A span in lower case, but for its first letter if it is of several words, is none where the KB has the
     surface with capitals only. Two words and more that are no function words are let pass: *machine learning*
-    is *Machine Learning*, while *the embassy* is not *the Embassy*.
+    is *Machine Learning*, while *the embassy* is not *the Embassy*. Those of a compound count: *x-ray*
+    is two. Where nobody counted the alias, one such word is enough: how it is spelled then tells nothing.
 
     Args:
         spelled: the span.
         row: of `aliases`, for the span.
         words: function words, which do not count among several.
+        smoothing: of the build: what an alias weighs that was never counted.
     """
     if not spelled.islower():
         if not spelled[1:].islower() or len(spelled.split()) < 2:
             return True
-        if any(one.surface == spelled for one in codec.spellings(row)):
+        if _has_spelling(row, spelled):
             return True
     if not in_capitals_only(row):
         return True
-    return sum(word not in words for word in spelled.lower().split()) > 1
+    names = sum(word not in words for word in spaced(spelled.lower()).split())
+    return names > 1 or (names == 1 and not codec.is_counted(row, smoothing))
 
 
 def in_capitals_only(row: bytes) -> bool:
     """Say whether every spelling of an alias has a capital. Scripts without case have none."""
     known = codec.spellings(row)  # none: as it is folded
     return bool(known) and all(one.surface != one.surface.lower() for one in known)
+
+
+def _has_spelling(row: bytes, spelled: str) -> bool:
+    return any(one.surface == spelled for one in codec.spellings(row))
 
 
 def position_hides_case(text: str, start: int, end: int) -> bool:

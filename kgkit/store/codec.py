@@ -128,6 +128,17 @@ def total(row: bytes) -> float:
     return weight
 
 
+def is_counted(row: bytes, smoothing: float) -> bool:
+    """Say whether any meaning of an alias was counted, or the weights are of the smoothing alone.
+
+    Args:
+        row: a value of `aliases`.
+        smoothing: of the build.
+    """
+    size, weight = alias_head.unpack_from(row)
+    return bool(weight > smoothing * (size & MAX_ROWS) * (1 + _PRECISION))
+
+
 def has_spellings(row: bytes) -> bool:
     """Say whether an alias was seen in another spelling than the folded one."""
     size = len(row)
