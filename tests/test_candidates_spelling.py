@@ -179,6 +179,23 @@ def test_what_was_left_out_is_known(kb):
     assert not generator.left_out.full
 
 
+@pytest.mark.parametrize("matches", ["longest", "all"])
+def test_what_a_longer_mention_covers_was_not_left_out(tmp_path, matches):
+    aliases = {"Machine", "machine learning", "the Embassy", "the Embassy of Peru"}
+    records = [Entity("A"), *(Alias(text, "A", 1) for text in sorted(aliases))]
+    kgkit.build_kb(English(records, {}, 0.0, "alias"), tmp_path, name="longer", home=tmp_path)
+    with kgkit.open_kb("longer", home=tmp_path) as kb:
+        generator = AliasGenerator(kb, AliasConfig(matches=matches))
+        assert found(generator, "She does machine learning in the embassy of Peru")
+        assert [*generator.left_out] == []
+        with generator.left_out.paused():
+            found(generator, "A machine stands in Peru")
+        assert [*generator.left_out] == []
+        found(generator, "A machine and machine learning in Peru")
+        found(generator, "A machine and the embassy in Peru")
+        assert [*generator.left_out] == ["machine", "the embassy"]
+
+
 def test_segments_are_left_out_alike(kb):
     def words(text):
         return [

@@ -80,9 +80,13 @@ class AliasGenerator(Generator):
     def mentions_from(self, text: str, begin: int, *, cased: bool | None = None) -> list[Mention]:
         cut, hyphens = self._cut(text, cased), joining_hyphens(text)
         if not hyphens:
-            return self._without_compounds(cut, begin)
-        found = starting_from(self._with_compounds(cut, hyphens, self._every(cut)), begin)
-        return found if self.overlapping else longest(found)
+            found = self._without_compounds(cut, begin)
+        else:
+            found = starting_from(self._with_compounds(cut, hyphens, self._every(cut)), begin)
+            found = found if self.overlapping else longest(found)
+        if cut.memory.cased:
+            self.left_out.note_uncovered(text, cut.pieces, cut.offsets, begin, found)
+        return found
 
     def _every(self, cut: Cut) -> list[Mention]:
         return super()._every(cut) if self._surfaces is None else self._by_tries(cut, 0, every=True)
@@ -131,7 +135,7 @@ class AliasGenerator(Generator):
             return self._short(codec.decode_alias(row), spelled)
         every = self.config.all_surfaces or self._is_plausible(spelled, row)
         if not every and not self._is_known_without_article(spelled):
-            self.left_out.add(spelled)
+            self.left_out.expect(spelled, self._cutter.cut(spelled)[1])
             return None
         return self._short(codec.decode_alias(row, spelled if self.config.prefer_case else None), spelled)
 

@@ -5,15 +5,17 @@ what is kept is weighed, roughly, and when it weighs more than the bound everyth
 up again.
 """
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.text import token_splitter
 
 if TYPE_CHECKING:
     from kgkit.candidates.matching import Entry
+    from kgkit.types import Mention
 
 _MAX_CHUNK = 32
 _MB: Final = 1_000_000
@@ -137,12 +139,18 @@ class Memory:
 
 
 class LeftOut:
-    """Surfaces that texts have in lower case, and the KB with capitals only: they are no mentions."""
+    """Surfaces that texts have in lower case, and the KB with capitals only: they are no mentions.
+
+    A generator looks a surface up once, perhaps where a longer mention covers it: *machine* within *machine
+    learning*. So it is `expected` first, and noted where it stands in a text by itself.
+    """
 
     _most: Final = 10_000
 
     def __init__(self) -> None:
         self._surfaces: dict[str, None] = {}
+        self._expected: dict[str, tuple[str, ...]] = {}  # by first token
+        self._expected_count = 0
         self._paused = False
 
     @contextmanager
@@ -155,9 +163,50 @@ class LeftOut:
             self._paused = False
 
     def add(self, surface: str) -> None:
-        """Note one, when it is looked up; of ever so many, the first."""
+        """Note one; of ever so many, the first."""
         if not self._paused and len(self._surfaces) < self._most:
             self._surfaces[surface] = None
+
+    def expect(self, surface: str, first: str) -> None:
+        """Look out for one, whose first token is *first*, in the texts given to `note_uncovered`."""
+        expected = self._expected.get(first, ())
+        if self._expected_count < self._most and surface not in expected and surface not in self._surfaces:
+            self._expected_count += 1
+            self._expected[first] = (*expected, surface)
+
+    def note_uncovered(
+        self, text: str, pieces: list[str], offsets: list[int], begin: int, mentions: "Sequence[Mention]"
+    ) -> None:
+        """Note the expected surfaces that stand in a text outside of its mentions.
+
+        Args:
+            text: in which spelling tells something.
+            pieces: its white space and tokens in turn.
+            offsets: where each of them ends.
+            begin: code point; what is before that does not count.
+            mentions: of the text, by start.
+        """
+        if self._paused or not self._expected or self._expected.keys().isdisjoint(pieces):
+            return
+        starts = [mention.start for mention in mentions]
+        ends = [*accumulate((mention.end for mention in mentions), max)]
+        for piece in range(1, len(pieces), 2):
+            start = offsets[piece - 1]
+            for surface in self._expected.get(pieces[piece], ()) if start >= begin else ():
+                before = bisect_right(starts, start)
+                if text.startswith(surface, start) and not (
+                    before and ends[before - 1] >= start + len(surface)
+                ):
+                    self._found(surface, pieces[piece])
+
+    def _found(self, surface: str, first: str) -> None:
+        left = tuple(other for other in self._expected[first] if other != surface)
+        if left:
+            self._expected[first] = left
+        else:
+            del self._expected[first]
+        self._expected_count -= 1
+        self.add(surface)
 
     def __len__(self) -> int:
         return len(self._surfaces)
