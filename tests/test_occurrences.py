@@ -16,7 +16,7 @@ from kgkit.building import Alias, Builder, Entity, Files, Occurrences, Prose, Re
 from kgkit.building.build import build_kb
 from kgkit.building.occurrences import SurfaceHashes, count_occurrences
 from kgkit.building.records import StoredRecords
-from kgkit.candidates import AliasConfig, AliasGenerator, SegmentGenerator
+from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, SegmentGenerator
 from kgkit.errors import DamagedKB, SourceError, UsageError
 from kgkit.kb import differences
 from kgkit.linking import Linker, LinkerConfig
@@ -409,6 +409,50 @@ def test_commands_tell_the_link_probability_where_there_is_one(small):
     assert [row["prior"] for row in rows] == [0.75, 0.25]
     unknown = run("candidates", "unknown town", "--kb", "small", "--home", home, "--json")
     assert "link_probability" not in json.loads(unknown.out)[0]
+
+
+def test_the_link_probability_that_is_told_is_the_one_texts_are_searched_with(small):
+    home = small.home.path.parents[1]
+    assert small.link_probability("of") == 0.5 / 400  # never a link
+    for text, said in (("of", "0.00125: under 0.01, so it is not sought"), ("london", "0.2\n")):
+        assert (
+            f"link probability of {text!r}: {said}"
+            in run("candidates", text, "--kb", "small", "--home", home).err
+        )
+    [told] = json.loads(run("candidates", "of", "--kb", "small", "--home", home, "--json").out)
+    assert told["link_probability"] == 0.00125
+    for surface in ("London", "in", "of", "unknown town"):
+        generator = AliasGenerator(small, AliasConfig(min_link_probability=0))
+        [mention] = generator.mentions(f"{surface} ?")
+        assert (mention.candidates or NO_CANDIDATES).link_probability == (
+            small.link_probability(surface) or 1
+        )
+
+
+def test_a_surface_counted_once_is_no_likelier_than_certain(tmp_path):
+    with build(tmp_path, [Entity("a"), Alias("a", "a"), Occurrences("a", 0.25, 0)]) as kb:
+        assert kb.link_probability("a") == 1
+
+
+def test_lemmas_are_sought_by_link_probability_too_and_forms_by_that_of_their_lemma(tmp_path):
+    records = [
+        Entity("dog", pos="n"), Alias("dog", "dog", 1), Occurrences("dog", 1000, 0),
+        Entity("hot dog", pos="n"), Alias("hot dog", "hot dog", 1), Occurrences("hot dog", 4, 1),
+        Entity("cat", pos="n"), Alias("Cat", "cat", 1),
+    ]  # fmt: skip
+    with build(tmp_path, records, generator="lemma", smoothing=1.0) as kb:
+
+        def likely(**config) -> dict[str, float]:
+            mentions = LemmaGenerator(kb, LemmaConfig(**config)).mentions(
+                "Two hot dogs, a dog, dogs and a cat"
+            )
+            return {one.text: (one.candidates or NO_CANDIDATES).link_probability for one in mentions}
+
+        assert likely() == {"hot dogs": 0.25, "cat": 1}
+        every = {"hot dogs": 0.25, "dogs": 0.0005, "dog": 0.0005, "cat": 1}
+        assert likely(all_surfaces=True) == likely(min_link_probability=0) == every
+        [given] = LemmaGenerator(kb)([Document("d", "a dog", mentions=[Mention(2, 5, "dog")])])
+        assert [one.candidates.null for one in given.mentions] == [0]
 
 
 def test_what_knowbert_reads_has_the_share_of_null(small):

@@ -1,5 +1,9 @@
 """Candidates for a lexical database of English: inflected words find their lemmas.
 
+Function words are those of English too, whatever language a KB names, since the morphology is. Spelling
+leaves nothing else out: a lexicon has the words of its language, where a list of entities has names. Link
+probability counts as for any KB.
+
 The morphology is WordNet's (`man 7 morphy`): a list of irregular forms, which
 comes with the KB, and rules that detach regular endings. No part of speech is
 needed: a form is tried as each, and the meanings are those of the lemma in
@@ -70,7 +74,7 @@ class LemmaGenerator(Generator):
         if not is_function_word(token, folded, self._skip, cased):
             known = [(row, form.pos) for form in forms if (row := rows[form.text]) is not None]
             found = self._meanings(known, token if cased else None)
-            candidates = None if found is None else self._short(found)
+            candidates = None if found is None else self._short(found, token)
             if candidates is not None and cased and not token.islower():
                 varies, hidden = self._hidden(token, folded, candidates, known)
         starts = None
@@ -92,7 +96,7 @@ class LemmaGenerator(Generator):
         if not any(map(codec.has_spellings, (row for row, _ in known))):
             return False, None
         found = self._meanings(known, None)
-        hidden = None if found is None else self._short(found)
+        hidden = None if found is None else self._short(found, token)
         return not alike(candidates, hidden), hidden
 
     def forms(self, token: str) -> tuple[Reading, ...]:
@@ -112,7 +116,19 @@ class LemmaGenerator(Generator):
 
     def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
         found = self._found(variants, spelled, cased=cased)
-        return None if found is None else self._short(found)
+        return None if found is None else self._short(found, spelled)
+
+    def _link_probability(self, spelled: str) -> float:
+        """Return how likely a mention is where a form stands in a text; else that of its likeliest lemma.
+
+        Occurrences are counted of surfaces, and an inflected form is none.
+        """
+        if not self.kb.store.has_occurrences:
+            return 1.0
+        if (known := self.kb.link_probability(spelled)) is not None:
+            return known
+        lemmas = (self.kb.link_probability(variant.text) for variant in self.variants(spelled))
+        return max((known for known in lemmas if known is not None), default=1.0)
 
     def of_mention(self, given: Mention) -> Candidates:
         found: Candidates | None

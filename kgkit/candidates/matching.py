@@ -29,7 +29,7 @@ from kgkit.candidates.spelling import in_capitals_only, position_hides_case
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store.surfaces import Matcher
-from kgkit.text import fold, token_splitter
+from kgkit.text import token_splitter
 from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 
 ANY: Final = 0xFF
@@ -39,7 +39,6 @@ _MAX_VARIANTS = 64
 _SHORT: Final = 3  # letters of an abbreviation
 _AROUND: Final = 3  # words on each side of words joined by hyphens that may belong to the same surface
 UNSEEN: Final = object()
-_NEVER: Final = 0.5  # what counts as links where a surface was never one
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 
 
@@ -113,13 +112,18 @@ class Cut(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorConfig:
-    """What every generator can be told."""
+    """What every generator can be told.
+
+    `all_surfaces` switches off three rules: that function words are no mentions, nor surfaces under
+    `min_link_probability`, nor words in lower case that the KB has with capitals only. The last is not
+    one of `LemmaGenerator`: a lexicon has the words of its language, which are found in any spelling.
+    """
 
     max_candidates: int | None = 30  # a mention, as in KnowBert; None for all
     min_prior: float = 0.0  # p(entity | surface), in [0, 1]
     null: float = 0.0  # prior of "none of these", in [0, 1)
     min_link_probability: float = 0.01  # of a surface that is sought in texts, in [0, 1]; 0 for all
-    all_surfaces: bool = False  # whatever spelling, function words and link probability say
+    all_surfaces: bool = False  # function words, those hardly ever links, words spelled otherwise
     cache_mb: float = 100.0  # what tokens and spans that are remembered may take, in 10⁶ bytes, roughly
 
     def __post_init__(self) -> None:
@@ -444,12 +448,8 @@ class Generator(ABC):
 
     def _link_probability(self, spelled: str) -> float:
         """Return how likely a mention is where a surface stands in a text; 1 where nobody has counted."""
-        told = self.kb.store.occurrences(fold(spelled)) if self.kb.store.has_occurrences else None
-        if told is None:
-            return 1.0
-        count, linked = told
-        # That it was never a link in a few places does not say that it never is.
-        return min((linked or _NEVER) / count, 1.0)
+        known = self.kb.link_probability(spelled)
+        return 1.0 if known is None else known
 
     def _short(self, found: Candidates, spelled: str | None = None) -> Candidates | None:
         """Return the best of *found*, without those under `min_prior`; None if none is left.

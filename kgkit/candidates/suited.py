@@ -23,8 +23,8 @@ def generator_for(
         max_candidates: a mention; None for all.
         overlaps: that an alias generator find every surface that occurs, not the
             leftmost-longest only; a lemma generator always does.
-        all_surfaces: that function words be mentions too, and words in lower case
-            that the KB writes with capitals only.
+        all_surfaces: that function words be mentions too, surfaces that are hardly
+            ever links, and words in lower case that the KB writes with capitals only.
 
     Raises:
         UnknownName: if this kgkit has no generator of that name.

@@ -49,16 +49,18 @@ def candidates(
     quiet: QuietOption = False,
 ) -> None:
     """List what a word or name can mean, best prior first."""
+    from kgkit.candidates import GeneratorConfig
+
     with opened(kb, home) as base:
         found = base.decode(_found(base, checked_text(text, "TEXT"), k, checked_pos(base, pos), fuzzy=fuzzy))
         linked = link_probability(base, text)
+        least = GeneratorConfig().min_link_probability
     if as_json:
         write_json([_told(candidate) | linked for candidate in found])
     elif found:
-        if linked:
-            Messages(quiet=quiet).say(
-                "link probability of {surface!r}: {link_probability}".format(surface=text, **linked)
-            )
+        for probability in linked.values():
+            rare = f": under {least:g}, so it is not sought in texts" if probability < least else ""
+            Messages(quiet=quiet).say(f"link probability of {text!r}: {probability}{rare}")
         _write(found)
     if not found:
         hint = "" if fuzzy else "; --fuzzy looks for the most similar"

@@ -37,6 +37,7 @@ POS: Final = {
 }  # fmt: skip
 
 _WORDNET_POS: Final = ("n", "v", "a", "s", "r")
+_NEVER_LINKED: Final = 0.5  # what counts as links where a surface was never one
 _FUZZY_CUTOFF = 80.0
 
 
@@ -229,16 +230,21 @@ class KnowledgeBase:
         return found if k is None or k >= len(found.rows) else Candidates(found.rows[:k], found.null)
 
     def link_probability(self, text: str) -> float | None:
-        """Return which share of the occurrences of a surface in texts are links; None where nobody counted.
+        """Return how likely an occurrence of a surface in a text is a link; None where nobody counted.
 
-        Case and white space are folded, and all meanings and spellings together.
+        That is links / occurrences. A surface that was never a link counts as half of one: that it was none
+        in a few places does not say that it never is. Case and white space are folded, and all meanings and
+        spellings together.
 
         Example:
             >>> kgkit.open_kb("enwiki").link_probability("of")
             0.0004…
         """
-        told = self.store.occurrences(fold(text))
-        return None if told is None else told[1] / told[0]
+        told = self.store.occurrences(fold(text)) if self.store.has_occurrences else None
+        if told is None:
+            return None
+        count, linked = told
+        return min((linked or _NEVER_LINKED) / count, 1.0)
 
     def filter(self, candidates: Candidates, pos: str) -> Candidates:
         """Return those of *candidates* that have this part of speech; they share what NULL leaves."""
