@@ -44,7 +44,10 @@ class Messages:
             self.say(f"dropped: {count:,} × {reason}" + (f": {shown}" if shown else ""))
 
     def say_left_out(self, surfaces: "Iterable[LeftOut]") -> None:
-        """Write a line, if generators left out surfaces by their spelling, with some of these."""
+        """Write a line, if generators left out surfaces by their spelling, with some of these.
+
+        Function words, and surfaces that are hardly ever links, are not counted: every text has some.
+        """
         shown: list[str] = []
         count, more = 0, ""
         for one in surfaces:
@@ -54,10 +57,10 @@ class Messages:
         if count:
             what = "surface in lower case was" if count == 1 else "surfaces in lower case were"
             some = ", ".join(shown[:_SHOWN]) + (", …" if count > _SHOWN else "")
+            them = "it" if count == 1 else "them"
             self.say(
-                f"{more}{count:,} {what} left out ({some}): this knowledge base writes "
-                f"{'it' if count == 1 else 'them'} with capitals; --all-surfaces brings "
-                f"{'it' if count == 1 else 'them'} back"
+                f"{more}{count:,} {what} left out ({some}): a knowledge base writes {them} with capitals; "
+                f"an alias in lower case, or --all-surfaces, brings {them} back"
             )
 
     @contextmanager

@@ -104,7 +104,8 @@ AllSurfacesOption = Annotated[
     typer.Option(
         "--all-surfaces",
         metavar="",
-        help="Take function words too, and words in lower case that the KB writes with capitals only.",
+        help="Take function words too, surfaces that are hardly ever links, and words in lower case that the "
+        "KB writes with capitals only.",
     ),
 ]
 DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]

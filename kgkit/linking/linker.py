@@ -56,7 +56,7 @@ class LinkerConfig:
     vectors: str | None = None  # of the entities, for the models that take some; None: `text`
     device: str = "auto"  # of the encoder, for the models that have one
     mentions: str | None = None  # a tagger, whose names are linked; None: whatever the KB's generator finds
-    all_surfaces: bool = False  # function words too, and words in lower case that the KB has with capitals
+    all_surfaces: bool = False  # whatever spelling, function words and link probability say
 
     def __post_init__(self) -> None:
         if self.coherence not in (None, "graph") and not isinstance(self.coherence, CoherenceConfig):

@@ -196,7 +196,8 @@ def generators_of(kbs: Sequence[KnowledgeBase], query: str, *, all_surfaces: boo
         kbs: any.
         query: `jieba`, its words that are surfaces; `longest`, the longest surfaces, as the generator that
             suits a knowledge base finds them, and `link` too, where documents come with their links.
-        all_surfaces: function words too, and words in lower case that a knowledge base writes with capitals.
+        all_surfaces: function words too, surfaces that are hardly ever links, and words in lower case that a
+            knowledge base writes with capitals.
 
     Raises:
         UnknownName: if there is no such query, or this kgkit has no generator that suits a knowledge base.
