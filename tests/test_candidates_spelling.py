@@ -20,6 +20,7 @@ from kgkit.candidates.long_texts import mention_windows
 from kgkit.candidates.spelling import FUNCTION_WORDS, begins_sentence, function_words, position_hides_case
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
+from kgkit.store.layout import MAX_TOKENS
 from kgkit.types import Document, Mention
 from tests.small_kb import Given, build
 from tests.tries import with_tries
@@ -324,6 +325,41 @@ def test_thousands_of_words_joined_by_hyphens_take_no_more_than_others(lexicon):
         return process_time() - before
 
     assert seconds("ice-cream-" * words) < 10 * seconds("ice-cream " * words) + 1
+
+
+def test_fifty_thousand_hyphens_are_read_in_linear_time(kb, lexicon):
+    def seconds(generator, count: int, hyphen: str) -> float:
+        text = "Aa " + f"a{hyphen}" * count + "b"
+        before = process_time()
+        generator.mentions(text)
+        return process_time() - before
+
+    for generator in (AliasGenerator(kb), LemmaGenerator(lexicon)):
+        for hyphen in ("-", "\u2010"):
+            # A quadratic search takes a hundred times as long for ten times as many.
+            assert seconds(generator, 50_000, hyphen) < 40 * seconds(generator, 5_000, hyphen) + 1
+
+
+def test_a_chain_of_more_parts_than_a_window_may_see_is_no_word(tmp_path):
+    most = MAX_TOKENS // 2
+    records = [Entity("A"), *(Alias("a" * size, "A", 1) for size in (most, most + 1))]
+    with build(tmp_path, records) as kb:
+        texts = ["-".join("a" * most), "-".join("a" * (most + 1))]
+        assert [found(AliasGenerator(kb), text) for text in texts] == [texts[:1], []]
+
+
+def test_the_walk_to_the_beginning_of_a_sentence_is_bounded():
+    class Counting(str):
+        __slots__ = ("read",)
+
+        def __getitem__(self, place):
+            self.read = getattr(self, "read", 0) + 1
+            return super().__getitem__(place)
+
+    for before in ("- " * 50_000, "a" * 100_000 + ".", "a" * 100_000 + ". "):
+        text = Counting(before + "Price")
+        assert begins_sentence(text, len(before))
+        assert text.read < 100
 
 
 def test_given_mentions_are_looked_up_across_hyphens(kb, lexicon):

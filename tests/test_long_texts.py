@@ -26,6 +26,7 @@ from tests.tries import with_tries
 WORDS = (
     "New", "York", "Times", "New York Times", "Times Square", "a", "a", "a a a", "took off", "hot", "dogs",
     "苹果", "公司", "北京大学", "don't", "'s", "'", "t", "-", "\u0301", "x" * 30, SIXTY_THREE, SIXTY_FOUR,
+    "US", "us", "US.", "- " * 70, " " * 140, "a-" * 40, "took-off",
 )  # fmt: skip
 GAPS = (" ", " ", " ", "", "  ", "\n", "\n\n", " \n \n ", "\u3000", "\x1c")
 texts = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(GAPS)), max_size=60).map(

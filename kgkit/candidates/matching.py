@@ -28,6 +28,7 @@ from kgkit.candidates.memory import Budget, Cutter, LeftOut, Memory, Spans
 from kgkit.candidates.spelling import in_capitals_only, position_hides_case
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.store.layout import MAX_TOKENS
 from kgkit.store.surfaces import Matcher
 from kgkit.text import token_splitter
 from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
@@ -37,6 +38,9 @@ ANY: Final = 0xFF
 
 _MAX_VARIANTS = 64
 _SHORT: Final = 3  # letters of an abbreviation
+_MAX_PARTS: Final = (
+    MAX_TOKENS // 2
+)  # of a compound that may be one word; more may not be in a window of a long text
 _AROUND: Final = 3  # words on each side of words joined by hyphens that may belong to the same surface
 UNSEEN: Final = object()
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
@@ -337,7 +341,10 @@ class Generator(ABC):
                 if after < len(at) and at[after] < mention.end:
                     known = known or (mention.start == start and mention.end == end)
                     more.append(mention)
-            if not known and (joined := as_one_word(cut.text[start:end])) is not None:
+            joined = None
+            if not known and len(joints) < _MAX_PARTS:
+                joined = as_one_word(cut.text[start:end])
+            if joined is not None:
                 entry = cut.memory.entries[joined]
                 if entry.candidates is not None:
                     meaning = Varying(entry.candidates, entry.hidden) if entry.varies else entry.candidates

@@ -44,6 +44,7 @@ _BEFORE_NAMES: Final = frozenset(
     "Mr Mrs Ms Messrs Dr Prof Rev Fr St Sen Rep Gov Gen Col Capt Cpt Cmdr Adm Maj Lt Sgt Cpl Pvt Hon Pres "
     "Mt Ft No Nos Vol Fig vs Jan Feb Apr Aug Sept Oct Nov Dec".split()
 )
+_LONGEST_ABBREVIATION: Final = max(map(len, _BEFORE_NAMES))
 
 
 def function_words(language: str) -> frozenset[str]:
@@ -139,7 +140,8 @@ def begins_sentence(text: str, start: int) -> bool:
     if before != ".":
         return quoted and before in ",:"
     first = start = start - 1
-    while first and text[first - 1].isalpha():
+    least = max(0, start - _LONGEST_ABBREVIATION - 1)
+    while first > least and text[first - 1].isalpha():
         first -= 1
     word = text[first:start]
     return len(word) != 1 and word not in _BEFORE_NAMES
