@@ -31,9 +31,9 @@ def add_to_kb(
     Entities keep their ids, new ones are numbered from where they end: a matrix
     of vectors made for the old build fits the first rows of the new one. Counts
     of an alias that is there are added up. What has been added before, says
-    nothing new, or is the KB itself, leaves it as it is. The base's file is
-    checked against its checksum, then copied, and only the rows that change are
-    read: adding a little to much is quick.
+    nothing new, or is the KB itself, leaves it as it is. The base's files are
+    read whole and compared with their checksums first, about 1 GB a second, then
+    copied; of the rows, only those that change are read.
 
     Args:
         name: of the KB.
