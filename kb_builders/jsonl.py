@@ -36,6 +36,7 @@ from kgkit.building import (
     Traits,
     Triple,
     check_attributes,
+    check_occurrences,
     text_lines,
 )
 from kgkit.errors import NotThere, SourceError
@@ -235,10 +236,8 @@ def _occurrences(line: _Line, _: bool) -> Iterator[Record]:
     surface = _needed(line, "surface")
     if line.occurrences is None or line.linked is None:
         raise ValueError(f"'{'linked' if line.linked is None else 'occurrences'}' is missing")
-    count, linked = _count(line.occurrences, "occurrences"), _count(line.linked, "linked")
-    if linked > count:
-        raise ValueError(f"'linked' is {linked:g}, more than the {count:g} 'occurrences'")
-    yield Occurrences(surface, count, linked)
+    check_occurrences(line.occurrences, line.linked)
+    yield Occurrences(surface, line.occurrences, line.linked)
 
 
 def _triple(line: _Line, _: bool) -> Iterator[Record]:
@@ -276,10 +275,9 @@ def _needed(line: _Line, name: str) -> str:
     return value
 
 
-def _count(count: float, name: str = "count") -> float:
+def _count(count: float) -> float:
     if not 0 <= count <= MAX_COUNT:
-        said = "the count" if name == "count" else repr(name)
-        raise ValueError(f"{said} is {count:g}: counts lie between 0 and {MAX_COUNT:g}")
+        raise ValueError(f"the count is {count:g}: counts lie between 0 and {MAX_COUNT:g}")
     return count
 
 

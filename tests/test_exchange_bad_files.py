@@ -78,6 +78,9 @@ FILES = [  # builder, content, line, a part of the message
         ('{"alias": "q", "key": "A", "count": NaN}', "no JSON object"),
         ('{"alias": "q", "key": "A", "sense": 5}', "no alias, occurrences, redirect or form"),
         ('{"alias": "\\ud800", "key": "A"}', "half of a surrogate pair"),
+        ('{"surface": "q", "occurrences": 1, "linked": 2}', "'linked' is 2, more than the 1 'occurrences'"),
+        ('{"surface": "q", "occurrences": 1e-50, "linked": 0}', "stored as 0"),
+        ('{"surface": "q", "occurrences": -1, "linked": 0}', "'occurrences' is -1"),
         (f'{{"alias": {DEEP}}}', "nested too deeply"),
     ]),
     *((builder, wrap(value), line, message) for builder, wrap, line in (

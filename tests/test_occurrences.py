@@ -1,6 +1,7 @@
 """Link probability: surfaces counted in texts, kept with the knowledge base, NULL's share of the prior."""
 
 import json
+import struct
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -215,13 +216,16 @@ RECORDS: tuple[Record, ...] = (
 
 
 class Folder(Builder):
-    """Yields `RECORDS`, by an engine of tables."""
+    """Yields records, by an engine of tables."""
+
+    def __init__(self, records: Sequence[Record] = RECORDS) -> None:
+        self.records = records
 
     def look(self, source: Path) -> Files:
         return Files(SourceInfo(name="Small"), [])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
-        yield from RECORDS
+        yield from self.records
 
 
 @pytest.fixture
@@ -293,6 +297,8 @@ def test_a_kb_without_occurrences_gets_them_by_an_addition(tmp_path):
         ({"surface": "a", "linked": 1}, "'occurrences' is missing"),
         ({"surface": "a", "occurrences": 1, "linked": 2}, "more than the 1 'occurrences'"),
         ({"surface": "a", "occurrences": -1, "linked": 0}, "'occurrences' is -1"),
+        ({"surface": "a", "occurrences": 1e-50, "linked": 0}, "'occurrences' is 1e-50, which is stored as 0"),
+        ({"surface": "a", "occurrences": 1e300, "linked": 0}, "'occurrences' is 1e\\+300"),
         ({"surface": "", "occurrences": 1, "linked": 1}, "'surface' is empty"),
     ],
 )
@@ -306,10 +312,31 @@ def test_a_line_that_cannot_be_is_refused_with_its_number(tmp_path, line, senten
 def test_records_that_cannot_be_are_refused_by_every_engine(tmp_path):
     with pytest.raises(SourceError, match="links are occurrences too"):
         build(tmp_path, [Entity("a"), Alias("a", "a"), Occurrences("a", 1, 2)])
+    for engine in ("memory", "local"):
+        with pytest.raises(SourceError, match="stored as 0"):
+            build_kb(
+                Folder([Entity("a"), Alias("a", "a"), Occurrences("a", 1e-50, 0)]),
+                source_file(tmp_path), name=engine, home=tmp_path, engine=engine,
+            )  # fmt: skip
+
+
+def test_the_least_counts_that_are_taken_can_be_read(tmp_path):
+    line = {"surface": "a", "occurrences": 1e-44, "linked": 1e-50}
+    (tmp_path / "x.jsonl").write_text(f'{{"key": "a"}}\n{{"alias": "a", "key": "a"}}\n{json.dumps(line)}\n')
+    build_kb("jsonl", tmp_path / "x.jsonl", name="x", home=tmp_path)
+    with kgkit.open_kb("x", home=tmp_path) as kb:
+        assert kb.link_probability("a") == 0
+        assert verify(kb.store.folder) == []
+
+
+@pytest.mark.parametrize("counts", [(1, 2), (1e-50, 0), (0, 0), (1e300, 0), (float("nan"), 0)])
+def test_no_writer_makes_a_row_that_cannot_be_read(counts):
+    with pytest.raises(ValueError, match="links of"):
+        codec.pack_occurrences(*counts)
 
 
 def test_a_row_that_cannot_be_is_damage():
-    for row in (b"", b"1234", codec.pack_occurrences(1, 2), codec.pack_occurrences(0, 0), b"\xff" * 8):
+    for row in (b"", b"1234", struct.pack("<ff", 1, 2), bytes(8), b"\xff" * 8):
         with pytest.raises(ValueError, match=r"instead of 8|links of"):
             codec.decode_occurrences(row)
 

@@ -4,7 +4,7 @@ A builder turns a source into a stream of records and knows nothing of ids,
 tables or disks. `docs/adding-a-builder.md` writes one from an empty file.
 """
 
-from kgkit.building.attributes import check_attributes
+from kgkit.building.attributes import check_attributes, check_occurrences
 from kgkit.building.contract import (
     MAX_COUNT,
     Builder,
@@ -52,6 +52,7 @@ __all__ = [
     "Triples",
     "builder_names",
     "check_attributes",
+    "check_occurrences",
     "find_builder",
     "text_lines",
 ]

@@ -10,8 +10,16 @@ from typing import Any, Final
 import msgspec
 
 from kgkit.building.contract import MAX_COUNT
+from kgkit.store import codec
 
-__all__ = ["MAX_DEPTH", "alias_count", "check_attributes", "decoded_json", "decoded_object"]
+__all__ = [
+    "MAX_DEPTH",
+    "alias_count",
+    "check_attributes",
+    "check_occurrences",
+    "decoded_json",
+    "decoded_object",
+]
 
 MAX_DEPTH: Final = 200
 """Lists and objects within each other; decoding recurses, and Python allows about 1,000 calls in all."""
@@ -98,6 +106,34 @@ def alias_count(value: Any) -> float:
     if not 0 <= count <= MAX_COUNT:
         raise ValueError(f"the count is {count:g}: counts lie between 0 and {MAX_COUNT:g}")
     return count
+
+
+def check_occurrences(count: float, linked: float) -> None:
+    """Refuse counts of a surface that the store cannot hold.
+
+    Args:
+        count: how often it occurs.
+        linked: how often as a link.
+
+    Raises:
+        ValueError: if they are negative, too large or too small, or more are links than occur.
+    """
+    if 1 <= count <= MAX_COUNT and 0 <= linked <= count:  # as nearly all are
+        return
+    for name, value in (("occurrences", count), ("linked", linked)):
+        if not 0 <= value <= MAX_COUNT:
+            raise ValueError(f"{name!r} is {value:g}: counts lie between 0 and {MAX_COUNT:g}")
+    if linked > count:
+        raise ValueError(
+            f"'linked' is {linked:g}, more than the {count:g} 'occurrences': links are occurrences too"
+        )
+    if count:
+        try:
+            codec.pack_occurrences(count, linked)
+        except ValueError:
+            raise ValueError(
+                f"'occurrences' is {count:g}, which is stored as 0: give 0, or at least 1e-44"
+            ) from None
 
 
 def _no_unicode(error: UnicodeEncodeError) -> str:

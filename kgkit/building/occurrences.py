@@ -26,7 +26,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.building.contract import MAX_COUNT, Prose, Step
+from kgkit.building.attributes import check_occurrences
+from kgkit.building.contract import Prose, Step
 from kgkit.errors import SourceError
 from kgkit.store.layout import MAX_TOKENS
 from kgkit.text import fold, token_splitter
@@ -54,14 +55,12 @@ def checked_occurrences(record: Occurrences) -> Occurrences:
     """Return *record*.
 
     Raises:
-        SourceError: if its counts are no counts.
+        SourceError: if its counts are no counts, or none that the store can hold.
     """
-    if not 0 <= record.linked <= record.count <= MAX_COUNT:
-        raise SourceError(
-            f"a surface occurs {record.count:g} times, {record.linked:g} of them as a link: counts lie "
-            f"between 0 and {MAX_COUNT:g}, and links are occurrences too",
-            text=record.surface,
-        )
+    try:
+        check_occurrences(record.count, record.linked)
+    except ValueError as error:
+        raise SourceError(f"a surface with counts that cannot be: {error}", text=record.surface) from None
     return record
 
 

@@ -55,7 +55,6 @@ decode_relations = msgspec.msgpack.Decoder(list[tuple[str, str | None]]).decode
 alias_head = struct.Struct("<If")
 pack_id = struct.Struct("<I").pack
 _OCCURRENCES = struct.Struct("<ff")
-pack_occurrences = _OCCURRENCES.pack
 # A candidate and a neighbour, their ids left as the keys of `entities` that they are.
 unpack_candidates = struct.Struct("<4s4sf").iter_unpack
 unpack_ids = struct.Struct("4s").iter_unpack
@@ -101,6 +100,20 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
     if spelled is not None and count > 1 and len(row) > _HEAD + CANDIDATE.itemsize * count:
         return _prefer(rows, spellings(row), spelled)
     return Candidates(rows)
+
+
+def pack_occurrences(count: float, linked: float) -> bytes:
+    """Return the row of how often a surface occurs, and how often as a link; every writer makes it here.
+
+    Raises:
+        ValueError: if `decode_occurrences` could not read it: 32-bit floats make 0 of 1e-50.
+    """
+    try:
+        row = _OCCURRENCES.pack(count, linked)
+    except OverflowError:
+        raise ValueError(f"{linked:g} links of {count:g} occurrences") from None
+    decode_occurrences(row)
+    return row
 
 
 def decode_occurrences(row: bytes) -> tuple[float, float]:

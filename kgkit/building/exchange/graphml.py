@@ -27,7 +27,13 @@ from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
-from kgkit.building.attributes import alias_count, check_attributes, decoded_json, decoded_object
+from kgkit.building.attributes import (
+    alias_count,
+    check_attributes,
+    check_occurrences,
+    decoded_json,
+    decoded_object,
+)
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.exchange.contract import Format, checked_file, chunks, files_of, head_of
 from kgkit.building.exchange.json_lines import rest_lines
@@ -310,7 +316,11 @@ def _record(text: str) -> Iterator[Record]:
             "occurrences": int() | float() as count,
             "linked": int() | float() as linked,
         }:
-            yield Occurrences(surface, float(count), float(linked))
+            try:
+                check_occurrences(count, linked)
+                yield Occurrences(surface, float(count), float(linked))
+            except (ValueError, OverflowError) as error:
+                raise _Malformed(str(error), text) from None
         case {"kgkit": _}:
             pass
         case _:
