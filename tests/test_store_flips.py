@@ -1,6 +1,8 @@
 """Damage within a file of the right size: who finds it, and that nobody makes it sound."""
 
 import shutil
+import struct
+from pathlib import Path
 
 import lmdb
 import msgspec
@@ -8,16 +10,19 @@ import pytest
 
 import kgkit
 from kb_builders.wordnet import WordNetBuilder
-from kgkit.building import Builder
-from kgkit.candidates import LemmaGenerator
-from kgkit.errors import DamagedKB
+from kgkit.building import Alias, Builder, Entity, Occurrences
+from kgkit.building.records import StoredRecords
+from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator, SegmentGenerator
+from kgkit.errors import DamagedKB, KgkitError
 from kgkit.home import Home
 from kgkit.kb import differences
 from kgkit.store import layout, validate, verify
 from kgkit.store.layout import Manifest
+from kgkit.store.reader import damaged, what_to_do
 from tests import stress_flips
 from tests.cli_helpers import build_mini, run
 from tests.mini_wordnet import mini_wordnet
+from tests.small_kb import build as build_small
 from tests.test_store_damage import Forged, built, forged, open_toy  # noqa: F401 - fixtures
 from tests.toys import build_toy
 
@@ -50,7 +55,9 @@ def flip(folder, *, at=-2000, bit=4):
 
 def overwrite(folder, table, key, value):
     """Write a row into a published build, and its new size into the manifest; checksums stay as they were."""
-    with lmdb.open(str(folder), max_dbs=len(layout.TABLES), lock=False, map_size=1 << 26) as environment:
+    with lmdb.open(
+        str(folder), max_dbs=len(layout.TABLES) + len(layout.OPTIONAL), lock=False, map_size=1 << 26
+    ) as environment:
         db = environment.open_db(table.encode(), create=False, integerkey=table in layout.BY_ID)
         with environment.begin(write=True) as transaction:
             if value is None:
@@ -177,6 +184,31 @@ def test_a_row_that_cannot_be_decoded_is_said_to_be_in_its_table(forged, table, 
     assert any(repr(table) in problem for problem in problems if not problem.startswith("digest")), problems
 
 
+def test_a_row_that_cannot_be_decoded_hides_nothing_of_those_beside_it(forged):  # noqa: F811
+    aliases = forged.tables["aliases"]
+    sound = aliases[b"apple"]
+    aliases[b"apple"] = sound[:8] + (99).to_bytes(4, "little") + sound[12:]
+    aliases[sorted(aliases)[-1]] = GARBAGE
+    problems = validate._aliases(forged)
+    assert "alias: b'apple' names an entity that is not there" in problems
+    assert not any(problem.startswith("count: ") for problem in problems), problems
+
+    forms = forged.tables["starts"]
+    first, second = sorted(forms)[:2]
+    forms[first] = forms[second] = GARBAGE
+    assert len([problem for problem in validate._rest(forged) if "'starts' has a row" in problem]) == 2
+
+
+def test_what_a_check_does_wrong_is_no_damage(forged, monkeypatch):  # noqa: F811
+    def wrong(*_):
+        raise TypeError("a mistake of the check")
+
+    for name, check in {"_hash": validate._facts, "_alias_rows": validate._aliases}.items():
+        monkeypatch.setattr(validate, name, wrong)
+        with pytest.raises(TypeError, match="a mistake of the check"):
+            check(forged)
+
+
 def test_an_alias_whose_spellings_have_rows_that_are_not_there_is_found(forged):  # noqa: F811
     rows = forged.tables["aliases"]
     key, row = next((key, row) for key, row in sorted(rows.items()) if row[-1:] == b"\x90")
@@ -262,3 +294,94 @@ def test_differences_name_the_kb_that_is_damaged(mini_home, mini):
         for pair in ((sound, damaged), (damaged, sound)):
             with pytest.raises(DamagedKB, match="--home " + str(mini)):
                 list(differences(*pair))
+
+
+SPELLED = [
+    Entity("a"), Entity("b"), Alias("Dog", "a", 3), Alias("dOG", "b", 1), Alias("Hot Dog", "b", 2),
+    Alias("Take Off", "a", 1), Alias("Dogs", "a", 1), Occurrences("Dog", 8, 2),
+]  # fmt: skip
+
+
+@pytest.fixture
+def spelled(tmp_path):
+    """A KB whose aliases have spellings, and occurrences; to be damaged."""
+    with build_small(tmp_path, SPELLED) as kb:
+        pass
+    return tmp_path, kb.store.folder
+
+
+@pytest.mark.parametrize(
+    "row", [b"", b"\x01", bytes(7), b"\x02\0\0\0" + bytes(9), b"\x01" + bytes(20) + GARBAGE]
+)
+@pytest.mark.parametrize("generator", [AliasGenerator, SegmentGenerator, LemmaGenerator])
+def test_a_generator_that_cannot_decode_an_alias_names_the_kb(spelled, generator, row):
+    home, folder = spelled
+    for key in (b"dog", b"hot dog", b"take off"):
+        overwrite(folder, "aliases", key, row)
+    texts = ("a Dog", "A DOG", "dog", "Hot Dog", "a hot dog", "a take-off", "the hot-Dog days")
+    with kgkit.open_kb("small", home=home) as kb:
+        for text in texts:
+            sought = (
+                generator(kb, lambda text: [(0, len(text))])
+                if generator is SegmentGenerator
+                else generator(kb)
+            )
+            try:
+                sought.mentions(text)
+            except KgkitError as error:
+                assert isinstance(error, DamagedKB), repr(error)
+                assert f"small@{folder.name} is damaged: a row cannot be read" in str(error)
+        if len(row) < 20:
+            for text in ("a Dog", "a Hot Dog"):
+                with pytest.raises(DamagedKB, match="is damaged"):
+                    AliasGenerator(kb, AliasConfig(matches="all")).mentions(text)
+
+
+@pytest.mark.parametrize("row", [b"", b"1234", struct.pack("<ff", 1, 2)])
+def test_occurrences_that_cannot_be_name_the_kb_and_what_tells_more(spelled, tmp_path, row):
+    home, folder = spelled
+    with build_small(tmp_path / "sound", [*SPELLED[:-1], Occurrences("Dog", 9, 2)]) as sound:
+        overwrite(folder, "occurrences", b"dog", row)
+        with kgkit.open_kb("small", home=home) as kb:
+            for look_up in (
+                lambda: kb.link_probability("Dog"),
+                lambda: [*StoredRecords(kb).occurrences()],
+                lambda: AliasGenerator(kb).mentions("a Dog"),
+                lambda: [*differences(kb, sound)],
+                lambda: [*differences(sound, kb)],
+            ):
+                with pytest.raises(
+                    DamagedKB, match=f"small@{folder.name} is damaged: .*`kgkit kb verify small@"
+                ):
+                    look_up()
+
+
+def test_occurrences_that_lmdb_cannot_read_are_damage(spelled, monkeypatch):
+    class Refusing:
+        def get(self, *_):
+            raise lmdb.CorruptedError("a page that is none")
+
+    home, _ = spelled
+    with kgkit.open_kb("small", home=home) as kb:
+        monkeypatch.setattr(kb.store, "_local", Refusing())
+        with pytest.raises(DamagedKB, match="a page that is none"):
+            kb.link_probability("Dog")
+
+
+def test_an_alias_that_cannot_be_read_does_not_end_the_check_of_occurrences(spelled, monkeypatch):
+    home, _ = spelled
+    with kgkit.open_kb("small", home=home) as kb:
+
+        def row(table, key):
+            raise damaged(kb.store.folder, "no")
+
+        monkeypatch.setattr(kb.store, "row", row)
+        assert any(
+            "table: 'aliases' cannot be read" in problem for problem in validate._occurrences(kb.store)
+        )
+
+
+@pytest.mark.parametrize("folder", ["builds/x", "n/builds/x", "x", "."])
+def test_what_to_do_about_a_build_by_a_short_path_is_to_build_it_again(folder):
+    assert what_to_do(Path(folder)) == "build it again"
+    assert "knowledge base" in str(damaged(Path(folder), "no"))

@@ -29,6 +29,7 @@ from kgkit.candidates.spelling import in_capitals_only, position_hides_case
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store.layout import MAX_TOKENS
+from kgkit.store.reader import DAMAGE
 from kgkit.store.surfaces import Matcher
 from kgkit.text import token_splitter
 from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
@@ -155,8 +156,8 @@ class Generator(ABC):
         self.left_out = LeftOut()
         budget = Budget(config.cache_mb)
         self._cutter = Cutter(budget)
-        self._cased = Memory(self.entry, budget, cased=True)
-        self._uncased = Memory(self.entry, budget, cased=False)
+        self._cased = Memory(self._read_entry, budget, cased=True)
+        self._uncased = Memory(self._read_entry, budget, cased=False)
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield each document with mentions and candidates.
@@ -230,6 +231,17 @@ class Generator(ABC):
                         break
         return found
 
+    def _read_entry(self, token: str, cased: bool) -> Entry:
+        """Return the entry of a token type that is not remembered.
+
+        Raises:
+            DamagedKB: if a row of the KB that it is made of cannot be decoded.
+        """
+        try:
+            return self.entry(token, cased)
+        except DAMAGE as error:
+            raise self.kb.store.damage(error) from error
+
     @abstractmethod
     def entry(self, token: str, cased: bool = True) -> Entry:
         """Return what there is to know of a token type, where its spelling tells something, or nothing."""
@@ -290,8 +302,11 @@ class Generator(ABC):
             wanted, joined = spaced(spelled), as_one_word(spelled)
             if joined is not None:  # take-off: the verb, and the noun
                 variants = [*variants, *self.forms(joined)]
-        found = self.look_up(variants, wanted, cased=cased)
-        meaning = self._varying(found, variants, wanted, cased=cased)
+        try:
+            found = self.look_up(variants, wanted, cased=cased)
+            meaning = self._varying(found, variants, wanted, cased=cased)
+        except DAMAGE as error:
+            raise self.kb.store.damage(error) from error
         cut.spans.remember(spelled, meaning)
         return meaning
 
@@ -431,7 +446,8 @@ class Generator(ABC):
 
     def _in_capitals_only(self, entry: Entry) -> bool:
         rows = [row for form in entry.forms if (row := self.kb.store.alias_row(form.text)) is not None]
-        return all(map(in_capitals_only, rows))
+        with self.kb.store.reading():
+            return all(map(in_capitals_only, rows))
 
     def variants(self, text: str) -> list[Reading]:
         """Return the folded surfaces that *text* as a whole may stand for."""

@@ -226,11 +226,12 @@ def _occurrences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]
     for key, mine, other in _beside(*rows):
         if mine != other:
             surface = key.hex() if key.startswith(codec.DIGEST) else key.decode()
-            before, after = (
-                None if row is None else Occurrences(surface, *codec.decode_occurrences(row))
-                for row in (mine, other)
-            )
-            yield Difference(before, after)
+            yield Difference(_counts(old, surface, mine), _counts(new, surface, other))
+
+
+def _counts(kb: KnowledgeBase, surface: str, row: bytes | None) -> Occurrences | None:
+    with kb.store.reading():
+        return None if row is None else Occurrences(surface, *codec.decode_occurrences(row))
 
 
 __all__ = ["Difference", "differences"]

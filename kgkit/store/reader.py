@@ -315,7 +315,10 @@ class StoreReader:
         if self._occurrences is None:
             return None
         key = bounded_key(folded)
-        row = self._local.get(key, None, self._occurrences)
+        try:
+            row = self._local.get(key, None, self._occurrences)
+        except lmdb.Error as error:
+            raise self.damage(error) from error
         return None if row is None else self._counts(key, row)
 
     def iter_occurrences(self) -> Iterator[tuple[bytes, float, float]]:
@@ -331,9 +334,7 @@ class StoreReader:
         try:
             return codec.decode_occurrences(row)
         except ValueError as error:
-            raise DamagedKB(
-                f"{self.folder} is damaged: the occurrences of {key!r} are {error}; build it again"
-            ) from error
+            raise self.damage(error, f"the row of {key!r} in table 'occurrences'") from error
 
     def row(self, table: str, key: bytes) -> bytes | None:
         """Return the raw value of *key* in *table*; None if there is none."""
@@ -489,9 +490,14 @@ def read_manifest(folder: Path) -> Manifest:
 
 def full_name(folder: Path) -> str:
     """Return what people call the build in *folder*: NAME@BUILD, or the folder where it lies in no home."""
-    if folder.parent.name == "builds":
-        return f"{folder.parents[1].name}@{folder.name}"
+    if folder.parent.name == "builds" and (name := folder.parents[1].name):
+        return f"{name}@{folder.name}"
     return str(folder)
+
+
+def _home_of(folder: Path) -> Path | None:
+    """Return HOME of HOME/kbs/NAME/builds/BUILD; None where the path does not tell."""
+    return folder.parents[3] if folder.parent.name == "builds" and len(folder.parents) > 3 else None
 
 
 def what_to_do(folder: Path) -> str:
@@ -503,9 +509,8 @@ def what_to_do(folder: Path) -> str:
             again += " and then `kgkit kb add` for what was added to it"
     except (OSError, *_GARBAGE):
         again = "build it again"
-    if folder.parent.name != "builds":
+    if (home := _home_of(folder)) is None:
         return again
-    home = folder.parents[3]
     words = ["kgkit", "kb", "verify", full_name(folder)]
     words += ["--home", str(home)] if home != Home.find().path else []
     return f"`{shlex.join(words)}` tells more; {again}"
@@ -514,8 +519,8 @@ def what_to_do(folder: Path) -> str:
 def _rebuild(folder: Path, found: FormatOnly | Manifest) -> str:
     """Return the command that builds anew what lies at HOME/kbs/NAME/builds/BUILD, as far as can be told."""
     words = ["kgkit", "build-kb", found.builder or "BUILDER"]
-    if folder.parent.name == "builds" and len(folder.parents) > 3:
-        name, home = folder.parents[1].name, folder.parents[3]
+    if (home := _home_of(folder)) is not None:
+        name = folder.parents[1].name
         words += ["--name", name] if name != found.builder else []
         words += [word for source in _sources(found.source.path) for word in ("--source", source)]
         words += ["--home", str(home)] if home != Home.find().path else []

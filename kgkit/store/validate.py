@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
 from kgkit.store.reader import DAMAGE, StoreReader, damaged, read_manifest
 from kgkit.store.writer import Item, TableDigest
 from kgkit.text import tokens
-from kgkit.types import CANDIDATE, NO_SENSE
+from kgkit.types import NO_SENSE, Rows
 
 _BATCH = 8192
 
@@ -108,7 +109,7 @@ def _batches(reader: StoreReader, table: str, problems: list[str]) -> Iterator[l
     while True:
         batch: list[Item] = []
         with _decoding(table, problems):
-            batch = list(islice(items, _BATCH))
+            batch.extend(islice(items, _BATCH))  # what precedes damage is kept
         if not batch:
             break
         digest.update(batch)
@@ -119,14 +120,17 @@ def _batches(reader: StoreReader, table: str, problems: list[str]) -> Iterator[l
 
 @contextmanager
 def _decoding(table: str, problems: list[str]) -> Iterator[None]:
-    """Add to *problems* that rows of *table* cannot be read or decoded in the block; go on after it."""
+    """Add to *problems* that rows of *table* cannot be read or decoded in the block; go on after it.
+
+    The block reads and decodes, and does nothing else: what a check does wrong is no damage.
+    """
     try:
         yield
     except (DamagedKB, *DAMAGE) as error:
         problems.append(_undecodable(table, error))
 
 
-def _undecodable(table: str, error: Exception) -> str:
+def _undecodable(table: str, error: Exception | str) -> str:
     if isinstance(error, DamagedKB):  # the reader's sentence tells what to do; here the cause is enough
         return f"table: {table!r} cannot be read: {error.__cause__ or error}"
     return f"table: {table!r} has a row that cannot be decoded: {error}"
@@ -165,9 +169,11 @@ def _keys(reader: StoreReader) -> list[str]:
     manifest, total = reader.manifest, 0
     for batch in _batches(reader, "keys", problems):
         total += len(batch)
-        with _decoding("keys", problems):
-            if (np.frombuffer(b"".join(number for _, number in batch), "<u4") >= manifest.entities).any():
-                problems.append("key: one names an entity that is not there")
+        odd = [key for key, number in batch if len(number) != U32.itemsize]
+        problems += [_undecodable("keys", f"the one of {key!r} is no number") for key in odd]
+        numbers = b"".join(number for _, number in batch if len(number) == U32.itemsize)
+        if (np.frombuffer(numbers, U32) >= manifest.entities).any():
+            problems.append("key: one names an entity that is not there")
     if total != manifest.entities + manifest.counts.redirects:
         problems.append(f"count: {total} keys of entities and redirects, the manifest says otherwise")
     return problems
@@ -175,51 +181,66 @@ def _keys(reader: StoreReader) -> list[str]:
 
 def _aliases(reader: StoreReader) -> list[str]:
     problems: list[str] = []
-    aliases, total, size = 0, 0, reader.manifest.entities
+    aliases, decoded, total, size = 0, 0, 0, reader.manifest.entities
     for batch in _batches(reader, "aliases", problems):
-        with _decoding("aliases", problems):
-            aliases, total = aliases + len(batch), total + _alias_rows(batch, size, problems)
+        rows = [*_decoded_aliases(batch, problems)]
+        aliases, decoded = aliases + len(batch), decoded + len(rows)
+        total += _alias_rows([row for row in rows if len(row.rows)], size, problems)
     manifest = reader.manifest
-    if (aliases, total) != (manifest.aliases, manifest.alias_rows):
+    # How many candidates a row has that cannot be decoded nobody knows.
+    if aliases != manifest.aliases or (decoded == aliases and total != manifest.alias_rows):
         problems.append(f"count: {aliases} aliases in {total} rows, the manifest says otherwise")
     return problems
 
 
-def _alias_rows(batch: list[Item], size: int, problems: list[str]) -> int:
+class _AliasRow(NamedTuple):
+    """A decoded row of `aliases`."""
+
+    key: bytes
+    rows: Rows
+    spellings: list[codec.Spelling]
+
+
+def _decoded_aliases(batch: list[Item], problems: list[str]) -> Iterator[_AliasRow]:
+    """Yield the rows of *batch* that can be decoded; note the others, and those that mean nothing."""
+    for key, row in batch:
+        try:
+            rows = codec.decode_alias(row).rows
+            spellings = codec.spellings(row) if codec.has_spellings(row) else []
+        except DAMAGE as error:
+            problems.append(_undecodable("aliases", error))
+            continue
+        if not len(rows):
+            problems.append(f"alias: {key!r} means nothing at all")
+        yield _AliasRow(key, rows, spellings)
+
+
+def _alias_rows(batch: list[_AliasRow], size: int, problems: list[str]) -> int:
     """Return how many candidates the rows in *batch* have; note which of them cannot be right."""
-    head, width = codec.alias_head.size, CANDIDATE.itemsize
-    counts = np.array([len(codec.decode_alias(row)) for _, row in batch])
-    body = b"".join([row[head : head + width * count] for (_, row), count in zip(batch, counts, strict=True)])
-    rows, begins = np.frombuffer(body, CANDIDATE), np.append(0, np.cumsum(counts)[:-1])
-    if not counts.all():
-        problems.append("alias: one means nothing at all")
-        return len(rows)
+    if not batch:
+        return 0
+    counts = np.array([len(alias.rows) for alias in batch])
+    rows, begins = np.concatenate([alias.rows for alias in batch]), np.append(0, np.cumsum(counts)[:-1])
     lost = (rows["entity"] >= size) | ((rows["sense"] >= size) & (rows["sense"] != NO_SENSE))
     climbs = np.append(False, np.diff(rows["prior"]) > 0)
     climbs[begins] = False
     unlike_one = ~(np.abs(np.add.reduceat(rows["prior"].astype(np.float64), begins) - 1) <= 1e-4)  # nan too
     problems.extend(
-        f"alias: {batch[place][0]!r} names an entity that is not there"
+        f"alias: {batch[place].key!r} names an entity that is not there"
         for place in np.flatnonzero(np.logical_or.reduceat(lost, begins)).tolist()
     )
     problems.extend(
-        f"alias: the priors of {batch[place][0]!r} do not descend to a sum of 1"
+        f"alias: the priors of {batch[place].key!r} do not descend to a sum of 1"
         for place in np.flatnonzero(np.logical_or.reduceat(climbs, begins) | unlike_one).tolist()
     )
-    problems.extend(_spellings(batch, counts.tolist()))
+    problems.extend(
+        f"alias: {alias.key!r} has a spelling of rows that are not there"
+        for alias in batch
+        for spelling in alias.spellings
+        if len(spelling.rows) != len(spelling.shares)
+        or any(not 0 <= row < len(alias.rows) for row in spelling.rows)
+    )
     return len(rows)
-
-
-def _spellings(batch: list[Item], counts: list[int]) -> Iterator[str]:
-    """Yield what is wrong with the tails of aliases, which say how they are spelled."""
-    head, width = codec.alias_head.size, CANDIDATE.itemsize
-    for (key, row), count in zip(batch, counts, strict=True):
-        if len(row) == head + width * count:
-            continue
-        for spelling in codec.spellings(row):
-            rows = spelling.rows
-            if len(rows) != len(spelling.shares) or any(not 0 <= place < count for place in rows):
-                yield f"alias: {key!r} has a spelling of rows that are not there"
 
 
 def _surfaces(reader: StoreReader) -> list[str]:
@@ -228,14 +249,20 @@ def _surfaces(reader: StoreReader) -> list[str]:
     if tries is None:
         return []
     problems: list[str] = []
-    with _decoding("aliases", problems):
-        for surface in reader.iter_surfaces():
+    surfaces = reader.iter_surfaces()
+    while True:
+        batch: list[str] = []
+        with _decoding("aliases", problems):
+            batch.extend(islice(surfaces, _BATCH))
+        if not batch:
+            break
+        for surface in batch:
             if surface in tries:
                 found += 1
-            elif 1 < len(parts := tokens(surface)) <= MAX_TOKENS and parts[1] not in (
-                reader.starts(parts[0]) or ()
-            ):
-                lost.append(surface)
+            elif 1 < len(parts := tokens(surface)) <= MAX_TOKENS:
+                with _decoding("starts", problems):
+                    if parts[1] not in (reader.starts(parts[0]) or ()):
+                        lost.append(surface)
     problems += [f"surface: {surface!r} is in no trie and not in table 'starts'" for surface in lost]
     if found != len(tries):
         problems.append(f"surface: the tries have {len(tries)} surfaces, of which {found} are aliases")
@@ -249,7 +276,10 @@ def _occurrences(reader: StoreReader) -> list[str]:
         return problems
     for batch in _batches(reader, "occurrences", problems):
         for key, row in batch:
-            if reader.row("aliases", key) is None:
+            alias: bytes | None = b""
+            with _decoding("aliases", problems):
+                alias = reader.row("aliases", key)
+            if alias is None:
                 problems.append(f"surface: {key!r} occurs and is no alias")
             try:
                 codec.decode_occurrences(row)
@@ -273,19 +303,20 @@ def _facts(reader: StoreReader) -> list[str]:
     stored = np.zeros(len(names), np.int64)
     for table in ("facts", "incoming"):
         for batch in _batches(reader, table, problems):
-            with _decoding(table, problems):
-                owner, other, code = _columns(batch)
-                if (owner >= size).any() or (other >= size).any() or (code >= len(names)).any():
-                    problems.append(f"fact: table {table!r} has one of an unknown end or relation")
-                    continue
-                if table == "incoming":
-                    np.add.at(heard, code, _hash(other, code, owner))
-                    continue
-                np.add.at(said, code, _hash(owner, code, other))
-                both = ~one_way[code]
-                back = inverses[code[both]]
-                np.add.at(heard, back, _hash(other[both], back, owner[both]))
-                stored += np.bincount(code[~symmetric[code] | (owner <= other)], minlength=len(names))
+            odd = [key for key, row in batch if len(row) % 8]
+            problems += [_undecodable(table, f"the one of {key.hex()} has half a fact") for key in odd]
+            owner, other, code = _columns([item for item in batch if not len(item[1]) % 8])
+            if (owner >= size).any() or (other >= size).any() or (code >= len(names)).any():
+                problems.append(f"fact: table {table!r} has one of an unknown end or relation")
+                continue
+            if table == "incoming":
+                np.add.at(heard, code, _hash(other, code, owner))
+                continue
+            np.add.at(said, code, _hash(owner, code, other))
+            both = ~one_way[code]
+            back = inverses[code[both]]
+            np.add.at(heard, back, _hash(other[both], back, owner[both]))
+            stored += np.bincount(code[~symmetric[code] | (owner <= other)], minlength=len(names))
     problems.extend(
         f"fact: relation {names[code]!r} is not answered alike from both its ends"
         for code in np.flatnonzero(said != heard).tolist()
@@ -336,13 +367,15 @@ def _rest(reader: StoreReader) -> list[str]:
     for table, decode in decoders.items():
         for batch in _batches(reader, table, problems):
             totals[table] += len(batch)
-            with _decoding(table, problems):
-                for _, row in batch:
+            for _, row in batch:
+                with _decoding(table, problems):
                     decode(row)
     if totals["forms"] != reader.manifest.counts.forms:
         problems.append(f"count: {totals['forms']} irregular forms, the manifest says otherwise")
-    with _decoding("meta", problems):
+    try:
         classes = reader.class_of_entity()
-        if len(classes) != reader.manifest.entities or (classes > len(reader.classes)).any():
-            problems.append("count: the parts of speech are not those of the entities")
+    except DamagedKB as error:
+        return [*problems, _undecodable("meta", error)]
+    if len(classes) != reader.manifest.entities or (classes > len(reader.classes)).any():
+        problems.append("count: the parts of speech are not those of the entities")
     return problems
