@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Final
 
 from kgkit.errors import NotThere, UsageError
+from kgkit.versions import current_version
 
 CATALOG_URL: Final = "KGKIT_CATALOG_URL"
 """The variable that names another database for the catalog than the one in the home."""
 
-_LINK_READS: Final = 100
-"""How often a link is read that has changed each time; no build is as quick as that."""
-
+_BUILD_MANIFEST: Final = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -144,34 +143,21 @@ class KBHome:
         return self.path / "lock"
 
     def published(self) -> str | None:
-        """Return the name of the published build, None if there is none.
+        """Return the name of the published build, None if there is none."""
+        build = current_version(self.path)
+        if build is None:
+            return None
+        return build.name if build.parent != self.path else self._build_like(build)
 
-        Between reading the link and looking for its build, rebuilds may land and sweep that build;
-        then the link names another, and is read again.
-        """
-        before = None
-        for _ in range(_LINK_READS):
-            try:
-                target = self.current.readlink()
-            except OSError:
-                return self._copied()
-            if (self.path / target).is_dir():
-                return target.name
-            if target == before:
-                return None  # what it names is not there, and it goes on naming it
-            before = target
-        return None
-
-    def _copied(self) -> str | None:
-        """Return the published build where a copy has followed links, so that `current` is a second build."""
-        manifest = self.current / "manifest.json"
+    def _build_like(self, copied: Path) -> str | None:
+        """Return the build that *copied* is a second copy of, as a copy that follows links makes of `current`."""
         try:
-            content = manifest.read_bytes()
+            content = (copied / _BUILD_MANIFEST).read_bytes()
         except OSError:
             return None
         for build in self.build_names():
             with suppress(OSError):
-                if (self.builds / build / manifest.name).read_bytes() == content:
+                if (self.builds / build / _BUILD_MANIFEST).read_bytes() == content:
                     return build
         return None
 

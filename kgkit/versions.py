@@ -11,7 +11,8 @@ A version is written, brought to the disk and renamed into place; then the link 
 longer leads to is swept. Readers take no lock: they follow the link once, read one version, and read again
 if it was swept meanwhile (`read_current`). What they have open or mapped stays theirs.
 
-Trained models and vectors are kept so. This module knows nothing of either.
+Trained models and vectors are kept so. Builds of knowledge bases have a folder of their own for versions, and
+are kept with the same lock and link. This module knows nothing of any of them.
 """
 
 import logging
@@ -21,17 +22,23 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kgkit.errors import KgkitError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 CURRENT: Final = "current"
 LOCK: Final = "lock"
 NEW: Final = ".new-"
 """What the name of a version begins with while it is written."""
 
-_COPIED: Final = ".current"
+COPIED: Final = ".current"
+"""Where a folder goes that stands where the link should, while that takes its place."""
 _PATIENCE: Final = 5.0  # seconds that one waits for a lock before saying so
+_LOCK_ATTEMPTS: Final = 20  # on a folder that is removed and made again each time
+_LINK_READS: Final = 100  # of a link that has changed each time; nobody publishes as quickly as that
 
 Content = TypeVar("Content")
 log = logging.getLogger(__name__)
@@ -41,18 +48,23 @@ log = logging.getLogger(__name__)
 
 
 def current_version(folder: Path) -> Path | None:
-    """Return the version that *folder* stands for; None if it has none."""
+    """Return the version that *folder* stands for; None if it has none.
+
+    Between reading the link and looking for its version, that may be swept; then the link names another, and
+    is read again.
+    """
     link = folder / CURRENT
-    while True:
+    for _ in range(_LINK_READS):
         before = _stamp(link)
         with suppress(OSError):
             if (found := folder / link.readlink()).is_dir():
                 return found
-        for copied in (link, folder / _COPIED):
+        for copied in (link, folder / COPIED):
             if copied.is_dir() and not copied.is_symlink():
                 return copied
         if _stamp(link) == before:  # else the link has just been replaced, and the old version swept
-            return None
+            break
+    return None
 
 
 def find_content(folder: Path, file: str) -> Path | None:
@@ -118,36 +130,47 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
 
 
 @contextmanager
-def locked(folder: Path, patience: float | None = None) -> Iterator[None]:
-    """Hold the lock of *folder*, which is made; wait for whoever has it.
+def lock_folder(folder: Path, patience: float | None = None) -> Iterator[None]:
+    """Hold the lock of *folder*, as `acquire_lock` takes it."""
+    lock = acquire_lock(folder, patience)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def acquire_lock(folder: Path, patience: float | None = None) -> "FileLock":
+    """Take the lock of *folder*, which is made; wait for whoever has it.
 
     Raises:
         TimeoutError: if somebody has it for longer than *patience*, in seconds; None: wait until it is free.
+        OSError: if the disk refuses.
     """
     from filelock import FileLock, Timeout  # here: readers do without it, and it takes 20 ms
 
-    waits = False
+    path, waits, attempts = folder / LOCK, False, 0
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / LOCK)
+        lock = FileLock(path)
         try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            file = path.stat()
             lock.acquire(timeout=_PATIENCE if patience is None else patience)
+            # The lock of a folder that was removed meanwhile is no lock of the folder of that name now.
+            if os.path.samestat(file, path.stat()):
+                return lock
         except Timeout:
             if patience is not None:
                 raise
             if not waits:
                 log.warning("waiting for another process that is writing to %s", folder)
             waits = True
-            continue
         except FileNotFoundError:  # the folder was removed a moment ago
-            continue
-        if (folder / LOCK).exists():
-            break
+            pass
         lock.release()
-    try:
-        yield
-    finally:
-        lock.release()
+        attempts += 1
+        if patience is not None and attempts == _LOCK_ATTEMPTS:
+            raise TimeoutError(f"{folder} is removed again and again")
 
 
 def publish_version(folder: Path, staged: Path, version: str) -> Path:
@@ -170,16 +193,16 @@ def publish_version(folder: Path, staged: Path, version: str) -> Path:
     sync_tree(staged)
     if final.exists() and current_version(folder) == final:
         # The link never leads nowhere: to a second copy while the folders change places.
-        second = shutil.copytree(staged, _aside(folder), copy_function=place)
+        second = shutil.copytree(staged, path_aside(folder), copy_function=link_file)
         sync_tree(second)
         sync_folder(folder)
-        _link(folder, second.name)
+        link_current(folder, second.name)
     if final.exists():
-        final.rename(_aside(folder))
+        final.rename(path_aside(folder))
     staged.rename(final)
     try:
         sync_folder(folder)
-        _link(folder, version)
+        link_current(folder, version)
     except OSError:
         if current_version(folder) != final:
             set_aside(final)
@@ -210,7 +233,7 @@ def remove(folder: Path) -> None:
 
 
 @contextmanager
-def written_once(folder: Path) -> Iterator[Path]:
+def write_once(folder: Path) -> Iterator[Path]:
     """Give a folder to write to, which is *folder* at the end, unless another process was faster.
 
     For content that follows from the name: it does not matter whose it is.
@@ -233,7 +256,7 @@ def written_once(folder: Path) -> Iterator[Path]:
 def set_aside(path: Path) -> None:
     """Remove *path*, a folder, a file or a link, if it is there: under another name first."""
     with suppress(OSError):
-        path = path.rename(_aside(path.parent))
+        path = path.rename(path_aside(path.parent))
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -241,12 +264,13 @@ def set_aside(path: Path) -> None:
             path.unlink()
 
 
-def place(path: Path | str, target: Path | str) -> None:
-    """Make *target* another name of the file *path*; a copy where the file system has no links."""
+def link_file(path: Path | str, target: Path | str) -> None:
+    """Make *target* another name of the file *path*; a copy, on the disk, where there are no links."""
     try:
         os.link(path, target)
     except OSError:
         shutil.copyfile(path, target)
+        sync_folder(Path(target))
 
 
 def sync_tree(folder: Path) -> None:
@@ -266,23 +290,35 @@ def sync_folder(path: Path) -> None:
         os.close(handle)
 
 
-def _link(folder: Path, version: str) -> None:
+def link_current(folder: Path, version: str | Path) -> None:
+    """Let *folder* stand for *version*, a path within it, and bring that to the disk.
+
+    Raises:
+        OSError: if the disk refuses; what was current is current.
+    """
     link, current = folder / f".current-{secrets.token_hex(4)}", folder / CURRENT
-    link.symlink_to(version)
-    if current.is_dir() and not current.is_symlink():  # what a copy that follows links makes of it
-        if (folder / _COPIED).exists():
-            set_aside(folder / _COPIED)
-        current.rename(folder / _COPIED)
     try:
+        link.symlink_to(version)
+        if current.is_dir() and not current.is_symlink():  # what a copy that follows links makes of it
+            if (folder / COPIED).exists():
+                set_aside(folder / COPIED)
+            current.rename(folder / COPIED)
         link.replace(current)
     except OSError:
-        if (folder / _COPIED).is_dir():
-            (folder / _COPIED).rename(current)
+        if (folder / COPIED).is_dir() and not os.path.lexists(current):
+            (folder / COPIED).rename(current)
         raise
     finally:
         link.unlink(missing_ok=True)
     sync_folder(folder)
 
 
-def _aside(folder: Path) -> Path:
+def path_aside(folder: Path) -> Path:
+    """Return a path in *folder* for what goes away; nothing is there."""
     return folder / f".old-{secrets.token_hex(4)}"
+
+
+def free_space(path: Path) -> int:
+    """Return how many bytes are free where *path* lies, or would lie."""
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    return shutil.disk_usage(existing).free

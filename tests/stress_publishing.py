@@ -31,7 +31,7 @@ from kgkit.errors import KBBusy, NotThere
 from kgkit.home import Home
 from kgkit.linking.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest, read_tagger
 from kgkit.linking.model_folder import find_trained
-from kgkit.training.publishing import published, sizes_of
+from kgkit.training.publishing import sizes_of, stage_model
 from kgkit.vectors import open_vectors
 from kgkit.versions import CURRENT, LOCK, read_current
 from tests.vector_toys import built, made
@@ -70,7 +70,7 @@ def write_model(folder: Path, number: int) -> None:
 
 def publish_model(home: Path, number: int) -> None:
     """Publish a model."""
-    with published(Home(home).models / "m") as staged:
+    with stage_model(Home(home).models / "m") as (staged, _):
         write_model(staged, number)
 
 

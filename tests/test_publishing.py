@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import filelock
 import numpy as np
 import pytest
 
@@ -19,10 +20,9 @@ from kgkit.linking.manifest import TAGGER, is_kind, read_tagger
 from kgkit.linking.model_folder import find_model_folder, find_trained, has_model, model_names, names_of
 from kgkit.training.publishing import (
     older,
-    published,
-    published_folder,
     read_trained,
     remove_model,
+    stage_model,
     work_folder,
 )
 from kgkit.vectors import open_vectors, vectors_names
@@ -99,11 +99,11 @@ def test_copies_of_a_model_open_whether_they_follow_the_link_or_not(home, tmp_pa
 
 def test_while_a_model_is_written_the_older_one_is_there_and_no_other_is_listed(home):
     publish_model(home.path, 1)
-    with published(home.models / "m") as staged:
+    with stage_model(home.models / "m") as (staged, _):
         write_model(staged, 2)
         assert read_model(home.path) == 1
     assert read_model(home.path) == 2
-    with published(home.models / "first") as staged:
+    with stage_model(home.models / "first") as (staged, _):
         write_model(staged, 2)
         assert model_names(home) == ["m", "wsd-minilm"]
         with pytest.raises(UnknownName, match="no model named 'first'"):
@@ -113,7 +113,7 @@ def test_while_a_model_is_written_the_older_one_is_there_and_no_other_is_listed(
 
 def test_an_error_while_a_model_is_written_leaves_what_was_there(home):
     for number in (0, 1):
-        with pytest.raises(RuntimeError), published(home.models / "m") as staged:
+        with pytest.raises(RuntimeError), stage_model(home.models / "m") as (staged, _):
             write_model(staged, 2)
             raise RuntimeError
         if not number:
@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_the_older_model_and_nothing_else(home, monkeypatch, 
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(WriteFailed, match="No space left"), published(home.models / "m") as staged:
+    with pytest.raises(WriteFailed, match="No space left"), stage_model(home.models / "m") as (staged, _):
         write_model(staged, 2)
         real = getattr(os, step)
         monkeypatch.setattr(os, step, full)
@@ -158,11 +158,11 @@ def test_a_disk_that_is_full_while_weights_are_written_is_told_as_such(home):
         import numpy as np
         from safetensors.numpy import save_file
         from kgkit.errors import WriteFailed
-        from kgkit.training.publishing import published
+        from kgkit.training.publishing import stage_model
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
         try:
-            with published(Path(sys.argv[1])) as staged:
+            with stage_model(Path(sys.argv[1])) as (staged, _):
                 save_file({"weight": np.zeros(10_000)}, staged / "model.safetensors")
         except WriteFailed as error:
             print(error)
@@ -207,7 +207,7 @@ def test_all_of_a_version_is_on_the_disk_before_it_is_current(home, monkeypatch)
 
 def test_who_publishes_a_model_waits_for_another_who_does(home):
     done = []
-    with published(home.models / "m") as staged:
+    with stage_model(home.models / "m") as (staged, first):
         write_model(staged, 1)
         other = threading.Thread(target=lambda: done.append(publish_model(home.path, 2)))
         other.start()
@@ -215,9 +215,30 @@ def test_who_publishes_a_model_waits_for_another_who_does(home):
         assert not done
     other.join()
     assert read_model(home.path) == 2
-    first = published_folder(staged)
     assert not first.exists()
     assert read_trained(home, "m", first, read_tagger).encoder == "2"  # what is told at the end of the first
+
+
+def test_who_waits_for_the_lock_of_a_folder_that_is_made_anew_takes_the_new_one(tmp_path, monkeypatch):
+    folder, acquire, remade = tmp_path / "m", filelock.FileLock.acquire, []
+
+    def remade_meanwhile(lock, *args, **options):
+        proxy = acquire(lock, *args, **options)
+        if not remade:
+            shutil.rmtree(folder)
+            folder.mkdir()
+            (tmp_path / "held").touch()  # or the file system may give the number of the lock again
+            (folder / "lock").touch()
+            remade.append(folder)
+        return proxy
+
+    with module.lock_folder(folder):
+        pass
+    monkeypatch.setattr(filelock.FileLock, "acquire", remade_meanwhile)
+    with module.lock_folder(folder):
+        assert remade
+        with pytest.raises(TimeoutError), module.lock_folder(folder, 0):
+            pass  # what is held is the lock that is there
 
 
 def test_a_reader_whose_version_is_swept_reads_the_next_one(home):
@@ -264,7 +285,7 @@ def test_a_model_that_is_damaged_is_read_once(home):
 
 
 def test_what_a_reader_has_open_it_reads_on_after_the_version_was_swept(home):
-    with published(home.models / "m") as staged:
+    with stage_model(home.models / "m") as (staged, _):
         write_model(staged, 1)
         np.save(staged / "numbers.npy", np.arange(100_000))
     mapped = np.load(find_trained(home, "m") / "numbers.npy", mmap_mode="r")

@@ -18,7 +18,7 @@ from kgkit.home import Home
 from kgkit.kb import differences
 from kgkit.store import layout, validate, verify
 from kgkit.store.layout import Manifest
-from kgkit.store.reader import damaged, what_to_do
+from kgkit.store.reader import damage_error, what_to_do
 from tests import stress_flips
 from tests.cli_helpers import build_mini, run
 from tests.mini_wordnet import mini_wordnet
@@ -373,7 +373,7 @@ def test_an_alias_that_cannot_be_read_does_not_end_the_check_of_occurrences(spel
     with kgkit.open_kb("small", home=home) as kb:
 
         def row(table, key):
-            raise damaged(kb.store.folder, "no")
+            raise damage_error(kb.store.folder, "no")
 
         monkeypatch.setattr(kb.store, "row", row)
         assert any(
@@ -384,4 +384,4 @@ def test_an_alias_that_cannot_be_read_does_not_end_the_check_of_occurrences(spel
 @pytest.mark.parametrize("folder", ["builds/x", "n/builds/x", "x", "."])
 def test_what_to_do_about_a_build_by_a_short_path_is_to_build_it_again(folder):
     assert what_to_do(Path(folder)) == "build it again"
-    assert "knowledge base" in str(damaged(Path(folder), "no"))
+    assert "knowledge base" in str(damage_error(Path(folder), "no"))

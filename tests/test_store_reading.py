@@ -157,6 +157,8 @@ def test_a_link_that_never_stops_changing_is_not_read_for_ever(tmp_path, monkeyp
 
     def changed(path):
         reads.append(path)
+        path.unlink()
+        path.symlink_to(f"builds/{len(reads):012}")
         return Path("builds") / f"{len(reads):012}"
 
     monkeypatch.setattr(Path, "readlink", changed)
@@ -185,6 +187,7 @@ def test_a_kb_that_was_copied_without_links_is_read_and_written_as_ever(tmp_path
     with kgkit.open_kb("toy", home=copied) as kb:
         assert len(keys(kb)) == 4
     assert [path.name for path in home.kb("toy").builds.glob(".*")] == []
+    assert sorted(path.name for path in home.kb("toy").path.iterdir()) == ["builds", "current", "lock"]
 
 
 def test_verifying_gives_way_to_the_build_that_took_the_place(tmp_path, monkeypatch):

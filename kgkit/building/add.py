@@ -13,7 +13,7 @@ from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.store import Staging, StoreEditor, find_build
-from kgkit.store.reader import damage_told, read_manifest
+from kgkit.store.reader import read_manifest, report_damage
 
 __all__ = ["add_to_kb"]
 
@@ -64,7 +64,7 @@ def add_to_kb(
         with opened(reader, source, where) as material:
             addition, read = Addition(base, material.traits.inverses), 0
             for batch in batches(material):
-                with blamed(material.path), damage_told(base.store.folder):
+                with blamed(material.path), report_damage(base.store.folder):
                     addition.take(batch)
                 read += len(batch)
                 tell("reading", read)
@@ -77,7 +77,7 @@ def add_to_kb(
         with (
             StoreEditor(staging.folder, base.store.folder, old.tables) as store,
             blamed(material.path),
-            damage_told(base.store.folder),
+            report_damage(base.store.folder),
         ):
             manifest = addition.write(store)
             if not store.changed:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import numpy as np
 
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
-from kgkit.store import StoreReader, damaged
+from kgkit.store import StoreReader, damage_error
 from kgkit.types import Ids, Triple
 
 Direction = Literal["out", "in", "both"]
@@ -137,7 +137,7 @@ class Facts:
     def _key(self, number: int) -> str:
         key = self.store.key_of(number)
         if key is None:
-            raise damaged(
+            raise damage_error(
                 self.store.folder, f"a fact names entity {number:,} of {self.store.manifest.entities:,}"
             )
         return key
@@ -147,7 +147,7 @@ class Facts:
             return self.store.relations[code >> 1]
         except IndexError:
             count = len(self.store.relations)
-            raise damaged(self.store.folder, f"a fact has relation {code >> 1:,} of {count:,}") from None
+            raise damage_error(self.store.folder, f"a fact has relation {code >> 1:,} of {count:,}") from None
 
 
 def only(edges: Edges, code: int) -> Edges:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kgkit.errors import NoPath
 from kgkit.kb.facts import Facts, only, pairs
-from kgkit.store import damaged
+from kgkit.store import damage_error
 from kgkit.types import Triple
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ def _step(facts: Facts, near: int, far: int, codes: set[int] | None) -> Triple:
                 told = next(iter(facts.of(subject, facts.name(code), other)), None)
                 if told is not None:
                     return told
-    raise damaged(facts.store.folder, f"a fact between entities {near:,} and {far:,} is told at one end only")
+    raise damage_error(
+        facts.store.folder, f"a fact between entities {near:,} and {far:,} is told at one end only"
+    )
 
 
 def _depth(came: dict[int, int], node: int) -> int:

@@ -25,7 +25,7 @@ from kgkit.store.publish import (
     read_build,
     remove,
 )
-from kgkit.store.reader import StoreReader, damaged
+from kgkit.store.reader import StoreReader, damage_error
 from kgkit.store.validate import verify
 from kgkit.store.writer import StoreEditor, StoreWriter
 
@@ -39,7 +39,7 @@ __all__ = [
     "StoreEditor",
     "StoreReader",
     "StoreWriter",
-    "damaged",
+    "damage_error",
     "find_build",
     "open_build",
     "prune",

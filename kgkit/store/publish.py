@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -27,14 +27,21 @@ from kgkit.home import Home, KBHome
 from kgkit.store.layout import MANIFEST, Manifest
 from kgkit.store.reader import StoreReader
 from kgkit.store.validate import damages, require_undamaged
+from kgkit.versions import (
+    COPIED,
+    acquire_lock,
+    free_space,
+    link_current,
+    path_aside,
+    read_current,
+    set_aside,
+    sync_folder,
+)
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
 T = TypeVar("T")
-
-_LOCK_ATTEMPTS: Final = 20
-"""How often a KB that is removed again and again is begun anew."""
 
 
 class PublishedBuild(NamedTuple):
@@ -64,13 +71,13 @@ class Staging:
     def __enter__(self) -> Self:
         kb = self.kb
         try:
-            self._lock = _locked(kb)
+            self._lock = _lock(kb)
             # What a killed build, or removal, left is swept now: its room may be needed.
             for removed in kb.path.parent.glob(".old-*"):
                 shutil.rmtree(removed, ignore_errors=True)
             _sweep(kb, set(kb.build_names()))
         except OSError as error:
-            raise WriteFailed(str(error), written=0, free=_free(kb.path), where=kb.path) from error
+            raise WriteFailed(str(error), written=0, free=free_space(kb.path), where=kb.path) from error
         return self
 
     def __exit__(
@@ -94,11 +101,11 @@ class Staging:
         # Renamed first: whoever builds this KB from here on has a folder and a lock of its own.
         self._removed = True
         kb = self.kb
-        removed = kb.path.with_name(f".old-{secrets.token_hex(4)}")
+        removed = path_aside(kb.path.parent)
         try:
             kb.path.rename(removed)
         except OSError as error:
-            raise WriteFailed(str(error), written=0, free=_free(kb.path), where=kb.path) from error
+            raise WriteFailed(str(error), written=0, free=free_space(kb.path), where=kb.path) from error
         shutil.rmtree(removed, ignore_errors=True)
 
     def publish(self, manifest: Manifest) -> PublishedBuild:
@@ -117,17 +124,17 @@ class Staging:
             if not final.exists() or damages(final):
                 self._write(manifest)
                 if final.exists():
-                    final.rename(_aside(kb))
+                    final.rename(path_aside(kb.builds))
                 self.folder.rename(final)
                 arrived = True
-                _sync(kb.builds)
+                sync_folder(kb.builds)
             if previous != manifest.build or arrived:
-                _link(kb, manifest.build)
+                link_current(kb.path, Path("builds") / manifest.build)
         except OSError as error:
             if arrived and kb.published() != manifest.build:
                 shutil.rmtree(final, ignore_errors=True)
             raise WriteFailed(
-                str(error), written=sum(manifest.files.values()), free=_free(kb.path), where=kb.path
+                str(error), written=sum(manifest.files.values()), free=free_space(kb.path), where=kb.path
             ) from error
         keep = {manifest.build, previous}
         if previous == manifest.build:  # built again: what was kept stays kept
@@ -140,7 +147,7 @@ class Staging:
             file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        _sync(self.folder)
+        sync_folder(self.folder)
 
 
 def find_build(home: Home, name: str) -> PublishedBuild:
@@ -195,13 +202,15 @@ def read_build(home: Home, name: str, read: Callable[[Path], T]) -> tuple[Publis
     Raises:
         NotThere: as `find_build` does, or as *read* does of the build that is still the one to be found.
     """
-    while True:
+    found: PublishedBuild
+
+    def find() -> Path:
+        nonlocal found
         found = find_build(home, name)
-        try:
-            return found, read(found.folder)
-        except NotThere:
-            if find_build(home, name) == found:
-                raise
+        return found.folder
+
+    content = read_current(find, read)
+    return found, content
 
 
 def publish_build(kb: KBHome, build: str) -> None:
@@ -221,7 +230,7 @@ def publish_build(kb: KBHome, build: str) -> None:
         if problems := damages(kb.builds / build):
             raise DamagedKB(f"{kb.name}@{build} cannot be published: {problems[0]}")
         if kb.published() != build:
-            _link(kb, build)
+            link_current(kb.path, Path("builds") / build)
 
 
 def prune(kb: KBHome) -> list[str]:
@@ -255,49 +264,26 @@ def remove(kb: KBHome) -> None:
         staging.remove()
 
 
-def _locked(kb: KBHome) -> "FileLock":
+def _lock(kb: KBHome) -> "FileLock":
     """Make the folder of a KB and take its lock.
 
     Raises:
         KBBusy: if another process has it.
         OSError: if the disk refuses.
     """
-    from filelock import FileLock, Timeout  # here: readers do without it, and it takes 20 ms
-
-    for _ in range(_LOCK_ATTEMPTS):
-        lock = FileLock(kb.lock)
-        try:
-            kb.builds.mkdir(parents=True, exist_ok=True)
-            kb.lock.touch()
-            file = kb.lock.stat()
-            lock.acquire(timeout=0)
-            # The lock of a KB that was removed in between is no lock of the KB of that name now.
-            if os.path.samestat(file, kb.lock.stat()) and kb.builds.is_dir():
-                return lock
-        except Timeout:
-            break
-        except FileNotFoundError:
-            pass  # the KB was removed in between, and its folder with it: begin anew
-        lock.release()
-    raise KBBusy(f"another process is building or removing {kb.name!r} in {kb.path}; wait for it to end")
+    try:
+        lock = acquire_lock(kb.path, patience=0)
+    except TimeoutError:
+        raise KBBusy(
+            f"another process is building or removing {kb.name!r} in {kb.path}; wait for it to end"
+        ) from None
+    kb.builds.mkdir(exist_ok=True)
+    return lock
 
 
 def _must_exist(kb: KBHome) -> None:
     if not kb.path.is_dir() and not kb.unfinished.is_dir():
         raise NotThere(f"no knowledge base {kb.name!r} in {kb.path.parent}")
-
-
-def _link(kb: KBHome, build: str) -> None:
-    link = kb.path / f".current-{secrets.token_hex(4)}"
-    try:
-        link.symlink_to(Path("builds") / build)
-        if kb.current.is_dir() and not kb.current.is_symlink():  # what a copy that follows links makes of it
-            kb.current.rename(_aside(kb))
-        link.replace(kb.current)
-    except OSError:
-        link.unlink(missing_ok=True)
-        raise
-    _sync(kb.path)
 
 
 def _were_published(kb: KBHome) -> list[str]:
@@ -313,28 +299,8 @@ def _were_published(kb: KBHome) -> list[str]:
 def _sweep(kb: KBHome, keep: set[str] | set[str | None]) -> None:
     """Remove everything beside the builds to keep; whoever has one open keeps reading it."""
     for path in sorted(kb.builds.iterdir()):
-        if path.name in keep:
-            continue
-        if not path.name.startswith("."):
-            with suppress(OSError):
-                path = path.rename(_aside(kb))
-        shutil.rmtree(path, ignore_errors=True)
+        if path.name not in keep:
+            set_aside(path)
     for path in sorted(kb.path.glob(".current-*")):
         path.unlink(missing_ok=True)
-
-
-def _aside(kb: KBHome) -> Path:
-    return kb.builds / f".old-{secrets.token_hex(4)}"
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _free(path: Path) -> int:
-    existing = next(folder for folder in (path, *path.parents) if folder.exists())
-    return shutil.disk_usage(existing).free
+    shutil.rmtree(kb.path / COPIED, ignore_errors=True)

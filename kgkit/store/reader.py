@@ -413,7 +413,7 @@ class StoreReader:
             return ClosedKB(f"the handle on {self.folder} was closed while it was read")
         # What refers to a row that is not there decodes None.
         reason = "another row names it, and it is not there" if isinstance(error, TypeError) else error
-        return damaged(self.folder, f"{what} cannot be read ({reason})")
+        return damage_error(self.folder, f"{what} cannot be read ({reason})")
 
 
 class _Closed:
@@ -427,7 +427,7 @@ class _Closed:
 
 
 @contextmanager
-def damage_told(folder: Path) -> Iterator[None]:
+def report_damage(folder: Path) -> Iterator[None]:
     """Say of rows that cannot be read in the block that the build in *folder* is damaged.
 
     For those who do more in the block than read: only what nothing but damage raises is taken for damage.
@@ -438,10 +438,10 @@ def damage_told(folder: Path) -> Iterator[None]:
     try:
         yield
     except (lmdb.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise damaged(folder, f"a row cannot be read ({error})") from error
+        raise damage_error(folder, f"a row cannot be read ({error})") from error
 
 
-def damaged(folder: Path, problem: str) -> DamagedKB:
+def damage_error(folder: Path, problem: str) -> DamagedKB:
     """Return the error that says of the build in *folder* that it is damaged, and what to do."""
     return DamagedKB(f"knowledge base {full_name(folder)} is damaged: {problem}; {what_to_do(folder)}")
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from kgkit.errors import DamagedKB, KgkitError
 from kgkit.store import codec
 from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
-from kgkit.store.reader import DAMAGE, StoreReader, damaged, read_manifest
+from kgkit.store.reader import DAMAGE, StoreReader, damage_error, read_manifest
 from kgkit.store.writer import Item, TableDigest
 from kgkit.text import tokens
 from kgkit.types import NO_SENSE, Rows
@@ -77,7 +77,7 @@ def require_undamaged(folder: Path) -> None:
         DamagedKB: if they are not; says of which build, and what to do.
     """
     if problems := verify(folder, quick=True):
-        raise damaged(folder, problems[0])
+        raise damage_error(folder, problems[0])
 
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[str]:

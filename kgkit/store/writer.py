@@ -15,6 +15,7 @@ import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
 from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SURFACES, TABLES
+from kgkit.versions import free_space, link_file
 
 Item = tuple[bytes, bytes]
 
@@ -131,8 +132,7 @@ class StoreWriter:
     def _failed(self, error: Exception) -> StoreError:
         data = self.folder / DATA
         written = data.stat().st_size if data.exists() else 0
-        existing = next(path for path in (self.folder, *self.folder.parents) if path.exists())
-        free = shutil.disk_usage(existing).free
+        free = free_space(self.folder)
         reason = str(error)
         if os.strerror(errno.EIO) in reason:
             # So LMDB calls a write that was cut short.
@@ -156,7 +156,7 @@ class StoreEditor(StoreWriter):
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(base / DATA, folder / DATA)
             if (base / SURFACES).exists():
-                _link(base / SURFACES, folder / SURFACES)
+                link_file(base / SURFACES, folder / SURFACES)
         except OSError as error:
             raise self._failed(error) from error
         super().__init__(folder)
@@ -212,16 +212,6 @@ def checksums(folder: Path, known: Mapping[str, str]) -> tuple[dict[str, int], d
             with path.open("rb") as content:
                 sums[name] = hashlib.file_digest(content, "sha256").hexdigest()
     return sizes, sums
-
-
-def _link(there: Path, here: Path) -> None:
-    """Give a file that never changes a second name, or make a copy where the disk knows no such thing."""
-    try:
-        os.link(there, here)
-    except OSError:
-        shutil.copyfile(there, here)
-        with here.open("rb+") as file:
-            os.fsync(file.fileno())
 
 
 def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -13,7 +13,6 @@ N  mentions of all documents    W  numbers that the reader gives of one
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from kgkit.errors import WriteFailed
 from kgkit.inputs import SpanReader
 from kgkit.types import Document
+from kgkit.versions import free_space
 
 Features = NDArray[np.float16]
 
@@ -59,7 +59,7 @@ def features(
         with FileLock(stem.with_suffix(".lock")):
             _read(reader, documents, stem, progress)
     except OSError as error:
-        raise WriteFailed(str(error), written=0, free=_free(folder), where=folder) from error
+        raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
     found: Features = np.load(stem.with_suffix(".npy"), mmap_mode="r")
     return found
 
@@ -86,7 +86,7 @@ def _read(
                 progress(done, len(documents))
     except OSError as error:
         where = stem.parent
-        raise WriteFailed(str(error), written=matrix.nbytes, free=_free(where), where=where) from error
+        raise WriteFailed(str(error), written=matrix.nbytes, free=free_space(where), where=where) from error
 
 
 def _digest(reader: SpanReader, documents: Sequence[Document]) -> str:
@@ -110,8 +110,10 @@ def _begun(stem: Path, shape: tuple[int, int]) -> tuple[Any, int]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     stem.with_suffix(".json").unlink(missing_ok=True)
     size = 2 * shape[0] * shape[1]
-    if size > _free(stem.parent):
-        raise WriteFailed("the features have no room", written=0, free=_free(stem.parent), where=stem.parent)
+    if size > free_space(stem.parent):
+        raise WriteFailed(
+            "the features have no room", written=0, free=free_space(stem.parent), where=stem.parent
+        )
     return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape), 0
 
 
@@ -121,7 +123,3 @@ def _note(stem: Path, matrix: Any, done: int) -> None:
     beside = stem.with_suffix(".part")
     beside.write_text(json.dumps({"documents": done}))
     beside.replace(stem.with_suffix(".json"))
-
-
-def _free(folder: Path) -> int:
-    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free

@@ -13,7 +13,7 @@ from kgkit.training.knowbert import train_knowbert
 from kgkit.training.knowbert_plan import KnowBertTraining
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import sha256_of
-from kgkit.versions import written_once
+from kgkit.versions import write_once
 
 _SPECIAL: Final = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 
@@ -116,7 +116,7 @@ def train_encoder(
     told = repr((sha256_of(vocabulary), shape, training.seed)).encode()
     folder = home.path / "cache" / "fresh" / hashlib.blake2b(told, digest_size=6).hexdigest()
     if not folder.exists():
-        with written_once(folder) as staged:
+        with write_once(folder) as staged:
             fresh_encoder(staged, vocabulary, shape, training.seed)
     begins = replace(training, encoder=str(folder), control=True)
     return train_knowbert(home, name, begins, device=device, command=command, progress=progress)

@@ -46,7 +46,7 @@ from kgkit.linking.model_folder import (
 from kgkit.linking.several import SeveralLinkers
 from kgkit.training.curves import Shuffled, Trained, TrainingConfig
 from kgkit.training.kbert_plan import KBertTraining
-from kgkit.training.publishing import kgkit_version, published, published_folder, sizes_of, work_folder
+from kgkit.training.publishing import kgkit_version, sizes_of, stage_model, work_folder
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
@@ -179,7 +179,7 @@ def _trained(
     counts = {"examples": len(taught), "labels": len(labels), "held_out": len(held_out)}
     results = _results(trained, labels) | counts
     results |= {"seconds": round(reading + trained.seconds, 1), "peak_memory": peak_memory()}
-    with published(folder) as staged:
+    with stage_model(folder) as (staged, final):
         about = ", ".join(f"`{one.name}`" for one in training.data)
         about = (
             f"Trained for the task {training.task} on {about}. Their licence may bind what is made of them."
@@ -196,7 +196,7 @@ def _trained(
             kgkit_version=kgkit_version(), created=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
         (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    return published_folder(staged)
+    return final
 
 
 class _Begun(NamedTuple):

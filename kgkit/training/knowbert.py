@@ -31,7 +31,7 @@ from kgkit.linking.model_folder import model_folder
 from kgkit.training.curves import TrainingConfig
 from kgkit.training.knowbert_plan import LINKING, Chosen, KnowBertTraining
 from kgkit.training.knowbert_stages import BegunModel, begun, groups_of, stage_of, weights_of
-from kgkit.training.publishing import kgkit_version, published, published_folder, sizes_of, work_folder
+from kgkit.training.publishing import kgkit_version, sizes_of, stage_model, work_folder
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 
@@ -114,7 +114,7 @@ def train_knowbert(
         if trained.best is not None:  # the epoch whose weights these are
             results["best_epoch"] = trained.best["epoch"]
         results |= {"seconds": round(reading + trained.seconds, 1), "peak_memory": peak_memory()}
-        with published(folder) as staged:
+        with stage_model(folder) as (staged, final):
             _save(model, staged, training, results)
             manifest = KnowBertManifest(
                 format=FORMAT,
@@ -136,7 +136,7 @@ def train_knowbert(
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
             )
             (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    return published_folder(staged)
+    return final
 
 
 def _guesses(training: KnowBertTraining, model: BegunModel) -> bool:

@@ -28,7 +28,7 @@ from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.coherence import Learnt, train_coherence
 from kgkit.training.means import Part
 from kgkit.training.plan import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
-from kgkit.training.publishing import kgkit_version, published, published_folder, sizes_of, work_folder
+from kgkit.training.publishing import kgkit_version, sizes_of, stage_model, work_folder
 from kgkit.training.ridge import Progress, Trained, measured, train_ridge
 from kgkit.training.runs import sha256_of
 from kgkit.training.stages import Said, said_by, said_by_head, said_by_ridge
@@ -119,7 +119,7 @@ def _train(
     if training.coherence is not None:
         said = _said(training, reader, vectors, parts, first, work, device, progress)
         second = _second(kb, parts[0].taught, said, training, progress)
-    with published(folder) as staged:
+    with stage_model(folder) as (staged, final):
         portable = trained.arrays is None
         if trained.arrays is not None:
             trained.arrays.save(staged)
@@ -140,7 +140,7 @@ def _train(
             "temperature": trained.temperature,
         }
         _write(staged, kb, name, training, told, trained.results, second, data, began)
-    return published_folder(staged)
+    return final
 
 
 def _trained(
@@ -245,9 +245,9 @@ def _train_above(
     told |= {"reader": {}, "config": {}, "temperature": 1.0}
     data = {str(path): sha256_of(path) for path in training.files}
     counted = sum(bool(right.any()) for one in taught for right in one.right)
-    with published(folder) as staged:
+    with stage_model(folder) as (staged, final):
         _write(staged, kb, name, training, told, {"mentions": float(counted)}, second, data, began)
-    return published_folder(staged)
+    return final
 
 
 def _write(

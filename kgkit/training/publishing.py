@@ -26,7 +26,17 @@ from kgkit.errors import KBBusy, KgkitError, WriteFailed
 from kgkit.home import Home
 from kgkit.linking.manifest import MANIFEST
 from kgkit.linking.model_folder import find_trained
-from kgkit.versions import LOCK, NEW, find_content, locked, publish_version, read_current, remove, set_aside
+from kgkit.versions import (
+    LOCK,
+    NEW,
+    find_content,
+    free_space,
+    lock_folder,
+    publish_version,
+    read_current,
+    remove,
+    set_aside,
+)
 from kgkit.versions import sweep as sweep_versions
 
 log = logging.getLogger(__name__)
@@ -47,7 +57,7 @@ class _About(msgspec.Struct):
 
 
 @contextmanager
-def published(folder: Path) -> Iterator[Path]:
+def stage_model(folder: Path) -> Iterator[tuple[Path, Path]]:
     """Give a folder to write a model to, which is what *folder* stands for at the end.
 
     Another process that publishes a model of that name waits until this one is there. After an error, or a
@@ -56,18 +66,22 @@ def published(folder: Path) -> Iterator[Path]:
     Args:
         folder: `models/NAME` of a home.
 
+    Yields:
+        The folder to write to, and where the model lies once it is published.
+
     Raises:
         WriteFailed: if the disk refuses.
     """
-    staged = folder / f"{NEW}{token_hex(6)}"
+    version = token_hex(6)
+    staged = folder / f"{NEW}{version}"
     try:
-        with locked(folder):
+        with lock_folder(folder):
             try:
                 sweep_versions(folder)  # what a killed process left: its room may be needed
                 replaced = older(folder)
                 staged.mkdir()
-                yield staged
-                publish_version(folder, staged, published_folder(staged).name)
+                yield staged, folder / version
+                publish_version(folder, staged, version)
                 sweep_versions(folder)
             finally:
                 shutil.rmtree(staged, ignore_errors=True)
@@ -78,12 +92,7 @@ def published(folder: Path) -> Iterator[Path]:
     except Exception as error:
         if not _is_of_the_disk(error):
             raise
-        raise WriteFailed(str(error), written=0, free=_free(folder), where=folder) from error
-
-
-def published_folder(staged: Path) -> Path:
-    """Return where a model lies that was written to *staged*, once it is published."""
-    return staged.with_name(staged.name.removeprefix(NEW))
+        raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
 
 
 def read_trained(home: Home, name: str, folder: Path, read: Callable[[Path], Manifest]) -> Manifest:
@@ -106,7 +115,7 @@ def remove_model(home: Home, name: str) -> None:
     """
     find_trained(home, name)
     folder = home.models / name
-    with locked(folder):
+    with lock_folder(folder):
         remove(folder)
 
 
@@ -155,14 +164,14 @@ def _holding(work: Path, patience: float) -> Iterator[None]:
     """
     with ExitStack() as held:
         try:
-            held.enter_context(locked(work, patience))
+            held.enter_context(lock_folder(work, patience))
         except TimeoutError:
             raise KBBusy(
                 f"another process is training the same model with the same settings, in {work}; wait for it "
                 "to end"
             ) from None
         except OSError as error:
-            raise WriteFailed(str(error), written=0, free=_free(work), where=work) from error
+            raise WriteFailed(str(error), written=0, free=free_space(work), where=work) from error
         yield
 
 
@@ -201,7 +210,3 @@ def _is_of_the_disk(error: Exception) -> bool:
     """Say whether the system refused to write; safetensors and tokenizers tell of that as Rust does."""
     told = not isinstance(error, KgkitError) and _OF_RUST.search(str(error)) is not None
     return told or isinstance(error, OSError)
-
-
-def _free(folder: Path) -> int:
-    return shutil.disk_usage(next(path for path in folder.parents if path.exists())).free

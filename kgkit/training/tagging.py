@@ -28,7 +28,7 @@ from kgkit.linking.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
 from kgkit.linking.model_folder import model_folder
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.training.curves import Trained, TrainingConfig
-from kgkit.training.publishing import kgkit_version, published, published_folder, sizes_of, work_folder
+from kgkit.training.publishing import kgkit_version, sizes_of, stage_model, work_folder
 from kgkit.training.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.types import Document
@@ -188,7 +188,7 @@ def _trained(
             trained.steps,
         )
     results["seconds"] = round(time.monotonic() - began, 1)
-    with published(folder) as staged:
+    with stage_model(folder) as (staged, final):
         head.save_pretrained(staged / HEAD, about=_about(training, results))
         manifest = TaggerManifest(
             format=FORMAT,
@@ -206,7 +206,7 @@ def _trained(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    return published_folder(staged)
+    return final
 
 
 def score_tagger(

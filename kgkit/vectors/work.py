@@ -43,7 +43,7 @@ from kgkit.vectors.layout import (
     version_name,
 )
 from kgkit.vectors.matrix import Vectors
-from kgkit.versions import NEW, place, publish_version, sweep
+from kgkit.versions import NEW, free_space, link_file, publish_version, sweep
 
 _BLOCK: Final = 65_536
 _PACKAGES: Final = ("numpy", "torch", "transformers", "pykeen", "faiss-cpu", "faiss-gpu", "wikipedia2vec")
@@ -116,14 +116,16 @@ class Work:
         except (FileNotFoundError, ValueError):
             pass
         try:
-            if 4 * rows * width > _free(self.folder):
+            if 4 * rows * width > free_space(self.folder):
                 raise OSError("the matrix has no room")
             made = np.lib.format.open_memmap(new, mode="w+", dtype=np.float32, shape=shape)
             made.flush()
             _take_room(new)
         except OSError as error:
             new.unlink(missing_ok=True)
-            raise WriteFailed(str(error), written=0, free=_free(self.folder), where=self.folder) from error
+            raise WriteFailed(
+                str(error), written=0, free=free_space(self.folder), where=self.folder
+            ) from error
         new.replace(path)
         return made
 
@@ -196,7 +198,7 @@ class Work:
             (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
             for name in kept:
                 # Linked, not moved: a job killed here finds its folder as it was.
-                place(self.folder / name, staged / name)
+                link_file(self.folder / name, staged / name)
             if extends is not None:
                 _keep_maps(extends.folder, staged)
                 if prefix:
@@ -206,7 +208,7 @@ class Work:
                 _keep_index(final, staged)
             publish_version(target, staged, manifest.version)
         except OSError as error:
-            raise WriteFailed(str(error), written=0, free=_free(self.folder), where=target) from error
+            raise WriteFailed(str(error), written=0, free=free_space(self.folder), where=target) from error
         finally:
             shutil.rmtree(staged, ignore_errors=True)
         self._published = True
@@ -285,7 +287,7 @@ def _keep_maps(old: Path, new: Path) -> None:
 
 def _keep_index(old: Path, new: Path) -> None:
     for path in old.glob("index*"):
-        place(path, new / path.name)
+        link_file(path, new / path.name)
     if not (old / INDEX).exists():
         for path in new.glob("index*"):
             path.unlink()
@@ -307,11 +309,6 @@ def _take_room(path: Path) -> None:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise  # else the file system cannot do that
-
-
-def _free(path: Path) -> int:
-    existing = next(folder for folder in (path, *path.parents) if folder.exists())
-    return shutil.disk_usage(existing).free
 
 
 def _sha256(path: Path) -> str:
