@@ -150,7 +150,7 @@ class KBHome:
         return build.name if build.parent != self.path else self._build_like(build)
 
     def _build_like(self, copied: Path) -> str | None:
-        """Return the build of which *copied* is a second copy, made of `current` by a copy that follows links."""
+        """Return the build that *copied*, made of `current` by a copy that follows links, is like."""
         try:
             content = (copied / _BUILD_MANIFEST).read_bytes()
         except OSError:
