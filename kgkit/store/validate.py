@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +32,7 @@ from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
 from kgkit.store.reader import DAMAGE, StoreReader, damage_error, read_manifest
 from kgkit.store.writer import Item, TableDigest
 from kgkit.text import tokens
-from kgkit.types import NO_SENSE, Rows
+from kgkit.types import CANDIDATE, NO_SENSE
 
 _BATCH = 8192
 
@@ -185,7 +185,7 @@ def _aliases(reader: StoreReader) -> list[str]:
     for batch in _batches(reader, "aliases", problems):
         rows = [*_decoded_aliases(batch, problems)]
         aliases, decoded = aliases + len(batch), decoded + len(rows)
-        total += _alias_rows([row for row in rows if len(row.rows)], size, problems)
+        total += _alias_rows([row for row in rows if row.count], size, problems)
     manifest = reader.manifest
     # How many candidates a row has that cannot be decoded nobody knows.
     if aliases != manifest.aliases or (decoded == aliases and total != manifest.alias_rows):
@@ -193,34 +193,41 @@ def _aliases(reader: StoreReader) -> list[str]:
     return problems
 
 
-class _AliasRow(NamedTuple):
+class _AliasRow(msgspec.Struct, frozen=True, gc=False):
     """A decoded row of `aliases`."""
 
     key: bytes
-    rows: Rows
-    spellings: list[codec.Spelling]
+    row: bytes
+    count: int  # of candidates
 
 
 def _decoded_aliases(batch: list[Item], problems: list[str]) -> Iterator[_AliasRow]:
     """Yield the rows of *batch* that can be decoded; note the others, and those that mean nothing."""
+    head, width = codec.alias_head.size, CANDIDATE.itemsize
     for key, row in batch:
         try:
-            rows = codec.decode_alias(row).rows
-            spellings = codec.spellings(row) if codec.has_spellings(row) else []
+            count = len(codec.decode_alias(row))
+            spellings = codec.spellings(row) if len(row) != head + width * count else ()
         except DAMAGE as error:
             problems.append(_undecodable("aliases", error))
             continue
-        if not len(rows):
+        if not count:
             problems.append(f"alias: {key!r} means nothing at all")
-        yield _AliasRow(key, rows, spellings)
+        for spelling in spellings:
+            places = spelling.rows
+            if len(places) != len(spelling.shares) or any(not 0 <= place < count for place in places):
+                problems.append(f"alias: {key!r} has a spelling of rows that are not there")
+        yield _AliasRow(key, row, count)
 
 
 def _alias_rows(batch: list[_AliasRow], size: int, problems: list[str]) -> int:
     """Return how many candidates the rows in *batch* have; note which of them cannot be right."""
     if not batch:
         return 0
-    counts = np.array([len(alias.rows) for alias in batch])
-    rows, begins = np.concatenate([alias.rows for alias in batch]), np.append(0, np.cumsum(counts)[:-1])
+    head, width = codec.alias_head.size, CANDIDATE.itemsize
+    counts = np.array([alias.count for alias in batch])
+    body = b"".join([alias.row[head : head + width * alias.count] for alias in batch])
+    rows, begins = np.frombuffer(body, CANDIDATE), np.append(0, np.cumsum(counts)[:-1])
     lost = (rows["entity"] >= size) | ((rows["sense"] >= size) & (rows["sense"] != NO_SENSE))
     climbs = np.append(False, np.diff(rows["prior"]) > 0)
     climbs[begins] = False
@@ -232,13 +239,6 @@ def _alias_rows(batch: list[_AliasRow], size: int, problems: list[str]) -> int:
     problems.extend(
         f"alias: the priors of {batch[place].key!r} do not descend to a sum of 1"
         for place in np.flatnonzero(np.logical_or.reduceat(climbs, begins) | unlike_one).tolist()
-    )
-    problems.extend(
-        f"alias: {alias.key!r} has a spelling of rows that are not there"
-        for alias in batch
-        for spelling in alias.spellings
-        if len(spelling.rows) != len(spelling.shares)
-        or any(not 0 <= row < len(alias.rows) for row in spelling.rows)
     )
     return len(rows)
 
