@@ -5,6 +5,7 @@ import logging
 import random
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from kgkit.encoder import encoder as module  # noqa: E402
 from kgkit.encoder.batches import batches  # noqa: E402
 from kgkit.encoder.finding import find_in_package, find_model, is_offline  # noqa: E402
 from kgkit.encoder.folder import sentence_settings  # noqa: E402
+from kgkit.encoder.loading import load_as  # noqa: E402
 from kgkit.errors import KgkitError, MissingExtra, NotThere, SourceError, UsageError  # noqa: E402
 from tests.tiny_encoder import MINILM, PIECES, POSITIONS, WIDTH, WORDS, tiny_encoder, write  # noqa: E402
 from tests.toys import run_python  # noqa: E402
@@ -603,6 +605,16 @@ def test_a_device_that_is_not_here_is_refused_with_what_to_do():
         pick_device("abacus")
     assert pick_device("cpu").type == "cpu"
     assert pick_device("auto").type in ("cpu", "cuda")
+
+
+def test_models_loaded_by_two_threads_leave_transformers_as_it_was(folder):
+    from transformers import PreTrainedModel
+
+    tie_weights = PreTrainedModel.tie_weights
+    with ThreadPoolExecutor(4) as threads:
+        models = threads.map(lambda _: load_as(folder, "AutoModelForMaskedLM", "cpu")[0], range(24))
+        assert all(model.get_output_embeddings().weight.device.type == "cpu" for model in models)
+    assert PreTrainedModel.tie_weights is tie_weights
 
 
 def test_an_encoder_is_saved_with_its_settings_after_its_folder_has_gone(tmp_path):

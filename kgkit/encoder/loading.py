@@ -6,6 +6,7 @@ would ask on the terminal whether it may, and take the answer from standard inpu
 
 import logging
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +46,10 @@ _LARGER: Final = 16
 
 _MOST_DRAWN: Final = 64_000_000
 """… and bytes of what is not in them: a pooler, or what a task needs."""
+
+_LOADING: Final = threading.RLock()
+"""Held while transformers loads a model, which replaces methods of its classes meanwhile: two threads would
+restore each other's replacements, and no later model of the process would have its weights tied."""
 
 _USUAL_LENGTH: Final = 512
 _OTHERWISE: Final = frozenset(["electra", "funnel"])  # their pretraining guesses no words
@@ -125,6 +130,8 @@ def pretrained(
 ) -> "tuple[PreTrainedModel, frozenset[str]]":
     """Return the model in *folder* as a class of transformers, and the parameters that its files lack.
 
+    Models that several threads ask for are loaded one after the other: see `_LOADING`.
+
     Args:
         folder: absolute, with `config.json` and weights.
         kind: the class, as `AutoModelForPreTraining`.
@@ -136,7 +143,7 @@ def pretrained(
         Exception: whatever the reader of the weights raises: safetensors, pickle and torch have their own.
     """
     kind_of_model = _model_class(kind)
-    with _without_programs(folder), quiet():
+    with _LOADING, _without_programs(folder), quiet():
         _check_size(folder, kind_of_model)
         model, report = kind_of_model.from_pretrained(
             folder,
