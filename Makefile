@@ -47,7 +47,7 @@ test: check
 
 test-slow: $(VENV)/has-spark
 	$(BIN)/python -m pytest -m slow $(ARGS)
-	$(BIN)/python -m pytest -m "not slow" tests/test_engines_spark.py $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" tests/building/test_engines_spark.py $(ARGS)
 
 check: $(VENV)/has-dev
 	$(BIN)/ruff check .

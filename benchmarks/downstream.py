@@ -25,10 +25,10 @@ from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import chance, counted, spread
 from kgkit.home import Home
-from kgkit.linking.manifest import MANIFEST
-from kgkit.linking.model_folder import find_trained
+from kgkit.models.folder import find_trained
+from kgkit.models.manifest import MANIFEST
+from kgkit.models.publishing import remove_model
 from kgkit.training.examples import Example, Label, read_examples, scores_of
-from kgkit.training.publishing import remove_model
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 WIC: Final = ("train_part1.jsonl.xz", "train_part2.jsonl")

@@ -29,14 +29,14 @@ def built_hownet(file: str, out: str) -> None:
 
 
 def exported(kb: str, home: str, format: str, target: str) -> None:
-    from kgkit.commands.kb_export import export
+    from kgkit.commands.kb.export import export
 
     export(kb, Path(target), format=format, home=Path(home), quiet=True)
 
 
 def imported(format: str, source: str, home: str) -> None:
     from kgkit.building.build import build_kb
-    from kgkit.building.exchange import find_format
+    from kgkit.exchange import find_format
 
     build_kb(find_format(format).builder, source, name="again", home=home)
 

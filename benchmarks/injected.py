@@ -30,8 +30,8 @@ from kgkit.evaluation.ner import chunks
 from kgkit.home import Home
 from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb
-from kgkit.linking.manifest import MANIFEST
-from kgkit.linking.model_folder import find_trained, has_model
+from kgkit.models.folder import find_trained, has_model
+from kgkit.models.manifest import MANIFEST
 from kgkit.training.kbert import encoder_at
 from kgkit.training.kbert_tasks import Example, read_task
 from kgkit.training.runs import sha256_of

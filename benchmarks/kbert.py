@@ -25,7 +25,7 @@ from kgkit.encoder import Encoder
 from kgkit.heads import KBert, KBertInputs
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
-from kgkit.training.fresh import EncoderShape, fresh_encoder
+from kgkit.training.pretraining import EncoderShape, fresh_encoder
 from kgkit.trees import TreeBuilder
 from kgkit.types import Document
 

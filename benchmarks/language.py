@@ -26,8 +26,8 @@ from benchmarks.report import Table
 from kgkit.evaluation.facts import read_facts
 from kgkit.evaluation.files import opened
 from kgkit.home import Home
-from kgkit.linking.manifest import MANIFEST, KnowBertManifest, read_knowbert
-from kgkit.linking.model_folder import find_trained, has_model
+from kgkit.models.folder import find_trained, has_model
+from kgkit.models.manifest import MANIFEST, KnowBertManifest, read_knowbert
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 SEMCOR: Final = (

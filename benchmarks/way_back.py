@@ -20,7 +20,7 @@ from benchmarks.report import Table
 from kgkit.heads import KAR
 from kgkit.inputs.passages import measured, read_plain, singles
 from kgkit.linking.knowbert import TrainedKnowBert
-from kgkit.training.language import masking_of, perplexity
+from kgkit.training.knowbert.language import masking_of, perplexity
 
 
 @contextmanager

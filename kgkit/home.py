@@ -5,7 +5,7 @@
       kbs/NAME/current            symbolic link to the published build
       kbs/NAME/lock               held by the process that is building or removing NAME
       kbs/NAME/vectors/VECTORS/   matrices with a row for each entity, see `kgkit.vectors`
-      models/NAME/                a trained model, see `kgkit.linking.model_folder`
+      models/NAME/                a trained model, see `kgkit.models.folder`
       runs/                       what trainings that run, or were stopped, have done
       catalog.db                  an index over all this, see `kgkit.catalog`
       cache/                      downloads, and what stopped builds have read; safe to delete
@@ -63,7 +63,7 @@ class Home:
 
     @property
     def models(self) -> Path:
-        """Trained models, a folder each; `kgkit.linking.model_folder` tells where the files of one lie."""
+        """Trained models, a folder each; `kgkit.models.folder` tells where the files of one lie."""
         return self.path / "models"
 
     def kb(self, name: str) -> "KBHome":

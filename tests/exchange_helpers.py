@@ -7,8 +7,8 @@ from typing import Any, Final
 import kgkit
 from kgkit.building import Alias, Entity, Form, Record, Redirect, Triple
 from kgkit.building.build import build_kb
-from kgkit.building.exchange import Format
 from kgkit.building.records import StoredRecords
+from kgkit.exchange import Format
 from kgkit.kb import KnowledgeBase
 
 ODD_KEYS: Final = (

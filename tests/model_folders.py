@@ -7,7 +7,7 @@ import msgspec
 
 from kgkit.encoder import Encoder
 from kgkit.inputs.tagging import TaggingConfig
-from kgkit.linking.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
+from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
 from tests.tiny_encoder import tiny_encoder
 
 

@@ -29,9 +29,9 @@ import numpy as np
 import kgkit
 from kgkit.errors import KBBusy, NotThere
 from kgkit.home import Home
-from kgkit.linking.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest, read_tagger
-from kgkit.linking.model_folder import find_trained
-from kgkit.training.publishing import sizes_of, stage_model
+from kgkit.models.folder import find_trained
+from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest, read_tagger
+from kgkit.models.publishing import sizes_of, stage_model
 from kgkit.vectors import open_vectors
 from kgkit.versions import CURRENT, LOCK, read_current
 from tests.vector_toys import built, made

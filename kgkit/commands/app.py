@@ -16,37 +16,18 @@ from typer.core import TyperCommand, TyperGroup
 
 from kgkit.commands import (
     align,
-    build_kb,
     candidates,
     embed,
-    evaluate_classes,
-    evaluate_el,
-    evaluate_kbert,
-    evaluate_language,
-    evaluate_ner,
-    evaluate_wsd,
+    evaluate,
     index,
-    kb_add,
-    kb_diff,
-    kb_export,
-    kb_import,
-    kb_info,
-    kb_list,
-    kb_prune,
-    kb_publish,
-    kb_rm,
-    kb_verify,
+    kb,
     link,
     nearest,
     path,
     project,
     show,
     tag,
-    train_encoder,
-    train_kbert,
-    train_knowbert,
-    train_linker,
-    train_tagger,
+    train,
     tree,
     vectors,
 )
@@ -187,13 +168,10 @@ def _root(
     """Knowledge bases on disk: build them, query them, link text to them."""
 
 
-kb = typer.Typer(no_args_is_help=True, help="Look after the knowledge bases on this machine.")
 of_vectors = typer.Typer(no_args_is_help=True, help="Look after the vectors on this machine.")
-train = typer.Typer(no_args_is_help=True, help="Train a model.")
-evaluate = typer.Typer(no_args_is_help=True, help="Score a model on a data set.")
 
-app.command("build-kb")(build_kb.build_kb)
-app.add_typer(kb, name="kb")
+app.command("build-kb")(kb.build_kb)
+app.add_typer(kb.app, name="kb")
 app.command("show")(show.show)
 app.command("path")(path.path)
 app.command("candidates")(candidates.candidates)
@@ -206,41 +184,12 @@ app.command("nearest")(nearest.nearest)
 app.command("align")(align.align)
 app.command("project")(project.project)
 app.add_typer(of_vectors, name="vectors")
-app.add_typer(train, name="train")
-app.add_typer(evaluate, name="evaluate")
-
-kb.command("list")(kb_list.list_kbs)
-kb.command("info")(kb_info.info)
-kb.command("add")(kb_add.add)
-kb.command("diff")(kb_diff.diff)
-kb.command("export")(kb_export.export)
-kb.command("import")(kb_import.import_kb)
-kb.command("verify")(kb_verify.verify)
-kb.command("rm")(kb_rm.rm)
-kb.command("prune")(kb_prune.prune)
-kb.command("publish")(kb_publish.publish)
-
-train.command("linker")(train_linker.linker)
-train.command("encoder")(train_encoder.encoder)
-train.command("kbert")(train_kbert.kbert)
-train.command("knowbert")(train_knowbert.knowbert)
-train.command("tagger")(train_tagger.tagger)
-
-evaluate.command("classification")(evaluate_classes.classification)
-evaluate.command("el")(evaluate_el.el)
-evaluate.command("ner")(evaluate_ner.ner)
-evaluate.command("ppl")(evaluate_language.ppl)
-evaluate.command("probe")(evaluate_language.probe)
-evaluate.command("ranking")(evaluate_kbert.ranking)
-evaluate.command("relation")(evaluate_classes.relation)
-evaluate.command("tagging")(evaluate_kbert.tagging)
-evaluate.command("typing")(evaluate_classes.typing)
-evaluate.command("wic")(evaluate_classes.wic)
-evaluate.command("wsd")(evaluate_wsd.wsd)
+app.add_typer(train.app, name="train")
+app.add_typer(evaluate.app, name="evaluate")
 
 of_vectors.command("list")(vectors.list_vectors)
 of_vectors.command("rm")(vectors.remove)
 
-for _group in (app, kb, of_vectors, train, evaluate):
+for _group in (app, kb.app, of_vectors, train.app, evaluate.app):
     for _command in _group.registered_commands:
         _command.cls = Verb

@@ -135,7 +135,7 @@ def link(
     Draws a table on a terminal and writes JSON lines in a pipe, one document a line.
     """
     from kgkit.commands.documents import read_documents
-    from kgkit.encoder.lean import only_encodes
+    from kgkit.encoder.import_stubs import only_encodes
     from kgkit.linking import Linker
 
     files = files or [_STDIN]

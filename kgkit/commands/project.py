@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgkit.commands.kb_export import check_folder
+from kgkit.commands.kb.export import check_folder
 from kgkit.commands.messages import Messages, Tell
 from kgkit.commands.options import HomeOption, QuietOption, opened
 from kgkit.commands.output import check_place, whole_file

@@ -65,7 +65,7 @@ def tree(
 ) -> None:
     """Show a text with the facts that K-BERT would read in it: its sentence tree."""
     from kgkit.kb import open_kb
-    from kgkit.linking.several import SeveralLinkers
+    from kgkit.linking.multi_kb import SeveralLinkers
     from kgkit.trees import Flattener, Frame, TreeBuilder, TreeConfig, generators_of
     from kgkit.types import Document, LinkedDocument
 

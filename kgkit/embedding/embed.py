@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kgkit.embedding.concat import ConcatConfig, embed_concat
-from kgkit.embedding.taking_over import WantedIndex, old_vectors, take_over
+from kgkit.embedding.remapping import WantedIndex, old_vectors, take_over
 from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.embedding.entity_text import Template, text_digest
-from kgkit.embedding.taking_over import WantedIndex, noted
+from kgkit.embedding.remapping import WantedIndex, noted
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import UnknownName, UsageError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.folder import CONFIG, first_line, read_json, weight_files
-from kgkit.encoder.lean import lean_imports
+from kgkit.encoder.import_stubs import lean_imports
 from kgkit.errors import MissingExtra, NotThere, SourceError, UnknownName, UsageError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from kgkit.inputs.linking import Matrix, Sentence, on_device, padded_once
 from kgkit.inputs.pieces import Numbers, Tokens
 from kgkit.inputs.windows import windows
 from kgkit.kb import KnowledgeBase
-from kgkit.kb.near import ancestry
+from kgkit.kb.nearest import ancestry
 from kgkit.types import NO_CANDIDATES, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 

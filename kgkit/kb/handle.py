@@ -12,7 +12,7 @@ import numpy as np
 from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
-from kgkit.kb.near import Near
+from kgkit.kb.nearest import Near
 from kgkit.kb.walks import around, closure, shortest_path
 from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.store.layout import MAX_CLASS_BITS

@@ -18,8 +18,8 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.model_folder import text_vectors
 from kgkit.linking.scoring import Scores, shares
+from kgkit.models.folder import text_vectors
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 from kgkit.vectors.scan import unit
 

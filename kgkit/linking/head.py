@@ -1,8 +1,8 @@
 """A linker of a trained head: KnowBert's, equations (1) to (5), over mentions that an encoder has read.
 
 Its stored vectors are those of the entities' texts; beside the prior's place in the list it is told what
-`kgkit.linking.traits` names, for which it has the means and counts of `kgkit.linking.ridge` with it. The
-score of that linker is added to its own:
+`kgkit.linking.prior_features` names, for which it has the means and counts of `kgkit.linking.ridge` with it.
+The score of that linker is added to its own:
 
     ψ(m,e) + w s(m,e)
 
@@ -22,10 +22,8 @@ from msgspec import structs
 
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import Sentence, on_device, padded, sentences_of
-from kgkit.linking.arrays import read_array
 from kgkit.linking.gloss import warn_of_missing
-from kgkit.linking.manifest import MANIFEST, damaged, read_model, understanding
-from kgkit.linking.model_folder import model_vectors
+from kgkit.linking.prior_features import prior_traits, traits
 from kgkit.linking.ridge import (
     Matrix,
     RidgeArrays,
@@ -38,7 +36,9 @@ from kgkit.linking.ridge import (
     span_config,
 )
 from kgkit.linking.scoring import Scores
-from kgkit.linking.traits import prior_traits, traits
+from kgkit.models.arrays import read_array
+from kgkit.models.folder import model_vectors
+from kgkit.models.manifest import MANIFEST, damaged, read_model, understanding
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.vectors.scan import unit
 from kgkit.versions import lasting_path

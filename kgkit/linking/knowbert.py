@@ -21,9 +21,9 @@ from kgkit.errors import KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader, Knowledge, Text
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.manifest import KnowBertManifest, damaged, read_knowbert
-from kgkit.linking.model_folder import find_knowbert_folder
 from kgkit.linking.scoring import Scores
+from kgkit.models.folder import find_knowbert_folder
+from kgkit.models.manifest import KnowBertManifest, damaged, read_knowbert
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.versions import read_current
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.manifest import KNOWBERT, ModelManifest, damaged, is_kind, read_model
-from kgkit.linking.model_folder import BUILT_IN, check_build, find_model_folder, model_vectors
 from kgkit.linking.scoring import PriorScorer, Scorer
+from kgkit.models.folder import BUILT_IN, check_build, find_model_folder, model_vectors
+from kgkit.models.manifest import KNOWBERT, ModelManifest, damaged, is_kind, read_model
 from kgkit.versions import read_current
 
 MODELS = BUILT_IN

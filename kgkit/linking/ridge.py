@@ -12,9 +12,9 @@ training; g(e) is the vector of the entity's text, for W less the mean of all, a
 it. What has α is the score of `gloss`, with its τ. r is 0 for what has no x, and where fewer than two have
 one: all that was seen of a name has the name in common, and r leaves that out.
 
-α, β, γ and δ are learnt by `kgkit.training.weighing`; they begin at `START`, which is nearly `gloss`. Means
-of contexts as vectors of senses: Melamud et al. (2016), Peters et al. (2018); a map from glosses to them, for
-those without, and r: ours.
+α, β, γ and δ are learnt by `kgkit.training.linkers.conditional_logit`; they begin at `START`, which is nearly
+`gloss`. Means of contexts as vectors of senses: Melamud et al. (2016), Peters et al. (2018); a map from
+glosses to them, for those without, and r: ours.
 
 A meaning is the sense of a candidate where it has one (`dog%1:05:00::`), else its entity.
 
@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.arrays import read_array
 from kgkit.linking.gloss import GlossConfig, warn_of_missing
-from kgkit.linking.manifest import ModelManifest, damaged, read_model, understanding
-from kgkit.linking.model_folder import model_vectors
 from kgkit.linking.scoring import Scores, shares
+from kgkit.models.arrays import read_array
+from kgkit.models.folder import model_vectors
+from kgkit.models.manifest import ModelManifest, damaged, read_model, understanding
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 

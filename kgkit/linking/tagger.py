@@ -23,8 +23,8 @@ from kgkit.encoder.loading import check_installed
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
-from kgkit.linking.manifest import TaggerManifest, read_tagger, understanding
-from kgkit.linking.model_folder import find_tagger_folder
+from kgkit.models.folder import find_tagger_folder
+from kgkit.models.manifest import TaggerManifest, read_tagger, understanding
 from kgkit.types import Document, Mention
 from kgkit.versions import read_current
 

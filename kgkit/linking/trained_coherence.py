@@ -6,8 +6,9 @@
     f(x)(c)  = exp(s(x(c)) / T) / Σ over the mention's candidates
     s(x)     = mean over the members of  u·x + v·relu(A x + b)      x with mean 0 and deviation 1 in training
 
-p₀ is what the first stage says. The members of f have each seen other documents (`kgkit.training.coherence`).
-T is 1 but in the last round. Traits: `entity_traits` and `link_traits`.
+p₀ is what the first stage says. The members of f have each seen other documents
+(`kgkit.training.linkers.coherence`). T is 1 but in the last round. Features: `entity_features` and
+`link_features`.
 
 Sources: a model of local traits, then of links to what the others are likely to mean, Ratinov et al. (2011);
 rounds, each trained on what the one before says of documents it has not seen: stacking, Cohen & Carvalho
@@ -25,11 +26,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from kgkit.linking.arrays import read_archive
-from kgkit.linking.entity_traits import EntityTraits, EntityTraitsConfig, Matrix, Numbers, relative
-from kgkit.linking.link_traits import LinkTraits, LinkTraitsConfig
-from kgkit.linking.manifest import Temperature, understanding
+from kgkit.linking.entity_features import EntityTraits, EntityTraitsConfig, Matrix, Numbers, relative
+from kgkit.linking.link_features import LinkTraits, LinkTraitsConfig
 from kgkit.linking.scoring import Scorer, Scores
+from kgkit.models.arrays import read_archive
+from kgkit.models.manifest import Temperature, understanding
 from kgkit.types import NO_CANDIDATES, Document
 
 if TYPE_CHECKING:

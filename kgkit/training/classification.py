@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from kgkit.errors import UsageError
 from kgkit.inputs.knowbert import Batch, KnowBertReader, Text
-from kgkit.inputs.marked import marked, places_of
+from kgkit.inputs.markers import marked, places_of
 from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.training.examples import TASKS, Example, Label, markers_of, repeated
 

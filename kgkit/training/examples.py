@@ -32,7 +32,7 @@ from kgkit.evaluation.files import UniqueIds, lines, opened
 from kgkit.evaluation.relations import OTHER, Relation, read_relations, score_relations
 from kgkit.evaluation.tacred import read_tacred, score_tacred
 from kgkit.evaluation.wic import WordPair, read_pairs, score_pairs
-from kgkit.training.knowbert_plan import CLASSES
+from kgkit.training.knowbert.settings import CLASSES
 
 _log = logging.getLogger(__name__)
 

@@ -25,7 +25,16 @@ from kgkit.home import Home
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
-from kgkit.linking.manifest import (
+from kgkit.linking.multi_kb import SeveralLinkers
+from kgkit.models.folder import (
+    BUILT_IN,
+    find_kbert_folder,
+    find_model_folder,
+    find_trained,
+    has_model,
+    model_folder,
+)
+from kgkit.models.manifest import (
     FORMAT,
     KBERT,
     KNOWBERT,
@@ -35,19 +44,10 @@ from kgkit.linking.manifest import (
     read_kbert,
     read_knowbert,
 )
-from kgkit.linking.model_folder import (
-    BUILT_IN,
-    find_kbert_folder,
-    find_model_folder,
-    find_trained,
-    has_model,
-    model_folder,
-)
-from kgkit.linking.several import SeveralLinkers
+from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
 from kgkit.training.curves import Shuffled, Trained, TrainingConfig
 from kgkit.training.kbert_plan import KBertTraining
-from kgkit.training.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.ridge import Progress
+from kgkit.training.linkers.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document, LinkedDocument

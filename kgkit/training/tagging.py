@@ -24,12 +24,12 @@ from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, sc
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, Reading, TaggingConfig, WordReader, padded
-from kgkit.linking.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
-from kgkit.linking.model_folder import model_folder
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
+from kgkit.models.folder import model_folder
+from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
+from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
 from kgkit.training.curves import Trained, TrainingConfig
-from kgkit.training.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.ridge import Progress
+from kgkit.training.linkers.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.types import Document
 

@@ -1,0 +1,320 @@
+"""`kgkit evaluate el`: score a linker on entity linking."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliability, draw_reliability
+from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import (
+    AllSurfacesOption,
+    CoherenceOption,
+    DataOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    KBOption,
+    ModelOption,
+    OverlapsOption,
+    PredictionsOption,
+    QuietOption,
+    VectorsOption,
+    chosen_kb,
+)
+from kgkit.commands.output import number, typed, write_json, write_line
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.evaluation import GoldDocument, Labelled, LinkScore, Redirects
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Document, Link
+
+Named = list[tuple[str, "LinkScore"]]
+"""Names of data sets, with their scores."""
+
+_MAX_PAGES = 500_000
+
+
+def el(
+    data: DataOption,
+    kb: KBOption = None,
+    model: ModelOption = "prior",
+    vectors: VectorsOption = None,
+    device: DeviceOption = "auto",
+    coherence: CoherenceOption = None,
+    mentions: Annotated[
+        str,
+        typer.Option(
+            "--mentions",
+            metavar="WHOSE",
+            help="Whose spans are linked: given (those of the data), found (what the KB knows), or the name "
+            "of a tagger.",
+        ),
+    ] = "found",
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold", min=0, max=1, metavar="SCORE", help="Links below this score count as NIL."
+        ),
+    ] = 0.0,
+    overlaps: OverlapsOption = "longest",
+    all_surfaces: AllSurfacesOption = False,
+    redirects: Annotated[
+        Path | None,
+        typer.Option(
+            "--redirects", metavar="FILE", help="JSON of title and title of the same page: they are equal."
+        ),
+    ] = None,
+    predictions: PredictionsOption = None,
+    reliability: ReliabilityOption = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Score a model on entity linking, by strong matching, and count its kinds of errors.
+
+    Reads JSON lines: doc_id, tokens, sentences, and mentions with their tokens and
+    entity, null for NIL. Entities are titles of pages, as are the keys of the KB.
+    """
+    from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
+    from kgkit.home import Home
+    from kgkit.linking import Linker, LinkerConfig
+    from kgkit.models.registering import known_model
+    from kgkit.training import recorded
+
+    check_sets(data if redirects is None else [*data, redirects], predictions)
+    check_reliability(reliability)
+    messages = Messages(quiet=quiet, bars=not as_json)
+    if mentions == "given" and overlaps != "longest":
+        raise UsageError(
+            "--mentions given links all mentions of the data, whether they overlap or not: leave out "
+            f"--overlaps {overlaps}"
+        )
+    moved = Redirects() if redirects is None else read_redirects(redirects)
+    linker = Linker.open(
+        chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold, nil="mark",
+        vectors=vectors, device=device, mentions=None if mentions in ("given", "found") else mentions,
+        overlaps=overlaps,
+        # All that are considered: the score tells whether the right one is among them.
+        max_candidates=LinkerConfig.max_candidates, top_k=LinkerConfig.max_candidates or 0,
+        all_surfaces=all_surfaces,
+    )  # fmt: skip
+    scores: Named = []
+    watched = Watched(linker)
+    page, sets, links = _Pages(linker.kb, moved), _Sets(data), 0
+    where = Home.find(home)
+    run = recorded(
+        where, command=typed(), device=device, model=known_model(where, model), data=data,
+        config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
+                "mentions": mentions, "overlaps": overlaps, "threshold": threshold,
+                "redirects": str(redirects), "all_surfaces": all_surfaces},
+    )  # fmt: skip
+    with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
+        write = None if predictions is None else stack.enter_context(writing_links(predictions))
+        for name, documents in sets:
+            total = LinkScore()
+            for gold, answers in _answered(watched, documents, linker.kb if mentions == "given" else None):
+                page.look_for(gold)
+                total += score_document(gold.gold, answers, page)
+                watched.note(_Verdict(gold, page))
+                if write is not None:
+                    write(gold.document.id, answers)
+                tell(f"{name}, {total.documents:,} documents")
+            scores.append((name, total))
+            links += total.links
+        together = sum((score for _, score in scores), LinkScore())
+        shown = scores if len(scores) == 1 else [*scores, (TOGETHER, together)]
+        for name, score in shown:
+            record.score("el", name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
+            record.score("el", name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
+        sure, whole = watched.told(), shown[-1][0]
+        if sure["links"]:
+            record.score(
+                "el", whole, f"calibration error, mentions {mentions}", sure["expected_calibration_error"],
+                sure["links"],
+            )  # fmt: skip
+        if reliability is not None:
+            draw_reliability(reliability, watched, f"{whole}, {linker.model}, mentions {mentions}")
+        called = f"{linker.kb.name}@{linker.kb.build}"
+        if page.mentions == together.mentions > 0:
+            raise UsageError(f"none of the gold entities is in knowledge base {called}: is it the right one?")
+    if as_json:
+        write_json(
+            {
+                "kb": called,
+                "model": linker.model,
+                "mentions": mentions,
+                "overlaps": overlaps,
+                "sets": [
+                    {"name": name, "data": str(path), **score.as_dict()}
+                    for (name, score), path in zip(scores, data, strict=True)
+                ],
+                "together": together.as_dict(),
+                "calibration": sure,
+                "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},
+            }
+        )
+    else:
+        _write(shown, linker.model, mentions)
+    if page.missing:
+        lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
+        messages.say(f"{lost}, are not in the knowledge base")
+    messages.say_left_out([linker.generator.left_out])
+    if reliability is not None:
+        messages.say(f"how sure the links are: {reliability}")
+    if predictions is not None:
+        messages.say(f"{links:,} links in {together.documents:,} documents: {predictions}")
+
+
+class _Sets:
+    """The data sets, by name, as streams of documents.
+
+    Raises (while they are read):
+        UsageError: if two have a document in common: scored together it would count twice.
+    """
+
+    def __init__(self, data: Iterable[Path]) -> None:
+        self.data = list(data)
+        self._seen: set[str] = set()
+
+    def __iter__(self) -> Iterator[tuple[str, Iterator["GoldDocument"]]]:
+        names = set_names(self.data, ".jsonl", ".ndjson", ".json")
+        for name, path in zip(names, self.data, strict=True):
+            yield name, self._documents(path)
+
+    def _documents(self, path: Path) -> Iterator["GoldDocument"]:
+        from kgkit.evaluation import read_gold_documents
+
+        for gold in read_gold_documents(path):
+            name = gold.document.id
+            if name in self._seen:
+                raise UsageError(f"two of the data sets have the document {name!r}: score them one at a time")
+            self._seen.add(name)
+            yield gold
+
+
+class _Pages:
+    """Gives all titles of one page the same name: those that redirects join, and the keys of one entity.
+
+    Attributes:
+        missing: gold entities that the KB does not have under any of their titles.
+        mentions: how many gold mentions mean one of them.
+    """
+
+    def __init__(self, kb: "KnowledgeBase", moved: "Redirects") -> None:
+        self.kb, self.moved = kb, moved
+        self.missing: set[str] = set()
+        self.mentions = 0
+        self._pages: dict[str, str] = {}
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, title: str) -> str:
+        page = self._pages.get(title)
+        if page is None:
+            if len(self._pages) >= _MAX_PAGES:
+                self._pages.clear()
+            # The KB has its say twice: a title may be a key before it is redirected, or after.
+            page = self.moved(self._key(title) or title)
+            page = self._pages[title] = self._key(page) or page
+        return page
+
+    def look_for(self, gold: "GoldDocument") -> None:
+        """Note which gold entities of a document are not in the KB."""
+        for title in gold.entities:
+            if title is not None and not self._has(title):
+                self.missing.add(self(title))
+                self.mentions += 1
+
+    def _has(self, title: str) -> bool:
+        page = self(title)
+        if page not in self._known:
+            self._known[page] = self._key(page) is not None or any(
+                self._key(each) is not None for each in self.moved.titles(title)
+            )
+        return self._known[page]
+
+    def _key(self, title: str) -> str | None:
+        """Return the key of the entity of a title, whichever way it has its spaces; None if there is none."""
+        for spelled in dict.fromkeys([title, title.replace(" ", "_"), title.replace("_", " ")]):
+            if spelled in self.kb:
+                return self.kb.key(self.kb.id(spelled))
+        return None
+
+
+class _Verdict:
+    """Says of a link whether it is right."""
+
+    def __init__(self, gold: "GoldDocument", page: _Pages) -> None:
+        self.page = page
+        self.gold = {(label.start, label.end): label.entity for label in gold.gold}
+
+    def __call__(self, link: "Link") -> bool:
+        meant = self.gold.get((link.start, link.end))
+        return None not in (meant, link.entity) and self.page(meant or "") == self.page(link.entity or "")
+
+
+def _answered(
+    linker: Watched, documents: Iterable["GoldDocument"], given: "KnowledgeBase | None"
+) -> Iterator[tuple["GoldDocument", list["Labelled"]]]:
+    """Yield each document with its links, as the linker gets to them.
+
+    With a KB as *given*, spans are those of the data, and candidates too where the data have some.
+    """
+    from msgspec import structs
+
+    from kgkit.candidates import with_candidates
+    from kgkit.evaluation import links_of
+
+    waiting: deque[GoldDocument] = deque()
+
+    def asked() -> Iterator["Document"]:
+        for gold in documents:
+            waiting.append(gold)
+            if given is None:
+                yield structs.replace(gold.document, mentions=None)
+            else:
+                yield with_candidates(given, gold.document, gold.candidates)
+
+    for linked in linker(asked()):
+        yield waiting.popleft(), links_of(linked)
+
+
+def _write(scores: Named, model: str, mentions: str) -> None:
+    def ratios(score: "LinkScore") -> list[str]:
+        told = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
+        return [number(score.mentions), *percents(*told)]
+
+    def became(score: "LinkScore") -> Iterator[tuple[str, ...]]:
+        for of, what, count, total in _kinds(score):
+            yield of, what, number(count), "".join(percents(count / total) if total else ())
+
+    write_line(f"model {model}, mentions {mentions}")
+    headings = "mentions", "P", "R", "F1", "macro F1", "accuracy"
+    write_scores([], headings, ((name, [ratios(score)]) for name, score in scores))
+    write_line()
+    rows = ((name, became(score)) for name, score in scores)
+    write_scores(["of", "what became of them"], ["count", "%"], rows)
+
+
+def _kinds(score: "LinkScore") -> list[tuple[str, str, int, int]]:
+    """Return what was counted, what became of it, how often, and of how many."""
+    mentions, nil, links = score.mentions, score.nil, score.links
+    return [
+        ("mentions", "right", score.right, mentions),
+        ("mentions", "wrong, a candidate was right", score.wrong_choice, mentions),
+        ("mentions", "wrong, no candidate was right", score.no_candidate, mentions),
+        ("mentions", "found with other boundaries", score.misplaced, mentions),
+        ("mentions", "not found", score.missed, mentions),
+        ("NIL mentions", "linked", score.link_on_nil, nil),
+        ("NIL mentions", "not linked", nil - score.link_on_nil, nil),
+        ("links", "right", score.right, links),
+        ("links", "wrong entity", score.link_wrong, links),
+        ("links", "NIL mention", score.link_on_nil, links),
+        ("links", "other boundaries", score.link_misplaced, links),
+        ("links", "no mention there", score.link_nowhere, links),
+    ]

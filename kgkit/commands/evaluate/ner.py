@@ -1,0 +1,87 @@
+"""`kgkit evaluate ner`: score a tagger on finding names."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import (
+    DataOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    PredictionsOption,
+    QuietOption,
+    TaggerOption,
+)
+from kgkit.commands.output import number, typed, write_json, write_line
+
+if TYPE_CHECKING:
+    from kgkit.evaluation.ner import NameScores
+
+
+def ner(
+    data: DataOption,
+    model: TaggerOption,
+    device: DeviceOption = "auto",
+    predictions: PredictionsOption = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Score a tagger on finding names, as conlleval does: span and type must be right.
+
+    Beside it stand the types, each by itself, and the score of spans whatever their type.
+    """
+    from kgkit.evaluation.ner import NameScores, read_names, writing_names
+    from kgkit.home import Home
+    from kgkit.linking.tagger import Tagger
+    from kgkit.models.registering import known_model
+    from kgkit.training import recorded
+    from kgkit.training.tagging import score_tagger
+
+    check_sets(data, predictions)
+    messages, found = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    tagger = Tagger.open(model, home=found, device=device)
+    scores: list[tuple[str, NameScores]] = []
+    run = recorded(
+        found, command=typed(), device=device, model=known_model(found, model), data=data,
+        config={"model": tagger.name},
+    )  # fmt: skip
+    with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
+        write = None if predictions is None else stack.enter_context(writing_names(predictions))
+        for name, path in zip(set_names(data, ".txt", ".conll"), data, strict=True):
+            tell(name)
+            scores.append((name, score_tagger(tagger, read_names(path), write)))
+        together = sum((score for _, score in scores), NameScores())
+        shown = scores if len(scores) == 1 else [*scores, (TOGETHER, together)]
+        for name, score in shown:
+            record.score("ner", name, "f1", score.overall.f1, score.overall.gold)
+            record.score("ner", name, "span f1", score.spans.f1, score.spans.gold)
+    if as_json:
+        write_json(
+            {
+                "model": tagger.name,
+                "sets": [
+                    {"name": name, "data": str(path), **score.as_dict()}
+                    for (name, score), path in zip(scores, data, strict=True)
+                ],
+                "together": together.as_dict(),
+            }
+        )
+    else:
+        _write(shown, tagger.name)
+    if predictions is not None:
+        messages.say(f"{together.overall.found:,} names: {predictions}")
+
+
+def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:
+    def rows(score: "NameScores") -> Iterator[tuple[str, ...]]:
+        for part, told in {"all": score.overall, **score.by_type, "spans": score.spans}.items():
+            counts = map(number, (told.gold, told.found, told.right))
+            yield part, *counts, *percents(told.precision, told.recall, told.f1)
+
+    write_line(f"model {model}")
+    headings = "names", "found", "right", "P", "R", "F1"
+    write_scores(["type"], headings, ((name, rows(score)) for name, score in scores))

@@ -1,0 +1,233 @@
+"""`kgkit evaluate wsd`: score a linker on word sense disambiguation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliability, draw_reliability
+from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import (
+    CoherenceOption,
+    DataOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    KBOption,
+    ModelOption,
+    PredictionsOption,
+    QuietOption,
+    VectorsOption,
+    chosen_kb,
+)
+from kgkit.commands.output import number, typed, write_json, write_line
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.evaluation import Scores
+    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Mention
+
+Answers = dict[str, tuple[str, ...]]
+"""Sense keys by instance id."""
+
+_POS = {"n": "nouns", "v": "verbs", "a": "adjectives", "r": "adverbs"}
+
+
+def wsd(
+    data: DataOption,
+    gold: Annotated[
+        list[Path],
+        typer.Option(
+            "--gold",
+            metavar="FILE",
+            help="X.gold.key.txt that belongs to it; as often as --data, in its order.",
+        ),
+    ],
+    kb: KBOption = None,
+    model: ModelOption = "prior",
+    vectors: VectorsOption = None,
+    device: DeviceOption = "auto",
+    coherence: CoherenceOption = None,
+    predictions: PredictionsOption = None,
+    reliability: ReliabilityOption = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Score a model on word sense disambiguation, beside the first sense of WordNet.
+
+    Reads the files of the unified framework (Raganato et al. 2017). Spans, lemmas and
+    parts of speech are those of the data; every sense of a lemma is a candidate.
+    """
+    from kgkit.evaluation import write_keys
+    from kgkit.home import Home
+    from kgkit.linking import Linker
+    from kgkit.models.registering import known_model
+    from kgkit.training import recorded
+
+    if len(data) != len(gold):
+        raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
+    check_sets([*data, *gold], predictions)
+    check_reliability(reliability)
+    messages = Messages(quiet=quiet, bars=not as_json)
+    linker = Linker.open(
+        chosen_kb(kb, home), home=home, model=model, coherence=coherence, max_candidates=None, top_k=0,
+        vectors=vectors, device=device,
+    )  # fmt: skip
+    watched = Watched(linker)
+    sets: list[_Set] = []
+    where = Home.find(home)
+    run = recorded(
+        where, command=typed(), device=device, model=known_model(where, model), data=[*data, *gold],
+        config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors},
+    )  # fmt: skip
+    with linker.kb, messages.progress(f"scoring {linker.model}") as tell, run as record:
+        for name, of_data, of_gold in zip(set_names(data, ".xml", ".data"), data, gold, strict=True):
+            tell(name)
+            sets.append(_Set(name, of_data, of_gold))
+            sets[-1].answer(watched)
+        whole = _together(sets)
+        if predictions is not None:
+            write_keys(predictions, whole.predictions())
+        shown = sets if len(sets) == 1 else [*sets, whole]
+        scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
+        for name, score, _ in scores:
+            record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
+        sure = watched.told()
+        if sure["links"]:
+            record.score(
+                "wsd", shown[-1].name, "calibration error", sure["expected_calibration_error"], sure["links"]
+            )
+        if reliability is not None:
+            draw_reliability(reliability, watched, f"{shown[-1].name}, {linker.model}")
+        called = f"{linker.kb.name}@{linker.kb.build}"
+        unknown = sum(1 for senses in whole.keys.values() if not any(sense in linker.kb for sense in senses))
+        if unknown == len(whole.keys):
+            raise UsageError(f"none of the gold senses is in knowledge base {called}: is it the right one?")
+    if as_json:
+        write_json(
+            {
+                "kb": called,
+                "model": linker.model,
+                "sets": [
+                    {"name": name, "data": str(each.data), "gold": str(each.gold), **_told(score, first)}
+                    for (name, score, first), each in zip(scores, sets, strict=False)
+                ],
+                "together": _told(*scores[-1][1:]),
+                "calibration": sure,
+            }
+        )
+    else:
+        _write(scores, linker.model)
+    if unknown:
+        messages.say(f"the gold senses of {unknown:,} instances are not in the knowledge base")
+    without_gold = len(whole.pos.keys() - whole.keys.keys())
+    if without_gold:
+        messages.say(f"{without_gold:,} instances have no gold and are not scored")
+    if reliability is not None:
+        messages.say(f"how sure the links are: {reliability}")
+    if predictions is not None:
+        messages.say(f"answers to {len(whole.predictions()):,} instances: {predictions}")
+
+
+@dataclass
+class _Set:
+    """A data set and what was answered to it."""
+
+    name: str
+    data: Path | None = None
+    gold: Path | None = None
+    keys: Answers = field(default_factory=dict)
+    pos: dict[str, str] = field(default_factory=dict)
+    answers: Answers = field(default_factory=dict)
+    first: Answers = field(default_factory=dict)
+
+    def answer(self, watched: Watched) -> None:
+        """Read the files and answer every instance, by the linker and by the first sense."""
+        from kgkit.evaluation import read_documents, read_gold
+
+        assert self.data is not None and self.gold is not None
+        self.keys = read_gold(self.gold)
+        ranks = _Ranks(watched.linker.kb)
+        documents = list(read_documents(self.data))
+        for document in documents:
+            for mention in document.mentions or ():
+                self.pos[mention.id] = mention.pos
+                if (sense := ranks.first(mention)) is not None:
+                    self.first[mention.id] = (sense,)
+        for linked in watched(documents):
+            self.answers |= {link.id: (link.sense,) for link in linked.links if link.sense is not None}
+            watched.note(lambda link: link.sense in self.keys[link.id] if link.id in self.keys else None)
+
+    def scores(self, answers: Answers) -> "Scores":
+        """Score answers to the instances that have gold."""
+        from kgkit.evaluation import score
+
+        return score(self.keys, {key: answers[key] for key in self.keys if key in answers}, pos=self.pos)
+
+    def predictions(self) -> Answers:
+        """Return the answers in the order of the data."""
+        return {instance: self.answers[instance] for instance in self.pos if instance in self.answers}
+
+
+def _together(sets: list[_Set]) -> _Set:
+    """Return one set of all instances.
+
+    Raises:
+        UsageError: if two sets have an instance in common: scored together it would count twice.
+    """
+    whole = _Set(TOGETHER)
+    for each in sets:
+        common = next((instance for instance in each.pos if instance in whole.pos), None)
+        if common is not None:
+            raise UsageError(f"two of the data sets have the instance {common!r}: score them one at a time")
+        whole.pos |= each.pos
+        whole.keys |= each.keys
+        whole.answers |= each.answers
+        whole.first |= each.first
+    return whole
+
+
+class _Ranks:
+    """The first sense of a lemma, as the KB's source orders them: by the attribute `rank` of a sense."""
+
+    def __init__(self, kb: "KnowledgeBase") -> None:
+        self.kb = kb
+        self._known: dict[tuple[str, str], str | None] = {}
+
+    def first(self, mention: "Mention") -> str | None:
+        """Return the key of the sense that comes first; None if the KB has none for the mention."""
+        asked = mention.lemma, mention.pos
+        if asked not in self._known:
+            found = self.kb.candidates(mention.lemma, pos=mention.pos, prefer_case=False)
+            senses = [
+                self.kb[candidate.sense] for candidate in self.kb.decode(found) if candidate.sense is not None
+            ]
+            ranked = [sense for sense in senses if "rank" in sense.attributes]
+            best = min(ranked, key=lambda sense: int(sense.attributes["rank"]), default=None)
+            self._known[asked] = None if best is None else best.key
+        return self._known[asked]
+
+
+def _told(score: "Scores", first: "Scores") -> dict[str, Any]:
+    def parts(one: "Scores") -> dict[str, Any]:
+        by_pos = {pos: part.as_dict() for pos, part in one.by_pos.items()}
+        return {"overall": one.overall.as_dict(), "by_pos": by_pos}
+
+    return {**parts(score), "first_sense": parts(first)}
+
+
+def _write(scores: list[tuple[str, "Scores", "Scores"]], model: str) -> None:
+    def rows(score: "Scores", first: "Scores") -> Iterator[tuple[str, ...]]:
+        for pos, part in {"": score.overall, **score.by_pos}.items():
+            beside = first.by_pos[pos] if pos else first.overall
+            ratios = percents(part.precision, part.recall, part.f1, beside.f1)
+            yield _POS.get(pos, "all"), number(part.total), *ratios
+
+    write_line(f"model {model}")
+    headings = "instances", "P", "R", "F1", "first sense F1"
+    write_scores(["part"], headings, ((name, rows(score, first)) for name, score, first in scores))

@@ -1,0 +1,21 @@
+"""`kgkit build-kb` and `kgkit kb …`: knowledge bases, a file per verb."""
+
+import typer
+
+from kgkit.commands.kb import add, diff, export, import_kb, info, list_kbs, prune, publish, rm, verify
+from kgkit.commands.kb.build import build_kb
+
+app = typer.Typer(no_args_is_help=True, help="Look after the knowledge bases on this machine.")
+
+app.command("list")(list_kbs.list_kbs)
+app.command("info")(info.info)
+app.command("add")(add.add)
+app.command("diff")(diff.diff)
+app.command("export")(export.export)
+app.command("import")(import_kb.import_kb)
+app.command("verify")(verify.verify)
+app.command("rm")(rm.rm)
+app.command("prune")(prune.prune)
+app.command("publish")(publish.publish)
+
+__all__ = ["app", "build_kb"]

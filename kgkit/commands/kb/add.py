@@ -1,0 +1,69 @@
+"""`kgkit kb add`: new entities, aliases and triples for a knowledge base that is there."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import write_json, write_line
+
+
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The knowledge base to add to.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="What to add; kb:NAME adds another knowledge base.")
+    ],
+    builder: Annotated[
+        str | None,
+        typer.Option(
+            "--builder",
+            metavar="BUILDER",
+            help="Which builder reads it; unless given, the name of the file says.",
+        ),
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Add entities, aliases and triples to a knowledge base.
+
+    They are in its next build, linkable at once. The ids of the entities it has
+    stay, so vectors and models made for the old build still fit.
+    """
+    from kgkit.building.add import add_to_kb
+    from kgkit.commands.kb.info import described
+    from kgkit.exchange import builder_by_name
+    from kgkit.home import Home
+    from kgkit.store import read_build
+    from kgkit.store.reader import read_manifest
+
+    messages = Messages(quiet=quiet, bars=not as_json)
+    began = time.monotonic()
+    where = Home.find(home)
+    _, before = read_build(where, name, read_manifest)
+    with messages.progress(f"adding to {name}") as tell:
+        built = add_to_kb(
+            name,
+            source,
+            builder=builder or builder_by_name(source),
+            home=where.path,
+            progress=lambda stage, read: tell(f"{stage} {read:,} records" if read else stage),
+        )
+    if built.build != before.build:
+        messages.say(f"added to {built.name} in {time.monotonic() - began:.1f} s: {built.path}")
+    elif built.dropped:
+        messages.say(f"{name} has of {source} what it can keep: nothing was changed")
+    else:
+        messages.say(f"{name} has all of {source} already: nothing was changed")
+    messages.say_dropped(built.dropped, built.examples)
+    if as_json:
+        write_json(described(built.name, built.path, built.manifest))
+    else:
+        new = built.manifest
+        figures = ", ".join(
+            f"{getattr(new, what):,} {what} (+{getattr(new, what) - getattr(before, what):,})"
+            for what in ("entities", "triples", "aliases")
+        )
+        write_line(f"{built.name}@{built.build}: {figures}")

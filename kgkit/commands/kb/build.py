@@ -1,0 +1,145 @@
+"""`kgkit build-kb`: from a source to a published knowledge base."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import write_json, write_line
+
+if TYPE_CHECKING:
+    from kgkit.home import KBHome
+
+
+def build_kb(
+    builder: Annotated[
+        str, typer.Argument(metavar="BUILDER", help="Which builder: wordnet, wikipedia, jsonl, …")
+    ],
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="PATH",
+            help="What it reads, may be given several times; kb:NAME is another knowledge base. Some "
+            "builders can obtain it themselves.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; else the builder's."),
+    ] = None,
+    engine: Annotated[
+        Literal["memory", "local", "spark"] | None,
+        typer.Option("--engine", metavar="ENGINE", help="memory, local or spark; else the builder's choice."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", help="Processes that read; else one a processor."),
+    ] = None,
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="SIZE", help="What grouping may use: 1GB, 500MB, …")
+    ] = "4GB",
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", metavar="N", help="Only the first N pages or lines, for trying out."),
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--types", metavar="TYPE", help="Only entities of this kind or type; may be given several times."
+        ),
+    ] = None,
+    min_count: Annotated[
+        float,
+        typer.Option(
+            "--min-count", metavar="N", help="Leave out (surface, entity) pairs counted less often than this."
+        ),
+    ] = 0,
+    priors: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--priors", metavar="FILE", help="Add the counts of a p_e_m table; may be given several times."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--no-resume",
+            help="Go on from what a stopped build has read (the default), or begin anew.",
+        ),
+    ] = True,
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="Spark's master, for --engine spark.")
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Build a knowledge base and publish it.
+
+    Until the last step the one of that name, if there is one, stays as it is.
+    """
+    from kgkit.building.build import build_kb as build
+    from kgkit.building.options import GOING_ON, cores
+    from kgkit.commands.kb.info import described
+    from kgkit.home import Home
+
+    messages = Messages(quiet=quiet, bars=not as_json)
+    began = time.monotonic()
+    with messages.progress(f"building {name or builder}") as show:
+
+        def tell(stage: str, read: int) -> None:
+            if stage.startswith(GOING_ON):
+                messages.say(stage)
+            else:
+                show(f"{stage} {read:,} records" if read else stage)
+
+        where = Home.find(home)
+        before = where.kb(name or builder).published()
+        additions = _additions(where.kb(name or builder), before)
+        built = build(
+            builder,
+            source,
+            name=name,
+            home=where.path,
+            progress=tell,
+            engine=engine,
+            workers=cores() if workers is None else workers,
+            memory=memory,
+            limit=limit,
+            types=types or (),
+            min_count=min_count,
+            resume=resume,
+            priors=priors or (),
+            master=master,
+        )
+    same = " (as it was: same content)" if built.build == before else ""
+    messages.say(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
+    messages.say_dropped(built.dropped, built.examples)
+    if additions and built.build != before:
+        messages.say(
+            f"warning: what was added to {built.name}@{before} is not in this build: {', '.join(additions)}. "
+            f"Add it again, or go back with `kgkit kb publish {built.name}@{before}`"
+        )
+    if as_json:
+        write_json(described(built.name, built.path, built.manifest))
+    else:
+        manifest = built.manifest
+        write_line(
+            f"{built.name}@{built.build}: {manifest.entities:,} entities, {manifest.triples:,} triples, "
+            f"{manifest.aliases:,} aliases"
+        )
+
+
+def _additions(kb: "KBHome", build: str | None) -> list[str]:
+    """Return the names of what has been added to a build."""
+    from kgkit.errors import KgkitError
+    from kgkit.store.reader import read_manifest
+
+    try:
+        return [source.name for source in read_manifest(kb.builds / str(build)).added]
+    except KgkitError:
+        return []

@@ -1,0 +1,41 @@
+"""`kgkit kb import`: a knowledge base from a file of another program."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kgkit.commands.kb.build import build_kb
+from kgkit.commands.kb.export import FormatOption
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.errors import NotThere
+
+
+def import_kb(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="What to read; a folder for csv.")],
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; else the file's."),
+    ] = None,
+    format: FormatOption = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Build a knowledge base from a file of another program, and publish it.
+
+    The same as `kgkit build-kb` with the builder of that format.
+    """
+    from kgkit.exchange import find_format, guess_format
+
+    if not source.exists():
+        raise NotThere(f"no file {source}")
+    made = find_format(format) if format is not None else guess_format(source)
+    build_kb(
+        made.builder,
+        source=[str(source)],
+        name=name if name is not None else source.absolute().name.split(".")[0],
+        home=home,
+        as_json=as_json,
+        quiet=quiet,
+    )

@@ -1,0 +1,67 @@
+"""`kgkit kb prune`: remove the builds that a newer one has replaced."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import write_json, write_line
+from kgkit.errors import KgkitError
+
+if TYPE_CHECKING:
+    from kgkit.home import Home
+
+
+def prune(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Knowledge bases to prune; all of them if none is named."),
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove every build but the published one, and print the names of those removed.
+
+    What builds that were stopped have read goes with them, and so does what was done for vectors by jobs
+    that were stopped.
+    """
+    from kgkit.home import Home
+    from kgkit.store import find_build
+    from kgkit.store import prune as prune_kb
+    from kgkit.vectors.work import sweep_unfinished
+
+    where = Home.find(home)
+    unfinished = {kb.name for kb in where.unfinished()}
+    names = names or sorted(unfinished.union(kb.name for kb in where.kbs()))
+    for name in names:
+        if name not in unfinished:
+            find_build(where, name)  # all of them are there, or nothing is removed
+    removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
+    for name in names:
+        sweep_unfinished(where.kb(name))
+    for model, build in _left_without(where, removed):
+        Messages(quiet=quiet).say(f"warning: the model {model} reads facts of {build}: train it again")
+    if as_json:
+        write_json(removed)
+    else:
+        for build in removed:
+            write_line(build)
+    if not removed and unfinished.isdisjoint(names):
+        Messages(quiet=quiet).say("nothing to remove")
+
+
+def _left_without(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the K-BERTs that were trained with a build that was removed, and which: their facts are its."""
+    from kgkit.models.folder import find_trained, names_of
+    from kgkit.models.manifest import KBERT, read_kbert
+    from kgkit.versions import read_current
+
+    for name in names_of(KBERT, home):
+        with suppress(KgkitError):  # who opens it says what is wrong
+            kbs = read_current(partial(find_trained, home, name), read_kbert).kbs
+            yield from ((name, f"{kb}@{build}") for kb, build in kbs.items() if f"{kb}@{build}" in removed)

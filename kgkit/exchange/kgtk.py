@@ -1,0 +1,337 @@
+r"""KGTK's edge files: `id node1 label node2`, a line an edge, edges of edges by their `id`.
+
+    id         node1      label        node2
+               Apple      label        "apple"
+    kgkit:e7   Apple      alias        "Apple"
+               kgkit:e7   kgkit:count  10
+
+By KGTK's specification (version 2) the first character of a value says what
+it is: a digit or one of `+-.` a number, `"` a string, `'` a string with its
+language (`'Apfel'@de`), `^ @ !` something structured, else a symbol. Names of
+entities and relations are symbols: where one begins or ends otherwise than it
+may, or could be taken for one of the words that this file uses, a backslash
+stands before that character; tab and line ends are `\t`, `\n`, `\r`, a bar is
+`\|`, a backslash `\\`.
+
+Of a stranger's file, the columns may have KGTK's other names (`subject`,
+`predicate`, `object`, …) and stand in any order; `node1;label`, `label;label`
+and `node2;label` are read as labels; a node file (`id` without `node1`) tells
+of entities only. Other columns are left out; an edge of an edge makes that edge
+an entity.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from kgkit.building.attributes import alias_count, decoded_object
+from kgkit.building.contract import Builder, Files, KBRecords
+from kgkit.building.lines import text_lines
+from kgkit.errors import SourceError
+from kgkit.exchange.contract import Format, checked_file, chunks, files_of, head_of
+from kgkit.exchange.gathering import Part, Said, gathered
+from kgkit.types import Alias, Form, Record, Redirect, Triple
+
+__all__ = ["KGTK", "KGTKBuilder"]
+
+_OURS: Final = "kgkit:"
+_HEADER: Final = ("id", "node1", "label", "node2")
+_HEAD_ROW: Final = ("", "kgkit:kb", "kgkit:head")
+_NAMES: Final[Mapping[str, Sequence[str]]] = {
+    "node1": ("node1", "from", "subject"),
+    "label": ("label", "predicate", "relation", "relationship"),
+    "node2": ("node2", "to", "object"),
+    "id": ("id", "ID"),
+}
+_WORDS: Final = {"label", "alias", "description", "True", "False"}
+_TYPES: Final = {"rdf:type", "type", "isa", "instance_of"}
+_NOT_FIRST: Final = frozenset("0123456789+-.\"'^@!# \\“")
+_TO_ESCAPE: Final = re.compile(r"[\0\t\n\r|\\]")
+_IN_STRING: Final = re.compile(r'[\0\t\n\r|\\"]')
+_ESCAPED: Final = re.compile(r"\\(x00|.)", re.DOTALL)
+_ESCAPES: Final = {"\0": r"\x00", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
+_MEANT: Final = {"x00": "\0", "t": "\t", "n": "\n", "r": "\r"}
+_QUALIFIED: Final = re.compile(r"'(.*)'@([A-Za-z][A-Za-z0-9-]*)", re.DOTALL)
+
+
+class KGTK(Format):
+    """Everything as edges."""
+
+    name = "kgtk"
+    title = "KGTK edges"
+    suffixes = (".kgtk.tsv", ".kgtk")
+    builder = "kgtk"
+
+    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        return {"": chunks(f"{line}\n" for line in _lines(records))}
+
+
+def _lines(records: KBRecords) -> Iterator[str]:
+    yield "\t".join(_HEADER)
+    yield "\t".join((*_HEAD_ROW, _string(_json(head_of(records)))))
+    for entity in records.entities():
+        key = _symbol(entity.key)
+        yield f"\t{key}\tkgkit:kind\t{_string(entity.kind)}"
+        if entity.label:
+            yield f"\t{key}\tlabel\t{_string(entity.label)}"
+        if entity.description:
+            yield f"\t{key}\tdescription\t{_string(entity.description)}"
+        if entity.pos:
+            yield f"\t{key}\tkgkit:pos\t{_string(entity.pos)}"
+        for name in entity.types:
+            yield f"\t{key}\tkgkit:type\t{_string(name)}"
+        if entity.attributes:
+            yield f"\t{key}\tkgkit:attributes\t{_string(_json(entity.attributes))}"
+    for number, alias in enumerate(records.aliases()):
+        edge = f"kgkit:a{number}" if alias.count or alias.sense is not None else ""
+        yield f"{edge}\t{_symbol(alias.key)}\talias\t{_string(alias.surface)}"
+        if alias.count:
+            yield f"\t{edge}\tkgkit:count\t{_number(alias.count)}"
+        if alias.sense is not None:
+            yield f"\t{edge}\tkgkit:sense\t{_symbol(alias.sense)}"
+    for triple in records.triples():
+        yield f"\t{_symbol(triple.subject)}\t{_symbol(triple.relation)}\t{_symbol(triple.object)}"
+    for redirect in records.redirects():
+        yield f"\t{_symbol(redirect.source)}\tkgkit:redirect\t{_symbol(redirect.target)}"
+    for number, form in enumerate(records.forms()):
+        edge = f"kgkit:f{number}"
+        yield f"{edge}\t{_string(form.surface)}\tkgkit:form_of\t{_string(form.lemma)}"
+        yield f"\t{edge}\tkgkit:pos\t{_string(form.pos)}"
+
+
+class KGTKBuilder(Builder):
+    """Edges of KGTK; nodes that are named only are entities too."""
+
+    name = "kgtk"
+    smoothing = 1.0
+
+    def look(self, source: Path) -> Files:
+        return files_of(source, _head(checked_file(source)))
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        ours = _head(source) is not None
+        read = partial(_said_by_us if ours else _said, source)
+        return gathered(read, grouped=ours, named=None if ours else _as_words)
+
+
+def _head(source: Path) -> dict[str, Any] | None:
+    """Return what kgkit wrote of the whole in the first row; None in a stranger's file."""
+    for number, line in text_lines(source):
+        fields = line.split("\t")
+        if number == 1 and tuple(fields) != _HEADER:
+            return None
+        if number > 1:
+            if tuple(fields[:3]) != _HEAD_ROW or len(fields) != 4:
+                return None
+            return _decoded(fields[3], source, number)
+    return None
+
+
+def _rows(source: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows under the header with their numbers, comments left out."""
+    for number, line in text_lines(source):
+        if number == 1 or line.startswith("#") or not line.strip():
+            continue
+        fields = line.split("\t")
+        if len(fields) != columns:
+            raise SourceError(
+                f"expected {columns} fields, as the header has them, found {len(fields)}",
+                path=source, line=number, text=line,
+            )  # fmt: skip
+        yield number, fields
+
+
+def _said_by_us(source: Path) -> Iterator[Said]:
+    """Yield what each row of a file of our own says."""
+    held: tuple[str, Alias] | tuple[str, Form] | None = None
+    for number, (edge, node1, label, node2) in _rows(source, len(_HEADER)):
+        if held is not None and node1 == held[0]:
+            held = _more(held, label, node2, source, number)
+            continue
+        if held is not None:
+            yield held[1]
+            held = None
+        if label == "alias":
+            held = edge or _OURS, Alias(_text(node2), _plain(node1))
+        elif label == "kgkit:form_of":
+            held = edge, Form(_text(node1), _text(node2), "")
+        elif label == "kgkit:redirect":
+            yield Redirect(_plain(node1), _plain(node2))
+        elif label == "kgkit:type":
+            yield Part(_plain(node1), "types", _text(node2))
+        elif label == "kgkit:attributes":
+            yield Part(_plain(node1), "attributes", _decoded(node2, source, number))
+        elif label in ("label", "description"):
+            yield Part(_plain(node1), label, (_text(node2), ""))
+        elif label in ("kgkit:kind", "kgkit:pos"):
+            yield Part(_plain(node1), label.removeprefix(_OURS), _text(node2))
+        elif not label.startswith(_OURS):
+            yield Triple(_plain(node1), _plain(label), _plain(node2))
+    if held is not None:
+        yield held[1]
+
+
+def _more(held: Any, label: str, value: str, source: Path, number: int) -> Any:
+    """Return an alias or a form, as *held*, with what another edge says of it."""
+    edge, record = held
+    match label:
+        case "kgkit:count":
+            try:
+                return edge, msgspec.structs.replace(record, count=alias_count(value))
+            except ValueError as error:
+                raise SourceError(str(error), path=source, line=number, text=value) from None
+        case "kgkit:sense":
+            return edge, msgspec.structs.replace(record, sense=_plain(value))
+        case "kgkit:pos":
+            return edge, msgspec.structs.replace(record, pos=_text(value))
+    return held
+
+
+def _said(source: Path) -> Iterator[Said]:
+    """Yield what each row of a stranger's file says."""
+    header = next(line for _, line in text_lines(source)).split("\t")
+    at = {name: place for name, names in _NAMES.items() if (place := _place(header, names)) is not None}
+    if "node1" not in at:
+        if "id" not in at:
+            raise SourceError(
+                f"no KGTK file: its first line names neither node1 nor id, but {', '.join(header)}",
+                path=source, line=1,
+            )  # fmt: skip
+        yield from _nodes(source, header, at["id"])
+        return
+    if missing := [name for name in ("label", "node2") if name not in at]:
+        raise SourceError(f"an edge file without the column {missing[0]}", path=source, line=1)
+    labels = [
+        (at[name], place)
+        for name in ("node1", "node2")
+        if (place := _place(header, [f"{name};label"])) is not None
+    ]
+    named: set[tuple[str, str]] = set()
+    for _, fields in _rows(source, len(header)):
+        node1, label, node2 = fields[at["node1"]], fields[at["label"]], fields[at["node2"]]
+        if not node1 or not node2:
+            continue  # a value that is missing, by the specification
+        for node, place in labels:
+            if fields[place] and _is_symbol(fields[node]) and (fields[node], fields[place]) not in named:
+                named.add((fields[node], fields[place]))
+                yield from _labelled(_plain(fields[node]), fields[place])
+        if _is_symbol(node1):
+            yield from _edge(_plain(node1), label, node2)
+
+
+def _nodes(source: Path, header: Sequence[str], key_at: int) -> Iterator[Said]:
+    for _, fields in _rows(source, len(header)):
+        if not fields[key_at]:
+            continue
+        key = _plain(fields[key_at])
+        yield Part(key, "attributes", {})
+        for name, values in zip(header, fields, strict=True):
+            if values and name not in ("id", "ID"):
+                for value in re.split(r"(?<!\\)\|", values):
+                    yield from _edge(key, name, value)
+
+
+def _edge(key: str, label: str, value: str) -> Iterator[Said]:
+    if label == "label":
+        yield from _labelled(key, value)
+    elif label == "alias":
+        yield Alias(_text(value), key)
+    elif label == "description":
+        yield Part(key, "description", (_text(value), _language(value)))
+    elif label in _TYPES:
+        yield Part(key, "types", _text(value) if value[:1] in "\"'" else _plain(value))
+    elif _is_symbol(value):
+        yield Triple(key, _plain(label), _plain(value))
+    else:
+        yield Part(key, "literal", (_plain(label), _value(value)))
+
+
+def _labelled(key: str, value: str) -> Iterator[Said]:
+    yield Part(key, "label", (_text(value), _language(value)))
+    yield Alias(_text(value), key)
+
+
+def _place(header: Sequence[str], names: Iterable[str]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
+
+
+# -- values -----------------------------------------------------------------
+
+
+def _symbol(name: str) -> str:
+    """Return a name as a symbol."""
+    text = _TO_ESCAPE.sub(_escaped, name)
+    if name in _WORDS or name.startswith(_OURS) or (name[:1] in _NOT_FIRST and text[:1] == name[:1] != "\\"):
+        text = f"\\{text}"
+    return f"{text[:-1]}\\ " if text.endswith(" ") and text != "\\ " else text
+
+
+def _string(text: str) -> str:
+    return f'"{_IN_STRING.sub(_escaped, text)}"'
+
+
+def _number(count: float) -> str:
+    return str(int(count)) if count == int(count) else repr(count)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return _ESCAPES.get(found[0], f"\\{found[0]}")
+
+
+def _plain(value: str) -> str:
+    """Return a value without its escapes."""
+    return _ESCAPED.sub(_meant, value) if "\\" in value else value
+
+
+def _meant(found: re.Match[str]) -> str:
+    return _MEANT.get(found[1], found[1])
+
+
+def _text(value: str) -> str:
+    """Return what a value says: a string without its quotes and language."""
+    if value[:1] == '"' and len(value) > 1 and value[-1] == '"':
+        return _plain(value[1:-1])
+    found = _QUALIFIED.fullmatch(value)
+    return _plain(found[1]) if found else _plain(value)
+
+
+def _language(value: str) -> str:
+    found = _QUALIFIED.fullmatch(value)
+    return found[2] if found else ""
+
+
+def _is_symbol(value: str) -> bool:
+    return value[:1] not in "0123456789+-.\"'^@!" and value not in ("True", "False")
+
+
+def _value(value: str) -> Any:
+    """Return what a literal says: a number or a truth where it is one, else its text."""
+    if value in ("True", "False"):
+        return value == "True"
+    kinds: tuple[Callable[[str], Any], ...] = (int, float)
+    for kind in kinds:
+        try:
+            number = kind(value)
+        except ValueError:
+            continue
+        return number if abs(number) < 1 << 63 else value
+    return _text(value)
+
+
+def _as_words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _decoded(value: str, source: Path, number: int) -> dict[str, Any]:
+    try:
+        return decoded_object(_text(value))
+    except ValueError as error:
+        raise SourceError(f"no JSON object: {error}", path=source, line=number, text=value) from None

@@ -1,0 +1,224 @@
+"""Builders that read N-Triples and Turtle: what kgkit wrote, or anybody's.
+
+Of a stranger's graph, every IRI that stands as a subject or an object is an
+entity and the whole IRI its key (a blank node is `_:1`, `_:2`, …). Labels are
+labels and aliases, the first without a language before the first in English
+before any other; `skos:altLabel` and its like are aliases; comments and
+definitions are descriptions; `rdf:type` says the types; other literals are
+attributes under their whole predicate, other IRIs make triples. An IRI
+without a label goes by its last part.
+"""
+
+import lzma
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from kgkit.building.attributes import alias_count, decoded_object
+from kgkit.building.contract import Builder, Files
+from kgkit.building.lines import open_bytes
+from kgkit.errors import SourceError
+from kgkit.exchange import rdf_terms as terms
+from kgkit.exchange.contract import checked_file, files_of
+from kgkit.exchange.gathering import Part, Said, gathered
+from kgkit.exchange.rdf_write import oxigraph
+from kgkit.types import Alias, Form, Record, Redirect, Triple
+
+__all__ = ["NTriplesBuilder", "TurtleBuilder"]
+
+_WHERE: Final = re.compile(r"^Parser error at .*?: (?=\D)")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NUMBERS: Final[dict[str, Callable[[str], Any]]] = {
+    **dict.fromkeys(
+        ("integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger"), int
+    ),
+    **dict.fromkeys(("decimal", "double", "float"), float),
+    "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__,
+}
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_NODE: Final = {terms.SUBJECT, terms.PREDICATE, terms.OBJECT, terms.COUNT, terms.SENSE}
+_FORM: Final = {terms.FORM, terms.FORM_OF, terms.FORM_POS}
+
+
+class _RDFBuilder(Builder):
+    """What the two share; `syntax` is pyoxigraph's name of the format."""
+
+    syntax: ClassVar[str]
+    smoothing = 1.0
+
+    def look(self, source: Path) -> Files:
+        return files_of(source, _head(self._quads(checked_file(source)), source))
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        ours = _head(self._quads(source), source) is not None
+        read = partial(self._said, source, ours)
+        return gathered(read, grouped=ours, named=None if ours else terms.short_name)
+
+    def _said(self, source: Path, ours: bool) -> Iterator[Said]:
+        return _Reading(source, ours).said(self._quads(source))
+
+    def _quads(self, source: Path) -> Iterator[Any]:
+        """Yield the triples of *source*; what is wrong with it is told with its line."""
+        ox = oxigraph()
+        with open_bytes(source) as file:
+            try:
+                # What stands in no entity's place is told apart below, so labels need not be made unique.
+                yield from ox.parse(file, format=getattr(ox.RdfFormat, self.syntax), rename_blank_nodes=False)
+            except SyntaxError as error:
+                message = _CONTROL.sub("�", _WHERE.sub("", str(error.msg)))
+                raise SourceError(message, path=source, line=error.lineno) from None
+            except (EOFError, lzma.LZMAError) as error:
+                raise SourceError(f"cannot be read on: {error}", path=source) from None
+
+
+class NTriplesBuilder(_RDFBuilder):
+    """An RDF graph, a triple a line."""
+
+    name = "ntriples"
+    syntax = "N_TRIPLES"
+
+
+class TurtleBuilder(_RDFBuilder):
+    """An RDF graph in Turtle."""
+
+    name = "turtle"
+    syntax = "TURTLE"
+
+
+def _head(quads: Iterable[Any], source: Path) -> dict[str, Any] | None:
+    """Return what kgkit wrote of the whole in the first triple; None in a stranger's file."""
+    for quad in quads:
+        if quad.subject.value == terms.KB and quad.predicate.value == terms.HEAD:
+            return _json(quad.object.value, source)
+        break
+    return None
+
+
+def _json(text: str, source: Path) -> dict[str, Any]:
+    try:
+        return decoded_object(text)
+    except ValueError as error:
+        raise SourceError(f"attributes that are no JSON object: {error}", path=source, text=text) from None
+
+
+class _Reading:
+    """One pass over the triples of a graph.
+
+    Attributes:
+        node: what has been said so far of the node that stands for an alias or a form.
+        held: the alias that the node, if it comes next, says more of.
+    """
+
+    def __init__(self, source: Path, ours: bool) -> None:
+        self.source, self.ours = source, ours
+        self.numbers: dict[str, str] = {}
+        self.node: dict[str, Any] = {}
+        self.name: str | None = None
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self.held: Alias | None = None
+
+    def said(self, quads: Iterable[Any]) -> Iterator[Said]:
+        """Yield what each triple says."""
+        for subject, predicate, value, _ in quads:
+            about, name = subject.value, predicate.value
+            if name in _NODE or name in _FORM:
+                if about != self.name:
+                    yield from self._finished()
+                    # A stranger may say the rest of it anywhere.
+                    self.name, self.node = about, self.nodes.setdefault(about, {}) if not self.ours else {}
+                self.node[name] = value
+                continue
+            if self.name is not None:
+                yield from self._finished()
+            if about == terms.KB and name == terms.HEAD:
+                continue
+            yield from self._of_entity(subject, name, value)
+        yield from self._finished()
+        for node in self.nodes.values():
+            self.node = node
+            yield from self._made()
+        if self.held is not None:
+            yield self.held
+
+    def _finished(self) -> Iterator[Said]:
+        """Yield what the last node stood for."""
+        if self.name is not None and self.ours:
+            yield from self._made()
+        self.name = None
+
+    def _made(self) -> Iterator[Said]:
+        node = self.node
+        if terms.FORM in node and terms.FORM_OF in node:
+            pos = node.get(terms.FORM_POS)
+            yield Form(
+                node[terms.FORM].value, node[terms.FORM_OF].value, pos.value if pos is not None else ""
+            )
+            return
+        if terms.SUBJECT not in node or terms.OBJECT not in node:
+            return
+        if terms.PREDICATE not in node or node[terms.PREDICATE].value not in terms.ALIASES:
+            return  # somebody else's statement about a statement
+        key, surface = self._key(node[terms.SUBJECT]), node[terms.OBJECT].value
+        count, sense = 0.0, None
+        if terms.COUNT in node:
+            count = self._count(node[terms.COUNT].value)
+        if terms.SENSE in node:
+            sense = self._key(node[terms.SENSE])
+        held, self.held = self.held, None
+        if held is not None and (held.surface, held.key) != (surface, key):
+            yield held
+        yield Alias(surface, key, count, sense)
+
+    def _count(self, text: str) -> float:
+        try:
+            return alias_count(text)
+        except ValueError as error:
+            raise SourceError(str(error), path=self.source, text=text) from None
+
+    def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[Said]:
+        key = self._key(subject)
+        if self.held is not None:
+            yield self.held
+            self.held = None
+        literal = hasattr(value, "datatype")
+        if name == terms.REDIRECT:
+            yield Redirect(key, self._key(value))
+        elif name == terms.TYPE and not literal:
+            yield Part(key, "types", self._key(value))
+        elif not literal:
+            yield Triple(key, terms.name_of(name), self._key(value))
+        elif name in terms.LABELS:
+            yield Part(key, "label", (value.value, value.language or ""))
+            if not self.ours:
+                yield Alias(value.value, key)
+        elif name in terms.ALIASES:
+            self.held = Alias(value.value, key)
+        elif name in terms.DESCRIPTIONS:
+            yield Part(key, "description", (value.value, value.language or ""))
+        elif name in terms.PLAIN:
+            yield Part(key, terms.PLAIN[name], value.value)
+        elif name == terms.ATTRIBUTES:
+            yield Part(key, "attributes", _json(value.value, self.source))
+        else:
+            yield Part(key, "literal", (terms.name_of(name), _value(value)))
+
+    def _key(self, node: Any) -> str:
+        iri: str = node.value
+        if ":" in iri:
+            return terms.name_of(iri)
+        return self.numbers.setdefault(iri, f"_:{len(self.numbers) + 1}")  # a blank node
+
+
+def _value(literal: Any) -> Any:
+    """Return what a literal says: a number or a truth where it says one, else its text."""
+    text, datatype = literal.value, literal.datatype.value
+    convert = _NUMBERS.get(datatype.removeprefix(_XSD)) if datatype.startswith(_XSD) else None
+    if convert is None:
+        return text
+    try:
+        number = convert(text)
+    except (ValueError, KeyError):
+        return text
+    return number if number == number and abs(number) < 1 << 63 else text

@@ -1,0 +1,96 @@
+r"""Three columns: a subject, a relation and an object a line, by tabs, as K-BERT and PyKEEN read them.
+
+A tab or a line end within a name is written `\t`, `\n`, `\r`, and a backslash
+that would read as one of them is doubled. A first line that names the columns
+is left out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from kgkit.building.contract import Builder, Files, KBRecords
+from kgkit.building.lines import text_lines
+from kgkit.errors import SourceError
+from kgkit.exchange.contract import Format, checked_file, chunks, files_of
+from kgkit.types import Alias, Entity, Record, Triple
+
+__all__ = ["ThreeColumns", "ThreeColumnsBuilder"]
+
+_HEADINGS: Final = (
+    ("subject", "relation", "object"),
+    ("subject", "predicate", "object"),
+    ("head", "relation", "tail"),
+)
+_TO_ESCAPE: Final = re.compile(r"[\t\n\r]|\\(?=[tnr\\\t\n\r])")
+_ESCAPED: Final = re.compile(r"\\([tnr\\])")
+_ESCAPES: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\\": r"\\"}
+_MEANT: Final = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
+
+
+class ThreeColumns(Format):
+    """Nothing but the triples."""
+
+    name = "tsv"
+    title = "three-column TSV"
+    suffixes = (".tsv", ".spo")
+    builder = "tsv"
+    losses = (
+        "entities that stand in no triple",
+        "labels, descriptions, kinds, parts of speech, types and attributes: a key is its own label",
+        "aliases with their counts and senses: a key is its own only alias",
+        "redirects and irregular forms",
+        "the names of inverse relations: the stored direction comes back",
+        "the order of entities: they are numbered as they come in the triples",
+        "name, version, licence, address and language of the source, its smoothing and generator",
+    )
+
+    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        lines = (
+            f"{_escape(triple.subject)}\t{_escape(triple.relation)}\t{_escape(triple.object)}\n"
+            for triple in records.triples()
+        )
+        return {"": chunks(lines)}
+
+
+class ThreeColumnsBuilder(Builder):
+    """Triples of a three-column file; every subject and object is an entity, its name its alias."""
+
+    name = "tsv"
+    smoothing = 1.0
+
+    def look(self, source: Path) -> Files:
+        return files_of(checked_file(source), None)
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        seen: set[str] = set()
+        for number, line in text_lines(source):
+            fields = line.split("\t")
+            if len(fields) != 3 or "" in fields:
+                raise SourceError(_wrong(fields), path=source, line=number, text=line)
+            if number == 1 and tuple(field.lower() for field in fields) in _HEADINGS:
+                continue
+            subject, relation, other = map(_unescape, fields)
+            for key in (subject, other):
+                if key not in seen:
+                    seen.add(key)
+                    yield Entity(key, key)
+                    yield Alias(key, key)
+            yield Triple(subject, relation, other)
+
+
+def _wrong(fields: Sequence[str]) -> str:
+    if "node1" in fields:
+        return "a file of KGTK, as it seems: --format kgtk reads it"
+    if len(fields) != 3:
+        return f"expected subject, relation and object, apart by tabs, found {len(fields)} field(s)"
+    return "an empty field: subject, relation and object are needed"
+
+
+def _escape(text: str) -> str:
+    return _TO_ESCAPE.sub(lambda found: _ESCAPES[found[0]], text)
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPED.sub(lambda found: _MEANT[found[1]], text) if "\\" in text else text

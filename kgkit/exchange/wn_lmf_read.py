@@ -1,0 +1,337 @@
+"""A builder that reads WN-LMF: Open English WordNet, the wordnets of OMW, and what kgkit wrote.
+
+A synset and a sense are entities, joined by `lemma_in_synset` as in kgkit's
+WordNet; a key is the `dc:identifier` (in OMW's English wordnet the sense key)
+or else the id. ILI, lexicographer file, examples, members and frames are
+attributes of synsets; count, rank, frames, marker and examples those of
+senses. Relations go by the names of kgkit's WordNet (`member_holonym` for
+`holo_member`), `other` by its `dc:type`. Forms of an entry are irregular forms
+of its lemma. Pronunciations, tags, metadata and external elements are left out.
+"""
+
+import re
+import shutil
+import tempfile
+import xml.parsers.expat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from kgkit.building.attributes import check_attributes
+from kgkit.building.contract import Builder, Files, SourceInfo, Traits
+from kgkit.building.lines import open_bytes
+from kgkit.errors import SourceError
+from kgkit.exchange import wn_lmf_names as names
+from kgkit.exchange.contract import checked_file
+from kgkit.exchange.xml_text import meant
+from kgkit.types import Alias, Entity, Form, Record, Triple
+
+__all__ = ["WNLMFBuilder"]
+
+_AT_LINE: Final = re.compile(r" at line (\d+)")
+_COMPRESSED: Final = (".gz", ".bz2", ".xz")
+
+Element = Mapping[str, Any]
+
+
+class WNLMFBuilder(Builder):
+    """Synsets, senses and their relations, from one file of any number of lexicons."""
+
+    name = "wn-lmf"
+    smoothing = 1.0
+    generator = "lemma"
+    inverses = names.INVERSES
+
+    def look(self, source: Path) -> Files:
+        lmf = names.lmf()
+        with _plain(checked_file(source)) as path:
+            if not lmf.is_lmf(path):
+                raise SourceError(
+                    "no WN-LMF: it begins with two lines, an XML declaration and DOCTYPE, in UTF-8",
+                    path=source, line=1,
+                )  # fmt: skip
+            lexicons = _loaded(lmf, source, path, head=True)
+        first = lexicons[0]
+        meta = first.get("meta") or {}
+        language = "" if first["language"] == "und" else str(first["language"])
+        info = SourceInfo(
+            name=str(first["label"]), version=str(first["version"]), licence=str(first["license"]),
+            url=str(first.get("url") or ""), date=str(meta.get("date", "")),
+        )  # fmt: skip
+        return Files(info, [source], Traits(self.inverses, self.smoothing, self.generator, language))
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        with _plain(source) as path:
+            lexicons = _loaded(names.lmf(), source, path)
+        try:
+            for record in _Reading(lexicons, source).records():
+                if isinstance(record, Entity):
+                    check_attributes(record.attributes)
+                yield record
+        except ValueError as error:
+            raise SourceError(f"not as WN-LMF has it: {error}", path=source) from None
+
+
+@contextmanager
+def _plain(source: Path) -> Iterator[Path]:
+    """Give *source* as a file that is not compressed."""
+    if source.suffix not in _COMPRESSED:
+        yield source
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / source.stem
+        try:
+            with open_bytes(source) as packed, path.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+        except EOFError as error:
+            raise SourceError(f"cannot be read on: {error}", path=source) from None
+        yield path
+
+
+class _HeadRead(Exception):
+    """The attributes of the first lexicon have been read."""
+
+
+def _loaded(lmf: Any, source: Path, path: Path, *, head: bool = False) -> list[Any]:
+    """Return the lexicons of a file; with *head*, the attributes of the first one only."""
+    try:
+        if head:
+            return [_first_lexicon(lmf, path)]
+        found: list[Any] = lmf.load(path, progress_handler=None)["lexicons"]
+        return found
+    except xml.parsers.expat.ExpatError as error:
+        raise SourceError(f"not well-formed XML: {_reason(error)}", path=source, line=error.lineno) from None
+    except lmf.LMFError as error:
+        cause = error.__cause__
+        if isinstance(cause, xml.parsers.expat.ExpatError):
+            raise SourceError(
+                f"not well-formed XML: {_reason(cause)}", path=source, line=cause.lineno
+            ) from None
+        place = _AT_LINE.search(str(error))
+        line = int(place[1]) if place else None
+        raise SourceError(f"no WN-LMF: {_AT_LINE.sub('', str(error))}", path=source, line=line) from None
+    except (AssertionError, KeyError, ValueError, TypeError) as error:
+        what = f"{error}" or "an element lacks what it has to have"
+        raise SourceError(f"not as WN-LMF has it: {what}", path=source) from None
+
+
+def _first_lexicon(lmf: Any, path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    parser = xml.parsers.expat.ParserCreate(namespace_separator=" ")
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if name in ("Lexicon", "LexiconExtension"):
+            meta = {key.rpartition(" ")[2]: value for key, value in attributes.items() if " " in key}
+            found.update({key: value for key, value in attributes.items() if " " not in key}, meta=meta)
+            raise _HeadRead
+
+    parser.StartElementHandler = start
+    try:
+        with path.open("rb") as file:
+            parser.ParseFile(file)
+    except _HeadRead:
+        for name in ("id", "label", "language", "license", "version"):
+            if name not in found:
+                raise lmf.LMFError(f"a lexicon without the attribute {name!r}") from None
+        return found
+    raise lmf.LMFError("no lexicon")
+
+
+def _reason(error: xml.parsers.expat.ExpatError) -> str:
+    return xml.parsers.expat.ErrorString(error.code)
+
+
+class _Reading:
+    """The records of loaded lexicons."""
+
+    def __init__(self, lexicons: list[Any], source: Path) -> None:
+        self.lexicons, self.source = lexicons, source
+        self.key_of: dict[str, str] = {}
+        self.taken: set[str] = set()
+        self.pos_of: dict[str, str] = {}
+        self.frame_texts: dict[str, str] = {}
+        self.words: dict[str, list[str]] = {}  # sense id -> its lemma, then its further spellings
+        self.first_word: dict[str, str] = {}  # synset id -> lemma of the first sense
+        self.all_frames: dict[str, list[str]] = {}  # synset id -> frames of all its words, of our own files
+
+    def records(self) -> Iterator[Record]:
+        """Yield synsets, then senses with their surfaces, then relations and forms."""
+        for lexicon in self.lexicons:
+            self._survey(lexicon)
+        for lexicon in self.lexicons:
+            for synset in lexicon.get("synsets", ()):
+                if not synset.get("external"):
+                    yield self._synset(lexicon, synset)
+        for lexicon in self.lexicons:
+            for entry in lexicon.get("entries", ()):
+                yield from self._entry(lexicon, entry)
+        for lexicon in self.lexicons:
+            yield from self._facts(lexicon)
+
+    def _survey(self, lexicon: Element) -> None:
+        for frame in lexicon.get("frames", ()):
+            if frame.get("id"):
+                self.frame_texts[frame["id"]] = frame["subcategorizationFrame"]
+        for synset in lexicon.get("synsets", ()):
+            if not synset.get("external"):
+                self._name(synset)
+                self.pos_of[synset["id"]] = synset.get("partOfSpeech", "")
+                if _ours(lexicon) and (given := (synset.get("meta") or {}).get("coverage")):
+                    self.all_frames[synset["id"]] = given.split()
+        for entry in lexicon.get("entries", ()):
+            if entry.get("external"):
+                continue
+            for sense in entry.get("senses", ()):
+                if sense.get("external"):
+                    continue
+                if not _is_alias(lexicon, sense):
+                    self._name(sense)
+                self.words[sense["id"]] = [entry["lemma"]["writtenForm"]]
+                self.first_word.setdefault(sense["synset"], entry["lemma"]["writtenForm"])
+            for form in entry.get("forms", ()):
+                if (name := _spelling_of(lexicon, form)) in self.words:
+                    self.words[name].append(form["writtenForm"])
+
+    def _name(self, element: Element) -> None:
+        """Choose the key of a synset or a sense: its identifier, if no other has it."""
+        name = element["id"]
+        given = meant(str((element.get("meta") or {}).get("identifier", "")))
+        key = given if given and given not in self.taken else name
+        self.taken.add(key)
+        self.key_of[name] = key
+
+    def _synset(self, lexicon: Element, synset: Element) -> Entity:
+        text = meant if _ours(lexicon) else str
+        meta = synset.get("meta") or {}
+        attributes: dict[str, Any] = {}
+        if (ili := synset.get("ili")) and ili != "in":
+            attributes["ili"] = ili
+        if synset.get("lexfile"):
+            attributes["lexfile"] = text(synset["lexfile"])
+        members = self._members(synset)
+        if members:
+            attributes["lemmas"] = [text(word) for word in members]
+        if examples := [text(example["text"]) for example in synset.get("examples", ())]:
+            attributes["examples"] = examples
+        if frames := self.all_frames.get(synset["id"]):
+            attributes["frames"] = [self._frame(frame) for frame in frames]
+        first = members[0] if members else self.first_word.get(synset["id"], "")
+        label = text(meta["title"] if _ours(lexicon) and meta.get("title") else first)
+        definitions = [text(definition["text"]) for definition in synset.get("definitions", ())]
+        kind = "synset"
+        if _ours(lexicon) and meta.get("type"):
+            kind = "" if meta["type"] == "none" else text(meta["type"])
+        return Entity(
+            self.key_of[synset["id"]],
+            "" if label == " " else label,
+            "; ".join(definitions),
+            kind,
+            synset.get("partOfSpeech", ""),
+            (),
+            attributes,
+        )
+
+    def _members(self, synset: Element) -> list[str]:
+        """Return the words of a synset that lists its senses; one listed twice has a further spelling."""
+        found: list[str] = []
+        seen: dict[str, int] = {}
+        for name in synset.get("members") or ():
+            words = self.words.get(name, [])
+            place = seen.get(name, 0)
+            seen[name] = place + 1
+            found += words[place : place + 1] or words[:1]
+        return found
+
+    def _entry(self, lexicon: Element, entry: Element) -> Iterator[Record]:
+        if entry.get("external"):
+            return
+        text = meant if _ours(lexicon) else str
+        word = text(entry["lemma"]["writtenForm"])
+        of_senses: dict[str, list[str]] = {}  # frames, as WN-LMF 1.0 has them
+        for frame in entry.get("frames", ()):
+            for name in frame.get("senses") or [sense["id"] for sense in entry.get("senses", ())]:
+                of_senses.setdefault(name, []).append(frame["subcategorizationFrame"])
+        for place, sense in enumerate(entry.get("senses", ()), start=1):
+            if sense.get("external"):
+                continue
+            if sense["synset"] not in self.key_of:
+                raise SourceError(
+                    f"the sense {sense['id']!r} is of a synset that is not there: {sense['synset']!r}",
+                    path=self.source,
+                )
+            synset = self.key_of[sense["synset"]]
+            count = sum(counted["value"] for counted in sense.get("counts", ()))
+            if _is_alias(lexicon, sense):
+                yield Alias(word, synset, count)
+                continue
+            key = self.key_of[sense["id"]]
+            yield self._sense(lexicon, sense, word, place, of_senses.get(sense["id"], []))
+            yield Triple(key, names.IN_SYNSET, synset)
+            yield Alias(word, synset, count, key)
+        yield from self._spellings(lexicon, entry, word)
+
+    def _sense(self, lexicon: Element, sense: Element, word: str, place: int, frames: list[str]) -> Entity:
+        attributes: dict[str, Any] = {}
+        if sense.get("counts"):
+            attributes["count"] = sum(counted["value"] for counted in sense["counts"])
+        rank = sense.get("n") or (None if _ours(lexicon) else place)
+        if rank:
+            attributes["rank"] = rank
+        of_all = self.all_frames.get(sense["synset"], ())
+        found = [frame for frame in sense.get("subcat") or () if frame not in of_all]
+        if found or frames:
+            attributes["frames"] = [*frames, *map(self._frame, found)]
+        if sense.get("adjposition"):
+            attributes["marker"] = sense["adjposition"]
+        if examples := [example["text"] for example in sense.get("examples", ())]:
+            attributes["examples"] = examples
+        label = word
+        if _ours(lexicon) and (title := (sense.get("meta") or {}).get("title")):
+            label = "" if title == " " else meant(title)
+        return Entity(
+            self.key_of[sense["id"]], label, "", "lemma", self.pos_of.get(sense["synset"], ""), (), attributes
+        )
+
+    def _spellings(self, lexicon: Element, entry: Element, word: str) -> Iterator[Record]:
+        """Yield the forms of an entry, which are inflections, or in a file of our own further spellings."""
+        text = meant if _ours(lexicon) else str
+        pos = entry["lemma"]["partOfSpeech"].replace("s", "a")
+        senses = {sense["id"]: sense for sense in entry.get("senses", ())}
+        for form in entry.get("forms", ()):
+            if name := _spelling_of(lexicon, form):
+                if sense := senses.get(name):
+                    yield Alias(text(form["writtenForm"]), self.key_of[sense["synset"]], 0, self.key_of[name])
+            elif not form.get("external"):
+                yield Form(text(form["writtenForm"]), word, pos)
+
+    def _facts(self, lexicon: Element) -> Iterator[Record]:
+        text = meant if _ours(lexicon) else str
+        senses = (sense for entry in lexicon.get("entries", ()) for sense in entry.get("senses", ()))
+        for elements in (lexicon.get("synsets", ()), senses):
+            for element in elements:
+                subject = self.key_of.get(element["id"], element["id"])
+                for relation in element.get("relations", ()):
+                    name = text(names.relation(relation["relType"], relation.get("meta")))
+                    yield Triple(subject, name, self.key_of.get(relation["target"], relation["target"]))
+
+    def _frame(self, name: str) -> Any:
+        """Return the text of a verb frame; a number where it is one, as in Princeton's files."""
+        found = meant(self.frame_texts.get(name, name))
+        return int(found) if found.isdecimal() else found
+
+
+def _ours(lexicon: Element) -> bool:
+    return bool((lexicon.get("meta") or {}).get("creator") == names.CREATOR)
+
+
+def _spelling_of(lexicon: Element, form: Element) -> str:
+    """Return the id of the sense that a form of a file of our own spells otherwise; else nothing."""
+    tags = {tag["category"]: tag["text"] for tag in form.get("tags", ())}
+    spelling = _ours(lexicon) and tags.get(names.VARIANT[0]) == names.VARIANT[1]
+    return str(tags.get("sense", "")) if spelling else ""
+
+
+def _is_alias(lexicon: Element, sense: Element) -> bool:
+    """Return whether a sense of a file of our own stands for no entity."""
+    return _ours(lexicon) and (sense.get("meta") or {}).get("type") == names.ALIAS

@@ -1,0 +1,296 @@
+"""WN-LMF, the format of wordnets, written by the package `wn`.
+
+An entity that an alias names as its sense becomes a `Sense`, every other one a
+`Synset`. A surface and a part of speech make a `LexicalEntry`, each alias of it
+a `Sense`. The keys stand in `dc:identifier`, ids are made of them.
+"""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kgkit.building.contract import KBRecords
+from kgkit.exchange import wn_lmf_names as names
+from kgkit.exchange.contract import Format
+from kgkit.exchange.xml_text import held
+from kgkit.text import fold
+from kgkit.types import Alias, Entity
+
+__all__ = ["WNLMF"]
+
+_VERSION = "1.4"
+_AT_ONCE = 1 << 20
+
+Element = dict[str, Any]
+
+
+class WNLMF(Format):
+    """A wordnet of synsets, entries and senses."""
+
+    name = "wn-lmf"
+    title = "WN-LMF 1.4"
+    suffixes = (".xml",)
+    builder = "wn-lmf"
+    losses = (
+        "attributes of synsets but ili, lexfile, examples, lemmas and frames",
+        "attributes of senses but count, rank, frames and marker",
+        "empty lists among attributes",
+        "types, and descriptions and kinds of senses",
+        "parts of speech but n, v, a, r, s, t, c, p, x and u; a sense has that of its synset",
+        "redirects, aliases of senses, and irregular forms of what is no alias of that part of speech",
+        "fractions of counts, and the counts of further spellings of one sense",
+        "runs of white space in descriptions and examples, which become one space",
+        "the order of entities: synsets come first, then senses by their entries",
+        "frames that a sense repeats of its synset",
+        "the order of meanings that tie, and the smoothing and generator of the build",
+    )
+
+    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        return {"": _dumped(names.lmf(), records)}
+
+
+def _dumped(lmf: Any, records: KBRecords) -> Iterator[bytes]:
+    resource = {"lmf_version": _VERSION, "lexicons": [_Lexicon(records).made()]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "wordnet.xml"  # the package writes to a path only
+        lmf.dump(resource, path)
+        del resource
+        with path.open("rb") as file:
+            while content := file.read(_AT_ONCE):
+                yield content
+
+
+class _Lexicon:
+    """Makes the one lexicon of a knowledge base; all of it is in memory, as `wn` wants it."""
+
+    def __init__(self, records: KBRecords) -> None:
+        self.records = records
+        name = names.xml_id(records.name)
+        self.id = name if name[:1].isalpha() else f"kb-{name}"
+        aliases = list(records.aliases())
+        self.sense_keys = {alias.sense for alias in aliases if alias.sense is not None}
+        self.senses: dict[str, Element] = {}  # of the entities that are senses
+        self.synsets: dict[str, Element] = {}
+        self.entities: dict[str, Entity] = {}  # of those in `senses`
+        self.frames: dict[str, str] = {}  # id -> text
+        self.entries: dict[tuple[str, str], Element] = {}
+        self.by_lemma: dict[tuple[str, str], Element] = {}
+        self.frames_of_synset: dict[str, list[str]] = {}
+        self.labels: dict[str, str] = {}
+        self.members: dict[str, Sequence[str]] = {}
+        self._take_entities()
+        self._take_aliases(aliases)
+
+    def made(self) -> Element:
+        """Return the lexicon as `wn` writes it."""
+        self._finish_synsets()
+        self._take_triples()
+        self._take_forms()
+        info, traits = self.records.info, self.records.traits
+        meta = {"creator": names.CREATOR}
+        if info.date:
+            meta["date"] = info.date
+        return {
+            "id": self.id,
+            "label": held(info.name or self.records.name),
+            "language": traits.language or "und",
+            "email": "",
+            "license": held(info.licence),
+            "version": held(info.version),
+            "url": held(info.url),
+            "meta": meta,
+            "entries": list(self.entries.values()),
+            "synsets": list(self.synsets.values()),
+            "frames": [
+                {"id": name, "subcategorizationFrame": text} for name, text in sorted(self.frames.items())
+            ],
+        }
+
+    def _id(self, key: str) -> str:
+        # As `wn` wants it, ids begin with that of the lexicon.
+        return f"{self.id}-{names.xml_id(key)}"
+
+    # -- synsets ------------------------------------------------------------
+
+    def _take_entities(self) -> None:
+        for entity in self.records.entities():
+            if entity.key in self.sense_keys:
+                self.entities[entity.key] = entity
+            else:
+                self.synsets[entity.key] = self._synset(entity)
+
+    def _synset(self, entity: Entity) -> Element:
+        attributes = entity.attributes
+        meta = {"identifier": held(entity.key)}
+        if entity.kind != "synset":
+            meta["type"] = held(entity.kind) or "none"
+        synset: Element = {
+            "id": self._id(entity.key),
+            "ili": str(attributes.get("ili", "")),
+            "lexfile": held(str(attributes.get("lexfile", ""))),
+            "meta": meta,
+            "definitions": [{"text": held(entity.description)}] if entity.description else [],
+            "relations": [],
+            "examples": [{"text": held(text)} for text in _texts(attributes.get("examples"))],
+        }
+        if entity.pos in names.PARTS_OF_SPEECH:
+            synset["partOfSpeech"] = entity.pos
+        self.labels[entity.key] = entity.label
+        if lemmas := _texts(attributes.get("lemmas")):
+            self.members[entity.key] = lemmas
+        if frames := attributes.get("frames"):
+            # On the senses they look like those of one word.
+            self.frames_of_synset[entity.key] = self._subcat(frames)
+            meta["coverage"] = " ".join(self.frames_of_synset[entity.key])
+        return synset
+
+    def _finish_synsets(self) -> None:
+        """Name the members, and the label where it is not that of the first one."""
+        of_synset: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for entry in self.entries.values():
+            for sense in entry["senses"]:
+                of_synset[sense["synset"]].append((entry["lemma"]["writtenForm"], sense["id"]))
+            for form in entry["forms"]:  # so far, further spellings
+                name = form["tags"][1]["text"]
+                synset = next(sense["synset"] for sense in entry["senses"] if sense["id"] == name)
+                of_synset[synset].append((form["writtenForm"], name))
+        for key, synset in self.synsets.items():
+            found = of_synset[synset["id"]]
+            if key in self.members:
+                by_word = dict(reversed(found))
+                ids = [by_word.get(held(word), "") for word in self.members[key]]
+                if all(ids):
+                    synset["members"] = ids
+            first = found[0][0] if found else ""
+            if synset.get("members"):
+                first = held(self.members[key][0])
+            if first != held(self.labels[key]):
+                synset["meta"]["title"] = held(self.labels[key]) or " "
+
+    # -- entries and senses -------------------------------------------------
+
+    def _take_aliases(self, aliases: Sequence[Alias]) -> None:
+        labelled = {alias.sense for alias in aliases if alias.sense is not None and self._is_label(alias)}
+        further: list[Alias] = []
+        for number, alias in enumerate(aliases):
+            if alias.key not in self.synsets:
+                continue
+            sense = alias.sense
+            if sense is not None and (
+                sense in self.senses or (sense in labelled and not self._is_label(alias))
+            ):
+                further.append(alias)
+                continue
+            entry = self._entry(alias.surface, self.synsets[alias.key].get("partOfSpeech", "x"))
+            entry["senses"].append(self._sense(number, alias))
+        for alias in further:  # another spelling of a sense that has its entry
+            element = self.senses[alias.sense or ""]
+            if element["synset"] == self._id(alias.key):
+                category, text = names.VARIANT
+                tags = [{"category": category, "text": text}, {"category": "sense", "text": element["id"]}]
+                entry = self.entries[element["entry"]]
+                entry["forms"].append({"writtenForm": held(alias.surface), "tags": tags})
+        for element in self.senses.values():
+            del element["entry"]
+
+    def _is_label(self, alias: Alias) -> bool:
+        """Return whether an alias spells its sense as that is labelled."""
+        entity = self.entities.get(alias.sense or "")
+        return entity is not None and entity.label == alias.surface and alias.key in self.synsets
+
+    def _entry(self, surface: str, pos: str) -> Element:
+        entry = self.entries.get((surface, pos))
+        if entry is None:
+            entry = self.entries[surface, pos] = {
+                "id": f"{self.id}-entry-{len(self.entries) + 1}",
+                "lemma": {"writtenForm": held(surface), "partOfSpeech": pos},
+                "forms": [],
+                "senses": [],
+            }
+            self.by_lemma.setdefault((fold(surface), pos), entry)
+        return entry
+
+    def _sense(self, number: int, alias: Alias) -> Element:
+        subcat = list(self.frames_of_synset.get(alias.key, ()))
+        sense: Element = {
+            "id": f"{self.id}-sense-{number + 1}",
+            "synset": self._id(alias.key),
+            "relations": [],
+            "counts": [{"value": round(alias.count)}] if alias.count else [],
+            "meta": {"type": names.ALIAS},
+            "subcat": subcat,
+        }
+        entity = self.entities.get(alias.sense) if alias.sense is not None else None
+        if entity is None:
+            return sense
+        attributes = entity.attributes
+        sense["id"] = self._id(entity.key)
+        sense["meta"] = {"identifier": held(entity.key)}
+        sense["entry"] = alias.surface, self.synsets[alias.key].get("partOfSpeech", "x")
+        if entity.label != alias.surface:
+            sense["meta"]["title"] = held(entity.label) or " "
+        if "count" in attributes:
+            sense["counts"] = [{"value": round(alias.count)}]
+        if isinstance(rank := attributes.get("rank"), int):
+            sense["n"] = rank
+        if marker := attributes.get("marker"):
+            sense["adjposition"] = str(marker)
+        if frames := attributes.get("frames"):
+            sense["subcat"] = list(dict.fromkeys([*subcat, *self._subcat(frames)]))
+        self.senses[entity.key] = sense
+        return sense
+
+    def _subcat(self, frames: Any) -> list[str]:
+        ids = []
+        for frame in frames if isinstance(frames, list) else [frames]:
+            name = f"{self.id}-frame-{names.xml_id(str(frame))}"
+            self.frames[name] = held(str(frame))
+            ids.append(name)
+        return ids
+
+    # -- facts and forms ----------------------------------------------------
+
+    def _take_triples(self) -> None:
+        inverses = self.records.traits.inverses
+        for triple in self.records.triples():
+            subject, relation, other = triple.subject, triple.relation, triple.object
+            self._relate(subject, relation, other)
+            if relation in inverses and (other, inverses[relation]) != (subject, relation):
+                self._relate(other, inverses[relation], subject)
+
+    def _relate(self, subject: str, relation: str, other: str) -> None:
+        sense = self.senses.get(subject)
+        target = self.senses.get(other) or self.synsets.get(other)
+        if target is None or (sense is None and subject not in self.synsets):
+            return
+        if relation == names.IN_SYNSET and sense is not None and sense["synset"] == target["id"]:
+            return  # a sense says so itself
+        kind, meta = names.RELATION_OF.get(relation, relation), None
+        if (
+            kind not in _known(sense is not None)
+            or relation in names.RELATION_OF.values()
+            or relation == "other"
+        ):
+            kind, meta = "other", {"type": held(relation)}
+        element = sense if sense is not None else self.synsets[subject]
+        element["relations"].append({"target": target["id"], "relType": kind, "meta": meta})
+
+    def _take_forms(self) -> None:
+        for form in self.records.forms():
+            parts = (form.pos, "s") if form.pos == "a" else (form.pos,)
+            entry = next((found for pos in parts if (found := self.by_lemma.get((form.lemma, pos)))), None)
+            if entry is not None:
+                entry["forms"].append({"writtenForm": held(form.surface)})
+
+
+def _known(of_sense: bool) -> frozenset[str]:
+    from wn.constants import SENSE_RELATIONS, SYNSET_RELATIONS
+
+    known: frozenset[str] = SENSE_RELATIONS if of_sense else SYNSET_RELATIONS
+    return known
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

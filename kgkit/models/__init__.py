@@ -1,0 +1,1 @@
+"""Trained models on disk, for whatever purpose: manifests, folders, publishing, rows in the catalog."""

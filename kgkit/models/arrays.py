@@ -1,0 +1,81 @@
+"""Arrays in the folder of a model, read so that a file takes no more memory than it is long.
+
+NumPy makes room for what the header of an array says before it looks whether the numbers are there: a file of
+a hundred bytes may ask for as many gigabytes. A file by itself is mapped, which its length must allow; of an
+archive (`.npz`) each header is compared with what is behind it.
+"""
+
+from pathlib import Path
+from tokenize import TokenError
+from typing import IO, Any
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from kgkit.models.manifest import damaged
+
+Array = NDArray[Any]
+
+# What NumPy raises for a header that is none: it is parsed as Python.
+_REFUSED = (
+    OSError, ValueError, EOFError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError,
+    OverflowError, BadZipFile, TokenError,
+)  # fmt: skip
+
+
+def read_array(path: Path) -> Array:
+    """Return the array of numbers in a `.npy` file, mapped into memory.
+
+    Raises:
+        DamagedModel: if it is none, or says that it is longer than its file.
+    """
+    try:
+        with path.open("rb") as stream:
+            _described(stream, path.stat().st_size)
+        found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except _REFUSED as error:
+        raise damaged(path.parent, f"{path.name} is no array of numbers: {error}") from error
+    return found
+
+
+def read_archive(path: Path) -> dict[str, Array]:
+    """Return the arrays of numbers in a `.npz` file that is not compressed, by name.
+
+    Raises:
+        DamagedModel: if it is none, or an array says that it is longer than what the file has of it.
+    """
+    found: dict[str, Array] = {}
+    try:
+        with ZipFile(path) as archive:
+            for member in archive.infolist():
+                if member.compress_type != ZIP_STORED:
+                    raise ValueError(f"{member.filename} is compressed")
+                with archive.open(member) as stream:
+                    found[member.filename.removesuffix(".npy")] = _read(stream, member.file_size)
+    except (*_REFUSED, NotImplementedError, RuntimeError) as error:
+        raise damaged(path.parent, f"{path.name} holds no arrays of numbers: {error}") from error
+    return found
+
+
+def _read(stream: IO[bytes], size: int) -> Array:
+    """Return the array in a stream of *size* bytes."""
+    shape, by_columns, kind, count = _described(stream, size)
+    content = stream.read(count * kind.itemsize)
+    return np.frombuffer(content, kind, count).reshape(shape, order="F" if by_columns else "C")
+
+
+def _described(stream: IO[bytes], size: int) -> "tuple[tuple[int, ...], bool, np.dtype[Any], int]":
+    """Return shape, whether it lies by columns, type and length of the array in a stream of *size* bytes."""
+    version = npy.read_magic(stream)
+    reads = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+    if reads is None:
+        raise ValueError(f"version {version} of the format is not known")
+    shape, by_columns, kind = reads(stream)
+    count = 1
+    for side in shape:
+        count *= side
+    if kind.kind not in "fiu" or min(shape, default=0) < 0 or count * kind.itemsize > size:
+        raise ValueError(f"it says that {size:,} bytes are {kind} of the shape {shape}")
+    return shape, by_columns, kind, count

@@ -1,0 +1,273 @@
+"""Trained models on disk: a folder that says what it was made for.
+
+    models/NAME/current     -> VERSION; see `kgkit.versions`
+    models/NAME/VERSION/
+        model.json      what it is: a `ModelManifest` of a linker, a `TaggerManifest`, …
+        …               what its kind has beside
+
+Models that older versions of kgkit have made, and those that come with kgkit, lie in NAME/ itself.
+
+A linker holds ids of one BUILD, and was trained over one version of vectors: with others it is refused. A
+tagger finds mentions for any knowledge base, and has its encoder with it; a KnowBert has its own too, and
+takes the knowledge bases that it was trained with, and what was added to them.
+"""
+
+import re
+import shlex
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.home import Home, is_name
+from kgkit.models.manifest import FULL, KBERT, KNOWBERT, MANIFEST, TAGGER, ModelManifest, is_kind
+from kgkit.vectors import vectors_names
+from kgkit.versions import find_content, read_current
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+    from kgkit.vectors import Vectors
+
+BUILT_IN: Final = ("prior", "gloss")
+"""The models that need no training; no other may have their names."""
+
+VECTORS: Final = "text"
+"""The vectors that are taken unless others are named, or there are no others."""
+
+SHIPPED: Final = Path(__file__).parent / "shipped"
+"""The models that come with kgkit; none is trained under their names, but one in a home goes before them."""
+
+_NAME: Final = re.compile(r"[\w.-]+")
+_LONGEST: Final = 400  # characters of a command that an error shows
+
+
+def model_folder(home: Home, name: str) -> Path:
+    """Return the folder of the model *name* in *home*, which need not exist, for a training to write to.
+
+    Its files lie in a version of it, see `find_model_folder`.
+
+    Raises:
+        UsageError: if *name* cannot be a folder's everywhere, or is that of a model that all have.
+    """
+    shipped = _names(SHIPPED)
+    if not is_name(name) or name in (*BUILT_IN, *shipped):
+        raise UsageError(
+            f"{name!r} cannot name a model: letters, digits, '.', '_' and '-', 64 at most, and not "
+            f"{', '.join((*BUILT_IN, *shipped))}, which are there without training"
+        )
+    return home.models / name
+
+
+def find_model_folder(model: str, home: Home) -> Path:
+    """Return where the files of a model lie: of its current version, if it has versions.
+
+    A training that ends may sweep that version: read its files within `kgkit.versions.read_current`.
+
+    Args:
+        model: a path or a name in *home*.
+        home: where models lie; those that come with kgkit are found, too.
+
+    Raises:
+        UnknownName: if there is none of that name; says which linkers there are.
+        NotThere: if it is a path without a model.
+    """
+    path = Path(model)
+    if (content := find_content(path, MANIFEST)) is not None:
+        return content
+    if not _NAME.fullmatch(model):
+        raise NotThere(f"no model in {path}: a model's folder has a {MANIFEST}")
+    for folder in (home.models, SHIPPED) if is_name(model) else ():
+        if (content := find_content(folder / model, MANIFEST)) is not None:
+            return content
+    taggers = tagger_names(home)
+    linkers = [name for name in model_names(home) if name not in taggers]
+    raise UnknownName("model", model, (*BUILT_IN, *linkers))
+
+
+def model_names(home: Home) -> list[str]:
+    """Return the names of the models in *home*, and of those that come with kgkit."""
+    return sorted({*_names(home.models), *_names(SHIPPED)})
+
+
+def find_trained(home: Home, name: str) -> Path:
+    """Return where the files of a model lie that was trained in *home*; see `find_model_folder`.
+
+    Raises:
+        NotThere: if there is none of that name.
+    """
+    content = find_content(home.models / name, MANIFEST) if is_name(name) else None
+    if content is None:
+        raise NotThere(f"no model {name!r} in {home.models}")
+    return content
+
+
+def has_model(home: Home, name: str) -> bool:
+    """Say whether a model of this name was trained in *home*."""
+    return is_name(name) and find_content(home.models / name, MANIFEST) is not None
+
+
+def find_tagger_folder(model: str, home: Home) -> Path:
+    """Return where the files of a tagger lie, which is a path or a name in *home*; see `find_model_folder`.
+
+    Raises:
+        UnknownName: if there is no model of that name; says which taggers there are.
+        NotThere: if it is a path without a model.
+    """
+    try:
+        return find_model_folder(model, home)
+    except UnknownName:
+        raise UnknownName("tagger", model, tagger_names(home)) from None
+
+
+def find_knowbert_folder(model: str, home: Home) -> Path:
+    """Return where the files of a KnowBert lie, a path or a name in *home*; see `find_model_folder`.
+
+    Raises:
+        UnknownName: if there is no model of that name; says which there are.
+        NotThere: if it is a path without a model.
+    """
+    try:
+        return find_model_folder(model, home)
+    except UnknownName:
+        raise UnknownName("KnowBert", model, names_of(KNOWBERT, home)) from None
+
+
+def find_kbert_folder(model: str, home: Home) -> Path:
+    """Return where the files of a K-BERT lie, a path or a name in *home*; see `find_model_folder`.
+
+    Raises:
+        UnknownName: if there is no model of that name; says which there are.
+        NotThere: if it is a path without a model.
+    """
+    try:
+        return find_model_folder(model, home)
+    except UnknownName:
+        raise UnknownName("K-BERT", model, names_of(KBERT, home)) from None
+
+
+def tagger_names(home: Home) -> list[str]:
+    """Return the names of the taggers in *home*."""
+    return names_of(TAGGER, home)
+
+
+def names_of(kind: str, home: Home) -> list[str]:
+    """Return the names of the models of a kind in *home*."""
+    return [name for name in _names(home.models) if is_trained_as(kind, home, name)]
+
+
+def is_trained_as(kind: str, home: Home, name: str) -> bool:
+    """Say whether there is a model of this kind and name in *home*, one that can be read."""
+    with suppress(NotThere):
+        return read_current(lambda: find_trained(home, name), lambda folder: is_kind(kind, folder))
+    return False
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of the models in *folder*."""
+    names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(
+        name for name in names if is_name(name) and find_content(folder / name, MANIFEST) is not None
+    )
+
+
+def model_vectors(manifest: ModelManifest, kb: "KnowledgeBase", name: str | None) -> "Vectors":
+    """Open the vectors that a model takes, or those of *name* in their place.
+
+    Raises:
+        UsageError: if it was trained for another KB.
+        StaleModel: if it was trained for another build, or with vectors of another encoder.
+        NotThere, StaleVectors, DamagedVectors: as `KnowledgeBase.vectors` does.
+    """
+    check_build(manifest, kb)
+    own = manifest.vectors if manifest.build else text_vectors(kb, name)
+    try:
+        vectors = kb.vectors(own if name is None else name)
+    except NotThere:
+        if name is not None:
+            raise
+        raise NotThere(
+            f"the model {manifest.name} takes vectors {kb.name}/{own}, which are not there: "
+            f"{_embedding(manifest, kb.name, own)} makes them"
+        ) from None
+    if vectors.manifest.config.get("fingerprint") != manifest.fingerprint:
+        if not manifest.build:
+            advice = f"{_embedding(manifest, kb.name, manifest.name)} and `--vectors {manifest.name}` will do"
+        elif name not in (None, own):
+            advice = f"leave out --vectors {name}, or {_again(manifest)}"
+        else:
+            advice = f"{_embedding(manifest, kb.name, own)} makes such, or {_again(manifest)}"
+        raise StaleModel(
+            f"the model {manifest.name} was trained with vectors {manifest.vectors} of the encoder "
+            f"{manifest.encoder}, those here were made by another: {advice}"
+        )
+    return vectors
+
+
+def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
+    """Return the name of the vectors that a model takes: *name*, else the only ones, else `VECTORS`.
+
+    Those that a model of the rung `full` has brought are its own, and must be named.
+
+    Raises:
+        NotThere: if none was named, and there are others only; says which.
+    """
+    if name is not None:
+        return name
+    names = vectors_names(kb.home)
+    home = Home(kb.home.path.parents[1])
+    free = [one for one in names if not is_trained_as(FULL, home, one)]
+    if len(free) == 1:
+        return free[0]
+    if names and VECTORS not in names:
+        there = ", ".join(f"{kb.name}/{one}" for one in names)
+        raise NotThere(
+            f"knowledge base {kb.name!r} has no vectors {VECTORS!r}; there are {there}: name one with "
+            f"--vectors, or make some with `kgkit embed {kb.name} --method text`"
+        )
+    return VECTORS
+
+
+def check_build(manifest: ModelManifest, kb: "KnowledgeBase") -> None:
+    """Make sure that a model was trained for *kb*, or for a build that it only adds to.
+
+    Raises:
+        UsageError: if it was trained for another KB.
+        StaleModel: if it was trained for another build.
+    """
+    from kgkit.kb.nearest import ancestry
+
+    if not manifest.build:  # it knows nothing of single entities
+        return
+    if manifest.kb != kb.name:
+        raise UsageError(
+            f"the model {manifest.name} was trained for the knowledge base {manifest.kb!r}, not for "
+            f"{kb.name!r}: link with --kb {manifest.kb}"
+        )
+    if manifest.build not in ancestry(kb):
+        raise StaleModel(
+            f"the model {manifest.name} was trained for {manifest.kb}@{manifest.build}, this is "
+            f"{kb.name}@{kb.build}: {_again(manifest)}"
+        )
+
+
+def _embedding(manifest: ModelManifest, kb: str, name: str) -> str:
+    """Return the command that makes vectors called *name*, as the model takes them."""
+    from kgkit.embedding.text import TextConfig
+
+    usual = TextConfig()
+    wanted = {"name": name, "encoder": manifest.encoder, **manifest.texts}
+    words = ["kgkit", "embed", kb, "--method", "text"]
+    for option in ("name", "encoder", "template"):
+        value = wanted.get(option, getattr(usual, option))
+        words += [] if value == getattr(usual, option) else [f"--{option}", value]
+    words += [word for kind in wanted.get("kinds", ()) for word in ("--kind", kind)]
+    known = manifest.texts or not manifest.build  # older models do not say how the texts were written
+    return f"`{shlex.join(words)}`" + ("" if known else ", with the --template that they had,")
+
+
+def _again(manifest: ModelManifest) -> str:
+    if 0 < len(manifest.command) <= _LONGEST:
+        return f"train it again with `{manifest.command}`"
+    told = {"task": manifest.task, "rung": manifest.kind, "name": manifest.name, "kb": manifest.kb}
+    options = " ".join(f"--{option} {value}" for option, value in told.items())
+    return f"train it again with the command that trained it: `kgkit train linker {options} …`"

@@ -1,0 +1,76 @@
+"""A row in the catalog for each trained model; a training of the same name changes it."""
+
+import logging
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kgkit.errors import KgkitError
+from kgkit.home import Home
+from kgkit.models.folder import has_model
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from kgkit.models.manifest import KBertManifest, KnowBertManifest, ModelManifest, TaggerManifest
+
+    AnyManifest = ModelManifest | TaggerManifest | KnowBertManifest | KBertManifest
+
+log = logging.getLogger(__name__)
+
+
+def catalogue(home: Home, manifest: "AnyManifest") -> bool:
+    """Write what a model says of itself to the catalog of *home*; say whether that succeeded.
+
+    The catalog is an index: that it cannot be told takes nothing from the model. It is logged as a warning.
+    """
+    from sqlalchemy import select
+
+    from kgkit.catalog import Catalog, Model
+
+    try:
+        with Catalog.open(home) as catalog, catalog.writing() as session:
+            query = select(Model).where(Model.home == catalog.home, Model.name == manifest.name)
+            row = session.scalar(query)
+            if row is None:
+                row = Model(home=catalog.home, name=manifest.name)
+                session.add(row)
+            for name, value in _says(session, catalog.home, manifest).items():
+                setattr(row, name, value)
+    except (KgkitError, OSError) as error:
+        log.warning("the model %s is not in the catalog: %s", manifest.name, error)
+        return False
+    return True
+
+
+def known_model(home: Home, model: str) -> str | None:
+    """Return the name of a model if it was trained in *home*, and so has a row; None for others."""
+    return model if has_model(home, model) else None
+
+
+def _says(session: "Session", home: str, manifest: "AnyManifest") -> dict[str, Any]:
+    """Return the columns of a model; it may serve any KB, and the catalog may not have heard of its own."""
+    from sqlalchemy import select
+
+    from kgkit.catalog import KB, Build, Vectors
+
+    plain = msgspec.to_builtins(manifest)
+    kb, version = plain.get("kb"), plain.get("build")
+    build = session.scalar(
+        select(Build).join(Build.kb).where(KB.home == home, KB.name == kb, Build.name == version)
+    )
+    vectors = None
+    if build is not None:
+        named = plain.get("vectors")
+        vectors = session.scalar(select(Vectors).where(Vectors.build_id == build.id, Vectors.name == named))
+    kept = ("reader", "config", "results", "data", "temperature", "kgkit_version")
+    return {
+        "kind": manifest.kind,
+        "encoder": manifest.encoder or None,
+        "build": build,
+        "vectors": vectors,
+        "config": {name: plain[name] for name in kept if name in plain},
+        "created": datetime.fromisoformat(manifest.created),
+        "gone": None,
+    }

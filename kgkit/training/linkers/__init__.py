@@ -1,0 +1,1 @@
+"""Training linkers: from documents with links to a scorer of candidates."""

@@ -1,0 +1,174 @@
+"""The means of what each meaning was seen in, and the map to them: `kgkit.linking.ridge` has the equations.
+
+R  rows: right candidates of mentions    S  meanings    K · D  numbers of a mention
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
+from kgkit.training.linkers.features import features
+from kgkit.training.linkers.labelled import Taught
+from kgkit.types import NO_CANDIDATES, Ids
+from kgkit.vectors.scan import unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kgkit.inputs import SpanReader
+    from kgkit.vectors import Vectors
+
+_BLOCK: Final = 8_192  # mentions at once
+_HELD_OUT: Final = 10  # one document of so many is held out to measure with …
+_ENOUGH: Final = 5_000  # … or of more, if then there are so many mentions in those held out
+
+
+class Sums(NamedTuple):
+    """Of the meanings of a set: (S,) their ids and entities, (S, K · D) sums of their q, (S,) how many."""
+
+    meanings: Ids
+    entities: Ids
+    sums: Matrix
+    counts: Matrix
+
+
+class Part:
+    """The mentions of one set of documents, and what each of them means.
+
+    Args:
+        reader: of mentions.
+        taught: the documents.
+        cache: the folder where features are kept.
+        progress: is told what was read.
+        kept: K, the layers of which means are taken: the first ones that the reader reads.
+    """
+
+    def __init__(
+        self,
+        reader: "SpanReader",
+        taught: Sequence[Taught],
+        cache: "Path",
+        progress: Callable[[int, int], object] | None,
+        kept: int = 3,
+    ) -> None:
+        self.layers = len(reader.config.layers)
+        self.width = reader.encoder.width * min(kept, self.layers)  # K · D
+        self.taught = taught
+        self.vectors = features(reader, [one.document for one in taught], cache, progress=progress)
+        found = list(self._learnt())
+        self.rows = np.array([row for row, _, _, _ in found], np.int64)  # (R,)
+        self.documents = np.array([number for _, number, _, _ in found], np.int64)
+        self.meanings = np.array([meaning for _, _, meaning, _ in found], np.uint32)
+        self.entities = np.array([entity for _, _, _, entity in found], np.uint32)
+        self.mean = self._mean()
+
+    def _learnt(self) -> "list[tuple[int, int, int, int]]":
+        """Return row, document, meaning and entity of each right candidate."""
+        found, row = [], 0
+        for number, one in enumerate(self.taught):
+            for mention, right in zip(one.document.mentions or (), one.right, strict=True):
+                if right.any():
+                    candidates = mention.candidates or NO_CANDIDATES
+                    meant = meanings(candidates)[right].tolist()
+                    found += [
+                        (row, number, meaning, entity)
+                        for meaning, entity in zip(meant, candidates.ids[right].tolist(), strict=True)
+                    ]
+                row += 1
+        return found
+
+    def _mean(self) -> Matrix:
+        total, nothing = np.zeros(self.width, np.float64), np.zeros(self.width, np.float32)
+        rows = np.unique(self.rows)
+        for begin in range(0, len(rows), _BLOCK):
+            total += self.queries_of(rows[begin : begin + _BLOCK], nothing).sum(0, dtype=np.float64)
+        return (total / max(1, len(rows))).astype(np.float32)
+
+    def queries_of(self, rows: NDArray[np.int64], mean: Matrix) -> Matrix:
+        """Return q of mentions, (m, K · D), by their rows."""
+        return queries(self.vectors[rows].astype(np.float32), self.layers, mean)
+
+    def sums(self, which: NDArray[np.bool_] | None = None) -> Sums:
+        """Return the sums over the mentions, or over those of *which* (R,)."""
+        chosen = np.arange(len(self.rows)) if which is None else np.flatnonzero(which)
+        ids, place = np.unique(self.meanings[chosen], return_inverse=True)
+        entities = np.zeros(len(ids), np.uint32)
+        entities[place] = self.entities[chosen]
+        sums = np.zeros((len(ids), self.width), np.float32)
+        for begin in range(0, len(chosen), _BLOCK):
+            here = slice(begin, begin + _BLOCK)
+            np.add.at(sums, place[here], self.queries_of(self.rows[chosen[here]], self.mean))
+        return Sums(ids, entities, sums, np.bincount(place, minlength=len(ids)).astype(np.float32))
+
+    def own_sums(self) -> list[dict[int, tuple[Matrix, int]]]:
+        """Return, for each document, the sum of q of each meaning in it, and how many mentions that is."""
+        found: list[dict[int, tuple[Matrix, int]]] = [{} for _ in self.taught]
+        for begin in range(0, len(self.rows), _BLOCK):
+            here = slice(begin, begin + _BLOCK)
+            query = self.queries_of(self.rows[here], self.mean)
+            pairs = zip(self.documents[here].tolist(), self.meanings[here].tolist(), query, strict=True)
+            for document, meaning, one in pairs:
+                before, count = found[document].get(meaning, (0, 0))
+                found[document][meaning] = (before + one, count + 1)
+        return found
+
+    def held_out(self) -> NDArray[np.bool_]:
+        """Return (R,) whether a mention is of a document that is held out; the same ones every time."""
+        of = max(_HELD_OUT, len(self.rows) // _ENOUGH)
+        found: NDArray[np.bool_] = self.documents % of == of - 1
+        return found
+
+
+def joined(parts: Sequence[Sums]) -> Sums:
+    """Return the sums of several sets together."""
+    ids, place = np.unique(np.concatenate([part.meanings for part in parts]), return_inverse=True)
+    sums = np.zeros((len(ids), parts[0].sums.shape[1]), np.float32)
+    counts, entities = np.zeros(len(ids), np.float32), np.zeros(len(ids), np.uint32)
+    begin = 0
+    for part in parts:
+        here = place[begin : begin + len(part.meanings)]
+        sums[here] += part.sums
+        counts[here] += part.counts
+        entities[here] = part.entities
+        begin += len(part.meanings)
+    return Sums(ids, entities, sums, counts)
+
+
+def less(whole: Sums, part: Sums) -> Sums:
+    """Return the sums of a set without those of a part of it."""
+    place = np.searchsorted(whole.meanings, part.meanings)
+    counts = whole.counts.copy()
+    counts[place] -= part.counts
+    left = counts > 0.5  # what is left of the others is rounding
+    sums, there = whole.sums[left], left[place]
+    sums[np.cumsum(left)[place[there]] - 1] -= part.sums[there]
+    return Sums(whole.meanings[left], whole.entities[left], sums, counts[left])
+
+
+def fitted(
+    sums: Sums, vectors: "Vectors", mean: Matrix, gloss_mean: Matrix, config: RidgeConfig
+) -> RidgeArrays:
+    """Return means at length 1, and the map from texts to them."""
+    centroids = unit(sums.sums)
+    texts = texts_of(vectors.gather(sums.entities), gloss_mean)  # (S, D + 1)
+    counted = sums.counts * (texts[:, -1] > 0)  # an entity without a text has nothing to say of the map
+    weighted = texts * counted[:, None]
+    square = weighted.T @ texts + config.ridge * np.eye(texts.shape[1], dtype=np.float32)
+    weight = np.linalg.solve(square.astype(np.float64), (weighted.T @ centroids).astype(np.float64))
+    return RidgeArrays(
+        sums.meanings, centroids.astype(np.float16), sums.counts, weight.astype(np.float32), mean, gloss_mean
+    )
+
+
+def text_mean(vectors: "Vectors") -> Matrix:
+    """Return the mean of the vectors of texts at length 1, (D,)."""
+    total, count = np.zeros(vectors.width, np.float64), 0
+    for begin in range(0, len(vectors), _BLOCK):
+        block = np.asarray(vectors.matrix[begin : begin + _BLOCK])
+        lengths = np.linalg.norm(block, axis=1, keepdims=True)
+        total += (block / np.where(lengths > 0, lengths, 1)).sum(0, dtype=np.float64)
+        count += int((lengths > 0).sum())
+    return (total / max(1, count)).astype(np.float32)

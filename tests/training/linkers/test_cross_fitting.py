@@ -1,0 +1,162 @@
+"""What a first stage says of documents it has not seen, and coherence above rungs that learn."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from kgkit.candidates import generator_for
+from kgkit.embedding.text import TextConfig, embed_text
+from kgkit.encoder import Encoder
+from kgkit.errors import UsageError
+from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.linking import Linker
+from kgkit.linking.gloss import GlossConfig
+from kgkit.linking.ridge import RidgeConfig
+from kgkit.models.manifest import read_model
+from kgkit.training.linkers.coherence import CoherenceTraining
+from kgkit.training.linkers.cross_fitting import documents_of, said_by_ridge, stretches_of, without
+from kgkit.training.linkers.head import HeadConfig
+from kgkit.training.linkers.labelled import taught_entities
+from kgkit.training.linkers.means import Part
+from kgkit.training.linkers.ridge import train_ridge
+from kgkit.training.linkers.settings import LinkerTraining
+from kgkit.training.linkers.train import train_linker
+from kgkit.types import Alias, Entity, Triple
+from tests.small_kb import build
+from tests.tiny_encoder import tiny_encoder
+
+READ = SpanConfig(layers=(-1, 1), size=16, context=2)
+COHERENCE = CoherenceTraining(hidden=4, epochs=20, batch=8, members=3, lr=0.02)
+RECORDS = (
+    Entity("dog", "dog", "a big red dog barks"),
+    Entity("hot dog", "dog", "it eats the fruit"),
+    Entity("tree", "tree", "it grows"),
+    Entity("fruit", "fruit", "round"),
+    Alias("dog", "dog", 3),
+    Alias("dog", "hot dog", 2),
+    Alias("tree", "tree", 1),
+    Alias("fruit", "fruit", 1),
+    Triple("dog", "barks at", "tree"),
+    Triple("hot dog", "made with", "fruit"),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_encoder(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def encoder(folder):
+    return Encoder.load(str(folder), device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory, encoder, folder):
+    with build(tmp_path_factory.mktemp("home"), RECORDS, name="words") as opened:
+        text = TextConfig(
+            encoder=str(folder), device="cpu", dtype="float32", template="{label}: {description}"
+        )
+        embed_text(opened, text, encoder=encoder)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Thirty documents: where there is a tree, the dog barks; where there is fruit, it is a hot one."""
+    path = tmp_path_factory.mktemp("data") / "dogs.jsonl"
+    lines = []
+    for number in range(30):
+        other, meant = ("fruit", "hot dog") if number % 3 else ("tree", "dog")
+        words = ["the", "dog", "and", *("a", "big")[: number % 2], other]
+        at = len(words) - 1
+        mentions = [
+            {"start": 1, "end": 2, "entity": meant},
+            {"start": at, "end": at + 1, "entity": other},
+        ]
+        lines.append(json.dumps({"doc_id": number, "tokens": words, "mentions": mentions}) + "\n")
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture
+def part(kb, encoder, data, tmp_path):
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    reader = SpanReader(encoder, READ)
+    return reader, Part(reader, list(taught_entities(kb, generator, data)), tmp_path, None)
+
+
+def test_stretches_are_of_documents_in_a_row_and_as_long_as_each_other():
+    assert [one.tolist() for one in stretches_of(5, 2)] == [
+        [True, True, True, False, False],
+        [False, False, False, True, True],
+    ]
+    with pytest.raises(UsageError, match="3 documents at least, there are 2"):
+        list(stretches_of(2, 3))
+
+
+def test_a_part_without_some_documents_is_that_of_the_others(kb, encoder, data, part, tmp_path):
+    reader, whole = part
+    own = np.arange(30) % 4 == 1
+    found = without(whole, own)
+    others = [one for one, leaves in zip(whole.taught, own, strict=True) if not leaves]
+    alone = Part(reader, others, tmp_path / "alone", None)
+    assert found.taught == others
+    for name in ("rows", "documents", "meanings", "entities"):
+        assert np.array_equal(getattr(found, name), getattr(alone, name))
+    np.testing.assert_allclose(found.vectors, alone.vectors, atol=2e-3)
+    kept = [(one.document.id, vectors) for one, vectors in documents_of(whole, ~own)]
+    assert [name for name, _ in kept] == [one.document.id for one in others]
+    assert np.array_equal(np.concatenate([vectors for _, vectors in kept]), found.vectors.astype(np.float32))
+
+
+def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part):
+    """Other right candidates in a stretch change what is said of the others, and nothing of it."""
+    reader, whole = part
+    vectors, config = kb.vectors("text"), RidgeConfig()
+    before = said_by_ridge(reader, vectors, [whole], config, 0.1, 3)
+    changed = without(whole, np.zeros(30, bool))
+    first = changed.documents < 10
+    dog, hot = kb.id("dog"), kb.id("hot dog")
+    swapped = np.where(changed.meanings == dog, hot, np.where(changed.meanings == hot, dog, changed.meanings))
+    changed.meanings = np.where(first, swapped, changed.meanings).astype(np.uint32)
+    changed.entities = changed.meanings.copy()
+    after = said_by_ridge(reader, vectors, [changed], config, 0.1, 3)
+    for number, (one, other) in enumerate(zip(before, after, strict=True)):
+        same = all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+        assert same == (number < 10)
+    whole_map = train_ridge(reader, vectors, [whole], config)
+    assert len(whole_map.arrays.meanings) == 4
+
+
+@pytest.mark.parametrize("rung", ["gloss", "ridge", "head"])
+def test_coherence_is_trained_above_every_rung(kb, data, rung, monkeypatch):
+    small = GlossConfig(size=16, context=2)  # what the tiny encoder can read
+    monkeypatch.setattr("kgkit.linking.gloss.GlossConfig", lambda: small)
+    training = LinkerTraining(
+        task="el", data=(data,), rung=rung, reader=READ, coherence=COHERENCE,
+        head=HeadConfig(width=8, epochs=2, batch=16),
+    )  # fmt: skip
+    manifest = read_model(train_linker(kb, f"{rung}-both", training, device="cpu"))
+    assert (manifest.kind, manifest.vectors) == (rung, "text") and manifest.fingerprint
+    assert manifest.results["held_out"] == 60
+    linker = Linker.open(kb, model=f"{rung}-both", device="cpu")
+    told = [
+        [link.entity for link in linked.links] for linked in linker(["the dog and a fruit", "a dog, a tree"])
+    ]
+    assert told == [["hot dog", "fruit"], ["dog", "tree"]]
+
+
+def test_full_has_no_coherence_and_few_documents_are_told(kb, data, tmp_path):
+    with pytest.raises(UsageError, match="Train coherence above head instead"):
+        LinkerTraining(task="el", data=(data,), rung="full", coherence=COHERENCE)
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(data.read_text().splitlines(keepends=True)[:2]))
+    with pytest.raises(UsageError, match="coherence is learnt from 3 documents at least, there are 2"):
+        train_linker(
+            kb, "m", LinkerTraining(task="el", data=(few,), reader=READ, coherence=COHERENCE), device="cpu"
+        )

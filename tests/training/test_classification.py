@@ -1,0 +1,516 @@
+"""Fine-tuning on a task: files, special pieces where names stand, a model that learns, scores by hand."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+import torch
+
+from kgkit.encoder import Encoder
+from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
+from kgkit.evaluation.entity_typing import TYPES
+from kgkit.heads import Classifier, ClassifierConfig, EntityLinkerConfig, KARConfig, KnowBert
+from kgkit.inputs import KnowBertReader
+from kgkit.training import Shuffled, TrainingConfig
+from kgkit.training.classification import Classified, ExampleReader, answers_of, loss_of
+from kgkit.training.examples import (
+    TASKS,
+    Example,
+    check_labels,
+    labels_of,
+    read_examples,
+    scores_of,
+    specials_of,
+)
+from tests.inputs.test_knowbert import encoder, knowledge
+from tests.tiny_encoder import WIDTH, tiny_encoder
+
+__all__ = ["encoder", "knowledge"]
+
+MARKERS = ("[E1]", "[/E1]", "[E2]", "[/E2]")
+TAIL = ("[SUBJECT=DOG]", "[OBJECT=CITY]")
+SPECIALS = (*MARKERS, *TAIL, "[E]", "[/E]")
+LABELS = ("no", "yes")
+TEXT = "the dog barks in the big city"
+DOG, CITY = (4, 7), (21, 29)
+
+SEMEVAL = """1\t"The <e1>dog</e1> chewed the <e2>bone</e2>."
+Instrument-Agency(e2,e1)
+
+2\t"No <e1>relation</e1> to the <e2>rest</e2>."
+Other
+"""
+TACRED = {
+    "id": "x", "relation": "per:title", "token": ["He", "leads", "the", "city"], "subj_start": 0,
+    "subj_end": 0, "obj_start": 2, "obj_end": 3, "subj_type": "PERSON", "obj_type": "TITLE",
+}  # fmt: skip
+CHOI = {
+    "annot_id": "t1", "left_context_token": ["In"], "mention_span": "Rome", "right_context_token": ["."],
+    "y_str": ["place", "location", "city"],
+}  # fmt: skip
+
+
+# -- files ------------------------------------------------------------------
+
+
+def written(tmp_path, *content):
+    paths = [tmp_path / f"f{number}" for number in range(len(content))]
+    for path, text in zip(paths, content, strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def test_words_in_context_are_pairs_of_sentences(tmp_path):
+    pairs, gold = written(
+        tmp_path, "dog\tN\t0-1\tDogs bark .\tA dog .\nsee\tV\t1-0\tI see .\tSee !\n", "T\nF\n"
+    )
+    assert read_examples("wic", pairs, gold) == [
+        Example("1", ("Dogs bark .", "A dog ."), label="T"), Example("2", ("I see .", "See !"), label="F"),
+    ]  # fmt: skip
+    assert [one.label for one in read_examples("wic", pairs)] == [None, None]
+
+
+def test_relations_are_told_apart_by_what_is_in_the_file(tmp_path):
+    semeval, tacred = written(tmp_path, SEMEVAL, "\ufeff " + json.dumps([TACRED]))
+    first, second = read_examples("relation", semeval)
+    assert [first.texts[0][slice(*mark)] for mark in first.marks] == ["dog", "bone"]
+    assert (first.label, second.label) == ("Instrument-Agency(e2,e1)", "Other") and first.tail == ()
+    [one] = read_examples("relation", tacred)
+    assert [one.texts[0][slice(*mark)] for mark in one.marks] == ["He", "the city"]
+    assert one.tail == ("[SUBJECT=PERSON]", "[OBJECT=TITLE]") and one.label == "per:title"
+
+
+def test_typing_has_the_nine_types(tmp_path):
+    [path] = written(tmp_path, json.dumps(CHOI))
+    [one] = read_examples("typing", path)
+    assert one == Example("t1", ("In Rome .",), ((3, 7),), label=frozenset({"place", "location"}))
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("a b\tyes\nc\tno\n", [("1", ("a b",), "yes"), ("2", ("c",), "no")]),
+        ('a\tb "\t1\n', [("1", ("a", 'b "'), "1")]),
+        ("label\ttext_a\n0\ta\n\n1\tb\n", [("2", ("a",), "0"), ("4", ("b",), "1")]),
+        ("Index\tsentence1\tsentence2\tlabel\n7\ta\tb\tno\n", [("7", ("a", "b"), "no")]),
+        ("index\tsentence\n3\ta\n", [("3", ("a",), None)]),
+        ('{"text": "a", "label": 1}\n{"text": "b"}\n', [("1", ("a",), "1"), ("2", ("b",), None)]),
+        ('{"id": 5, "text_a": "a", "text_b": "b", "label": true}\n', [("5", ("a", "b"), "true")]),
+        ('{"text": "a", "label": null}\n', [("1", ("a",), None)]),
+        (
+            '{"text": "a", "label": "x", "score": 0.5, "spans": [[1, 2]], "of": {"text": 1}}\n',
+            [("1", ("a",), "x")],
+        ),
+        (
+            '{"sentence1": "a", "sentence2": "b", "index": 12345678901234567890, "label": false}\n',
+            [("12345678901234567890", ("a", "b"), "false")],
+        ),
+        ("Premise\tLABEL\tSentence\na\tno\tb\n", [("2", ("b",), "no")]),
+        ("a label\tlabels\nb\tlabelled\n", [("1", ("a label",), "labels"), ("2", ("b",), "labelled")]),
+    ],
+)
+def test_texts_with_labels_are_read_from_tabs_and_from_json(tmp_path, content, found):
+    [path] = written(tmp_path, content)
+    assert [(one.id, one.texts, one.label) for one in read_examples("classification", path)] == found
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "f0: no text in it"),
+        ("label\ttext\n", "f0: no text in it"),
+        ("only a text\n", "f0:1: expected TEXT, TEXT, LABEL .* found 1 fields"),
+        ("a\tb\tc\td\n", "f0:1: expected TEXT, TEXT, LABEL .* found 4 fields"),
+        ("a\t1\nb\tc\t1\n", r"f0:2: expected 2 tab-separated fields \(text, label\), found 3"),
+        ("a\t1\nb\t \n", "f0:2: the label is empty"),
+        ('{"text": "a"}\nb\t1\n', "f0:2: expected {"),
+        ('{"text": "a", "label": 0.5}\n', "f0:1: expected {.* whole number, true or false: .*label"),
+        ('{"text": "a", "label": ["x"]}\n', "f0:1: expected {"),
+        ('{"text": "a", "id": {}}\n', "f0:1: expected {"),
+        ('{"text": 1}\n', "f0:1: expected {.*texts are strings"),
+        ('{"text": "a"}\n["b"]\n', "f0:2: expected {"),
+        ('{"label": "a"}\n', "f0:1: there is no text: the first text is called text, text_a, sentence or"),
+        (
+            "premise\thypothesis\tlabel\na\tb\tno\n",
+            r"f0:1: it names columns \(premise, hypothesis, label\), and no text among them: the first text",
+        ),
+        (
+            "hypothesis\tlabel\na\tno\n",
+            "text, text_a, sentence or sentence1, a second one text_b or sentence2",
+        ),
+        ("ID\t Label \nx\tno\n", r"f0:1: it names columns \(id, label\)"),
+        ("text_b\tLABEL\nx\tno\n", "f0:1: it names columns"),
+        ("a\tb\tc\td\tlabel\n", "f0:1: it names columns"),
+        (
+            '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
+            "f0:2: two examples have the id '1', those of line 1",
+        ),
+        (
+            "id\ttext\tlabel\nx\ta\tno\n\nx\tb\tno\n",
+            "f0:4: two examples have the id 'x', those of line 2 and 4",
+        ),
+        (
+            '{"text": "a"}\n{"id": 1, "text": "b"}\n',
+            "f0:2: two examples have the id '1', those of line 1 and 2",
+        ),
+    ],
+)
+def test_what_is_no_such_file_is_told_with_its_line(tmp_path, content, told):
+    [path] = written(tmp_path, content)
+    with pytest.raises(SourceError, match=told):
+        read_examples("classification", path)
+
+
+def test_tasks_and_files_that_are_not_there_are_told(tmp_path):
+    for task in TASKS:
+        with pytest.raises(NotThere):
+            read_examples(task, tmp_path / "x")
+    with pytest.raises(UnknownName, match="no task named 'glue'; there are: wic, relation, typing"):
+        read_examples("glue", tmp_path / "x")
+    with pytest.raises(UsageError, match="have their labels in themselves"):
+        read_examples("typing", tmp_path / "x", tmp_path / "y")
+
+
+def test_real_data_are_read(shared_data):
+    relations = read_examples("relation", shared_data / "semeval2010_task8" / "TRAIN_FILE.TXT.xz")
+    assert len(relations) == 8_000 and len(labels_of("relation", relations)) == 19
+    assert specials_of("relation", relations) == MARKERS
+    pairs = read_examples("wic", shared_data / "wic" / "train_part2.jsonl")
+    assert {one.label for one in pairs} == {"T", "F"} == {*labels_of("wic", [])}
+    reviews = read_examples("classification", shared_data / "chinese_tasks" / "chnsenticorp" / "dev.tsv.xz")
+    assert len(reviews) == 1_200 and labels_of("classification", reviews) == ("0", "1")
+    entailed = read_examples("classification", shared_data / "glue" / "RTE" / "dev.tsv")
+    assert len(entailed) == 277 and labels_of("classification", entailed) == ("entailment", "not_entailment")
+
+
+# -- what a task needs ------------------------------------------------------
+
+
+def relation(text=TEXT, marks=(DOG, CITY), tail=(), label="yes", name="1"):
+    return Example(name, (text,), marks, tail, label)
+
+
+def test_each_task_has_its_special_pieces_and_labels():
+    some = [relation(tail=TAIL), relation(tail=TAIL[:1])]
+    assert specials_of("relation", some) == (*MARKERS, *sorted(TAIL))
+    assert specials_of("typing", []) == ("[E]", "[/E]")
+    assert specials_of("wic", []) == specials_of("classification", []) == ()
+    assert labels_of("wic", []) == ("F", "T") and labels_of("typing", []) == TYPES
+    assert labels_of("relation", [relation(label="b"), relation(label="a"), relation(label="b")]) == (
+        "a",
+        "b",
+    )
+    with pytest.raises(UsageError, match="example 1 has no label"):
+        labels_of("classification", [relation(label=None)])
+
+
+def test_examples_without_a_label_are_counted_and_the_first_is_named():
+    some = [relation(name="a"), relation(name="b", label=None), relation(name="c", label=None)]
+    with pytest.raises(UsageError, match=r"^x\.tsv: 2 of 3 examples have no label, the first is b: give"):
+        check_labels("classification", some, "x.tsv")
+    with pytest.raises(
+        UsageError, match=r"^--dev: 1 of 1 .* c: name their file of gold \(--gold\), or leave"
+    ):
+        check_labels("wic", some[2:], "--dev")
+    check_labels("relation", some[:1], "x")
+    check_labels("typing", [relation(label=frozenset())], "x")  # nothing holds: that is known
+    check_labels("typing", [], "x")
+    with pytest.raises(UnknownName, match="no task named 'ner'"):
+        check_labels("ner", [], "x")
+
+
+# -- reading ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """An encoder that has the special pieces."""
+    loaded = Encoder.load(str(tiny_encoder(tmp_path_factory.mktemp("taught"))), device="cpu", dtype="float32")
+    loaded.tokenizer.add_tokens(list(SPECIALS), special_tokens=True)
+    torch.manual_seed(0)
+    loaded.model.resize_token_embeddings(len(loaded.tokenizer))
+    return loaded
+
+
+@pytest.fixture
+def reading(taught, knowledge):
+    def of(size=24, specials=SPECIALS, labels=LABELS):
+        reader = KnowBertReader(taught, {"words": knowledge}, size=size)
+        return ExampleReader(reader, taught.tokenizer, specials, labels)
+
+    return of
+
+
+def said(taught, ids):
+    return " ".join(taught.tokenizer.convert_ids_to_tokens([int(one) for one in ids]))
+
+
+def test_names_are_marked_and_read_where_they_begin(reading, taught):
+    [one] = reading()([relation(tail=TAIL)])
+    assert said(taught, one.text.ids) == (
+        "[CLS] the [E1] dog [/E1] barks in the [E2] big city [/E2] [SUBJECT=DOG] [OBJECT=CITY] [SEP]"
+    )
+    assert one.places == (2, 8) and one.gold == 1
+    known = one.text.known["words"].spans.tolist()
+    assert [said(taught, one.text.ids[slice(*span)]) for span in known] == ["dog", "big city"]
+    assert one.text.special.tolist() == [piece[0] == "[" for piece in said(taught, one.text.ids).split()]
+
+
+@pytest.mark.parametrize(
+    ("marks", "wanted"),
+    [
+        ((DOG, (8, 13)), "the [E1] dog [/E1] [E2] barks [/E2] in the big city"),
+        (((8, 13), DOG), "the [E2] dog [/E2] [E1] barks [/E1] in the big city"),
+        ((CITY, (25, 29)), "the dog barks in the [E1] big [E2] city [/E2] [/E1]"),
+        (((21, 24), CITY), "the dog barks in the [E2] [E1] big [/E1] city [/E2]"),
+        ((DOG, DOG), "the [E1] [E2] dog [/E2] [/E1] barks in the big city"),
+        (((4, 5), (17, 24)), "the [E1] dog [/E1] barks in [E2] the big [/E2] city"),
+        (((7, 8), (29, 29)), "the dog [E1] [/E1] barks in the big city [E2] [/E2]"),
+        ((DOG,), "the [E] dog [/E] barks in the big city"),
+        ((), TEXT),
+    ],
+)
+def test_wherever_names_stand_each_begins_and_ends(reading, taught, marks, wanted):
+    [one] = reading()([relation(marks=marks)])
+    assert said(taught, one.text.ids) == f"[CLS] {wanted} [SEP]"
+    pieces = said(taught, one.text.ids).split()
+    opening = [["[E]"], ["[E1]", "[E2]"]][len(marks) // 2][: len(marks)] or ["[CLS]"]
+    assert [pieces[place] for place in one.places] == opening
+
+
+def test_a_text_that_says_what_a_marker_is_called_is_read_at_the_marker(reading, taught):
+    [one] = reading()([relation("[E1] the dog", ((9, 12), (5, 8)))])
+    assert said(taught, one.text.ids) == "[CLS] [E1] [E2] the [/E2] [E1] dog [/E1] [SEP]"
+    assert one.places == (5, 2)
+
+
+@pytest.mark.parametrize("size", range(11, 17))
+def test_nothing_is_longer_than_asked_for_and_names_that_are_cut_off_are_read_last(
+    reading, taught, size, caplog
+):
+    reader = reading(size=size)
+    with caplog.at_level(logging.WARNING):
+        [one, same] = reader([relation(tail=TAIL), relation(tail=TAIL)])
+    assert len(one.text.ids) == min(size, 15) and same.places == one.places
+    pieces = said(taught, one.text.ids).split()
+    assert [pieces[place] for place in one.places] == ["[E1]", "[E2]"] and pieces[-3:-1] == [*TAIL]
+    words = TEXT.split()[: size - 8]
+    assert [piece for piece in pieces if piece[0] != "["] == words
+    assert pieces[one.places[1] + 1] == ("big" if "big" in words else words[-1])
+    assert sum("cut off" in record.message for record in caplog.records) == ("big" not in words)
+    if size == 11:
+        assert " ".join(pieces) == (
+            "[CLS] the [E1] dog [/E1] [E2] barks [/E2] [SUBJECT=DOG] [OBJECT=CITY] [SEP]"
+        )
+
+
+def test_pairs_leave_room_too_and_keep_their_types(reading, taught):
+    [one] = reading(size=9)([Example("1", ("the dog barks", "a tree grows"), (DOG,), (), "no")])
+    assert said(taught, one.text.ids) == "[CLS] the [E] dog [/E] [SEP] a tree [SEP]"
+    [two] = reading()([Example("1", ("the dog", "a tree"), (DOG,), TAIL[:1], "no")])
+    assert said(taught, two.text.ids) == "[CLS] the [E] dog [/E] [SEP] a tree [SUBJECT=DOG] [SEP]"
+    assert two.text.types.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_examples_of_several_kinds_are_read_in_order(reading):
+    some = [relation(tail=TAIL), relation(marks=()), relation(), relation(marks=()), relation(marks=(DOG,))]
+    together = list(reading()(some))
+    for one, found in zip(some, together, strict=True):
+        [alone] = reading()([one])
+        np.testing.assert_array_equal(alone.text.ids, found.text.ids)
+        assert alone.places == found.places
+
+
+def test_types_of_names_that_are_not_known_are_left_out_and_said_once(reading, taught, caplog):
+    with caplog.at_level(logging.WARNING):
+        some = list(reading()([relation(tail=("[SUBJECT=CAT]", TAIL[1]))] * 2))
+    assert said(taught, some[0].text.ids).endswith("city [/E2] [OBJECT=CITY] [SEP]")
+    assert [record.message for record in caplog.records] == [
+        "types that the model does not know are not read, as that of 1"
+    ]
+
+
+def test_what_cannot_be_read_is_told(reading):
+    with pytest.raises(UsageError, match=r"the tokenizer lacks the special piece \[E3\]: add it"):
+        reading(specials=("[E1]", "[E3]"))
+    with pytest.raises(UsageError, match=r"marked with \[E1\], which is not among the special pieces: \[E\]"):
+        list(reading(specials=("[E]",))([relation()]))
+    with pytest.raises(UsageError, match="the label 'maybe'; those that are told apart are: no, yes"):
+        list(reading()([relation(label="maybe")]))
+    with pytest.raises(UsageError, match="the label 'maybe'"):
+        list(reading()([relation(label=frozenset({"maybe", "no"}))]))
+    with pytest.raises(UsageError, match="of which 6 are markers, leave no room for words: read 11 or more"):
+        list(reading(size=10, labels=LABELS)([relation(tail=TAIL, name="x")._replace(texts=("a", "b"))]))
+    with pytest.raises(UsageError, match="equally many names"):
+        reading().batch([relation(), relation(marks=(DOG,))])
+    with pytest.raises(UsageError, match="equally many names"):
+        reading().batch([])
+
+
+def test_a_batch_has_places_and_gold(reading):
+    batch = reading().batch([relation(), relation(marks=(CITY, DOG), label="no")]).to(torch.device("cpu"))
+    assert batch.places.tolist() == [[2, 8], [8, 2]] and batch.gold.tolist() == [1, 0]
+    assert batch.batch.inputs["input_ids"].shape == (2, 13)
+    several = reading().batch([relation(label=frozenset({"no"})), relation(label=frozenset())])
+    assert several.gold.tolist() == [[True, False], [False, False]] and several.gold.dtype == torch.bool
+    assert reading().batch([relation(), relation(label=None)]).gold is None
+
+
+# -- the model --------------------------------------------------------------
+
+
+def model_of(taught, knowledge, config, seed=0):
+    linker = EntityLinkerConfig(hidden=WIDTH, width=8, stored=knowledge.width, heads=2, inner=8, scorer=4)
+    draw = torch.Generator().manual_seed(seed)
+    fresh = Encoder.load(str(taught.folder), device="cpu", dtype="float32").model
+    torch.manual_seed(seed)
+    fresh.resize_token_embeddings(len(taught.tokenizer))
+    kars = {"words": KARConfig(linker=linker, layer=1, heads=2, inner=8)}
+    return Classified(KnowBert(fresh, kars, draw), Classifier(config, draw)).eval()
+
+
+def sentences(count, seed=0):
+    """A dog, or a tree, is marked, and another name stands behind it. Short texts and long ones."""
+    drawn, found = np.random.default_rng(seed), []
+    for number in range(count):
+        name, label = ("dog", "yes") if number % 2 else ("tree", "no")
+        before = "the " * int(drawn.integers(1, 5))
+        text = f"{before}{name} eats the {drawn.choice(['cat', 'big city', 'fruit'])}"
+        found.append(Example(str(number), (text,), ((len(before), len(before) + len(name)),), (), label))
+    return found
+
+
+def test_a_model_learns_a_task_and_its_answers_do_not_depend_on_what_is_read_together(
+    taught, knowledge, reading, tmp_path
+):
+    from kgkit.training import train
+
+    reader, some = reading(), sentences(80)
+    model = model_of(taught, knowledge, ClassifierConfig(hidden=WIDTH, labels=LABELS, dropout=0.0))
+    for part in model.modules():
+        if isinstance(part, torch.nn.Dropout):  # so small a model has no number to spare
+            part.p = 0.0
+    optimizer = torch.optim.AdamW(model.parameters(), lr=6e-3)
+    settings = TrainingConfig(epochs=4, device="cpu", bf16=False)
+    train(
+        model, Shuffled(some, 8, reader.batch, seed=0), loss_of(model.classifier), [optimizer], settings,
+        tmp_path, evaluate=lambda found: scores_of("classification", some, answers_of(found, reader, some)),
+    )  # fmt: skip
+    others, told = sentences(30, seed=1), []
+    answers = answers_of(model, reader, others, progress=lambda *done: told.append(done))
+    assert scores_of("classification", others, answers)["accuracy"] > 0.9
+    assert list(answers) == [one.id for one in others] and told == [(30, 30)]
+    assert answers == answers_of(model, reader, others[::-1], size=7)
+    assert answers == answers_of(model, reader, [one._replace(label="strange") for one in others], size=1)
+    with torch.no_grad():
+        together = model(reader.batch(others))
+        for row, one in enumerate(others):
+            torch.testing.assert_close(model(reader.batch([one]))[0], together[row], atol=1e-5, rtol=1e-4)
+
+
+def test_every_part_learns_from_the_loss(taught, knowledge, reading):
+    config = ClassifierConfig(hidden=WIDTH, labels=LABELS, several=True)
+    model = model_of(taught, knowledge, config).train()
+    some = [relation(marks=(DOG,), label=frozenset({"yes"})), relation(marks=(CITY,), label=frozenset())]
+    loss, weight = loss_of(model.classifier)(model, reading().batch(some))
+    loss.backward()
+    assert weight == 2
+    markers = taught.tokenizer.convert_tokens_to_ids(["[E]", "[/E]"])
+    assert model.knowbert.model.get_input_embeddings().weight.grad[markers].abs().sum(-1).all()
+    assert model.classifier.label.weight.grad.any() and model.knowbert.kars["words"].back.weight.grad.any()
+    with pytest.raises(UsageError, match="examples without a label"):
+        loss_of(model.classifier)(model, reading().batch([relation(marks=(DOG,), label=None)]))
+
+
+def test_an_encoder_without_knowledge_is_classified_with_alike(taught, knowledge):
+    reader = ExampleReader(KnowBertReader(taught, {}, size=24), taught.tokenizer, SPECIALS, LABELS)
+    config = ClassifierConfig(hidden=WIDTH, labels=LABELS)
+    model = Classified(KnowBert(taught.model, {}), Classifier(config)).eval()
+    pair = Example("1", ("the dog barks", "a tree grows"))
+    with torch.no_grad():
+        batch = reader.batch([pair])
+        hidden = taught.model(**batch.batch.inputs).last_hidden_state
+        assert batch.places.tolist() == [[0]]
+        torch.testing.assert_close(model(batch), model.classifier.label(hidden[:, 0]))
+    assert set(answers_of(model, reader, [pair])) == {"1"}
+
+
+def test_models_that_do_not_fit_are_refused(taught, knowledge, reading):
+    from transformers import BertForMaskedLM
+
+    classifier = Classifier(ClassifierConfig(hidden=WIDTH, labels=LABELS, places=2))
+    around = BertForMaskedLM(taught.model.config)
+    with pytest.raises(
+        UsageError, match=r"not on a BertForMaskedLM: read the KnowBert with model='AutoModel'"
+    ):
+        Classified(KnowBert(around, {}), classifier)
+    with pytest.raises(UsageError, match="vectors of width 8, the encoder has 16"):
+        Classified(KnowBert(taught.model, {}), Classifier(ClassifierConfig(hidden=8, labels=LABELS)))
+    model = Classified(KnowBert(taught.model, {}), classifier)
+    with pytest.raises(UsageError, match="the reader knows the labels a, b, the classifier no, yes"):
+        answers_of(model, reading(labels=("a", "b")), [relation()])
+    with pytest.raises(UsageError, match="two examples have the id '1'"):
+        answers_of(model, reading(), [relation(), relation()])
+
+
+# -- scores -----------------------------------------------------------------
+
+
+def labelled(*labels):
+    return [Example(str(n), ("a",), label=label) for n, label in enumerate(labels)]
+
+
+@pytest.mark.parametrize(
+    ("task", "gold", "answers", "scores"),
+    [
+        ("wic", ("T", "F", "F"), {"0": "T", "1": "T"}, {"accuracy": 1 / 3}),
+        ("classification", ("a", "b", "b"), {"0": "a", "2": "b"}, {"accuracy": 2 / 3}),
+        (
+            "relation", ("A(e1,e2)", "A(e2,e1)", "B(e1,e2)", "Other"),
+            {"0": "A(e1,e2)", "1": "A(e1,e2)", "2": "B(e1,e2)", "3": "Other"},
+            {"macro_f1": (0.5 + 1) / 2, "accuracy": 3 / 4},
+        ),
+        (
+            "relation", ("per:title", "no_relation", "per:age"),
+            {"0": "per:title", "1": "per:age"}, {"f1": 1 / 2, "precision": 1 / 2, "recall": 1 / 2},
+        ),
+        (
+            "typing", (frozenset({"person", "group"}), frozenset({"place"})),
+            {"0": frozenset({"person", "event"})},
+            {"f1": 2 / 5, "precision": 1 / 2, "recall": 1 / 3},
+        ),
+    ],
+)  # fmt: skip
+def test_scores_are_the_official_ones_and_the_first_decides(task, gold, answers, scores):
+    found = scores_of(task, labelled(*gold), answers)
+    assert found == pytest.approx(scores) and list(found) == list(scores)
+
+
+def test_relations_without_directions_are_so_wherever_their_labels_are_seen():
+    """Gold that is all Other says nothing of the scheme."""
+    others = labelled("Other", "Other")
+    assert "macro_f1" in scores_of("relation", others, {"0": "Other"}, ["A(e1,e2)", "Other"])
+    assert "f1" in scores_of("relation", others, {"0": "eats"}, ["eats", "Other"])
+
+
+def test_what_cannot_be_scored_is_told():
+    with pytest.raises(UsageError, match="example 1 has no label: score on a file with gold"):
+        scores_of("wic", labelled("T", None), {})
+    with pytest.raises(UsageError, match="two examples have the id '0'"):
+        scores_of("wic", labelled("T") * 2, {})
+    with pytest.raises(UsageError, match="'yes' is no answer of wic: T or F"):
+        scores_of("wic", labelled("T"), {"0": "yes"})
+    with pytest.raises(UsageError, match="answer 0 has several labels: expected one"):
+        scores_of("classification", labelled("a"), {"0": frozenset({"a"})})
+    with pytest.raises(UsageError, match="answer 0 has 'person': expected a frozenset"):
+        scores_of("typing", labelled(frozenset()), {"0": "person"})
+    with pytest.raises(UsageError, match="'B' is no relation"):
+        scores_of("relation", labelled("A(e1,e2)"), {"0": "B"})
+    with pytest.raises(UnknownName, match="no task named 'ner'"):
+        scores_of("ner", [], {})

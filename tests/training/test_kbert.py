@@ -1,0 +1,628 @@
+"""A K-BERT from files to answers: what its facts tell it, and no control can know; what is refused."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+import torch
+from safetensors.torch import load_file
+
+from kgkit.building import Alias, Entity, Triple
+from kgkit.catalog import Catalog
+from kgkit.encoder import Encoder
+from kgkit.errors import SourceError, StaleModel, UnknownName, UsageError
+from kgkit.home import Home
+from kgkit.inputs import TreeReader
+from kgkit.kb import open_kb
+from kgkit.models.folder import find_trained
+from kgkit.models.manifest import MANIFEST, read_kbert, read_knowbert, read_model, read_tagger
+from kgkit.training import kbert
+from kgkit.training.kbert import TrainedKBert, train_kbert
+from kgkit.training.kbert_plan import KBertTraining
+from kgkit.training.kbert_tasks import Answered, Example, TaskReader, labels_of, read_task, scores_of
+from kgkit.training.runs import sha256_of
+from kgkit.trees import TreeBuilder, TreeConfig, generators_of
+from tests.cli_helpers import run
+from tests.small_kb import build
+from tests.tiny_encoder import tiny_encoder
+
+# Names that the encoder has no piece for; what they are only the knowledge base says.
+NAMES = [f"name{number}" for number in range(30)]
+KINDS = ["dog" if number % 2 else "tree" for number in range(30)]
+RECORDS = [
+    Entity("dog", "dog dog dog dog"), Entity("tree", "tree tree tree tree"),
+    *(Entity(name) for name in NAMES),
+    *(Alias(name, name) for name in NAMES),
+    *(Triple(name, "is", kind) for name, kind in zip(NAMES, KINDS, strict=True)),
+]  # fmt: skip
+TASKS = ("classification", "pair", "ranking", "tagging")
+
+
+def rows(task, names):
+    """Return the lines of a file: whether a name is a dog."""
+    of = dict(zip(NAMES, KINDS, strict=True))
+    lines = {
+        "classification": ["label\ttext_a", *(f"{int(of[one] == 'dog')}\tthe {one} eats" for one in names)],
+        "pair": [f"{one}\tit\t{int(of[one] == 'dog')}" for one in names],
+        "ranking": [
+            "qid\ttext_a\ttext_b\tlabel",
+            *(f"{place // 2}\tit\t{one}\t{int(of[one] == 'dog')}" for place, one in enumerate(names)),
+        ],
+        "tagging": [
+            "text_a\tlabel",
+            *(f"the {one} eats fruit\tO {'B-DOG' if of[one] == 'dog' else 'O'} O O" for one in names),
+        ],
+    }
+    return "\n".join(lines[task]) + "\n"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    for task in TASKS:
+        (folder / f"{task}.tsv").write_text(rows(task, NAMES[:20] * 4), encoding="utf-8")
+        (folder / f"{task}.test.tsv").write_text(rows(task, NAMES[20:]), encoding="utf-8")
+    return {path.name: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return tiny_encoder(tmp_path_factory.mktemp("tiny"), mask=True)
+
+
+def settings(encoder, files, task, **others):
+    common = {
+        "encoder": str(encoder), "size": 16, "batch": 16, "epochs": 12, "lr": 3e-3, "lr_new": 1e-2,
+        "bf16": False, "data": (files[f"{task}.tsv"],), "dev": (files[f"{task}.test.tsv"],),
+    }  # fmt: skip
+    return KBertTraining(task=task, **common | others)
+
+
+def trained(home, name, training, **others):
+    with open_kb("kinds", home.path) as kb:
+        return train_kbert(home, name, training, [kb], device="cpu", **others)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, encoder, files):
+    """A home with the knowledge base, and a model of each task: not to be changed."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    build(home.path, RECORDS, name="kinds").close()
+    for task in TASKS:
+        trained(home, task, settings(encoder, files, task), command="kgkit train …")
+    trained(home, "control", settings(encoder, files, "classification", control=True))
+    return home
+
+
+@pytest.fixture
+def copied(home, tmp_path):
+    shutil.copytree(home.path, tmp_path / "copied", symlinks=True)
+    return Home(tmp_path / "copied")
+
+
+def scored(home, name, task, files):
+    examples = read_task(task, files[f"{task}.test.tsv"])
+    with TrainedKBert.open(name, home=home, device="cpu") as model:
+        return scores_of(task, examples, model(examples, size=7))
+
+
+# -- what is learnt ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_fact_tells_of_names_that_were_never_read(home, files, task):
+    scores = scored(home, task, task, files)
+    assert next(iter(scores.values())) == 1.0
+    results = read_kbert(find_trained(home, task)).results
+    assert scores == pytest.approx({metric: one for metric, one in results.items() if metric in scores})
+
+
+@pytest.mark.parametrize("asked", [{}, {"query": "link", "linker": "prior"}], ids=["longest", "link"])
+def test_the_facts_of_each_of_two_knowledge_bases_are_read(tmp_path, encoder, files, asked):
+    home = Home(tmp_path)
+    for number, name in enumerate(("first", "second")):  # each knows half of the dogs, and of the trees
+        known = [place for place in range(len(NAMES)) if place % 4 // 2 == number]
+        records = [Entity("dog", "dog dog dog dog"), Entity("tree", "tree tree tree tree")]
+        records += [Entity(NAMES[place]) for place in known]
+        records += [Alias(NAMES[place], NAMES[place]) for place in known]
+        records += [Triple(NAMES[place], "is", KINDS[place]) for place in known]
+        build(home.path, records, name=name).close()
+    with open_kb("first", home.path) as first, open_kb("second", home.path) as second:
+        training = settings(encoder, files, "classification", **asked)
+        train_kbert(home, "two", training, [first, second], device="cpu")
+    assert list(read_kbert(find_trained(home, "two")).kbs) == ["first", "second"]
+    assert read_kbert(find_trained(home, "two")).results["accuracy"] == 1.0  # as it was read to be trained
+    assert scored(home, "two", "classification", files)["accuracy"] == 1.0  # as it is read when opened
+
+
+def test_a_control_cannot_know(home, files):
+    assert scored(home, "control", "classification", files)["accuracy"] <= 0.7
+    manifest = read_kbert(find_trained(home, "control"))
+    assert manifest.kbs == {} and manifest.config["control"]
+
+
+def test_a_control_learns_from_the_same_batches_and_little_of_them_is_padding(
+    copied, encoder, files, tmp_path, monkeypatch
+):
+    lines = [f"{number % 2}\tthe {NAMES[number % 30]}{' eats' * (number % 11)}" for number in range(640)]
+    path = tmp_path / "long_and_short.tsv"
+    path.write_text("\n".join(["label\ttext_a", *lines]), encoding="utf-8")
+    batch, made = TaskReader.batch, []
+
+    def recorded(self, examples):
+        made.append(examples)
+        return batch(self, examples)
+
+    monkeypatch.setattr(TaskReader, "batch", recorded)
+    training = settings(encoder, files, "classification", data=(path,), epochs=1, batch=8)
+    for control in (False, True):
+        trained(copied, "x", replace(training, control=control))
+    assert len(made) == 160 and made[:80] == made[80:]
+    lengths = [[len(one.texts[0]) for one in some] for some in made[:80]]
+    assert sum(8 * max(some) for some in lengths) < 1.3 * sum(map(sum, lengths))
+
+
+def test_two_trainings_alike_make_one_model_and_another_seed_another(copied, encoder, files):
+    def weights(name):
+        return load_file(find_trained(copied, name) / "classifier" / "model.safetensors")["label.weight"]
+
+    few = settings(encoder, files, "pair", steps=3)
+    for name, training in (
+        ("one", few),
+        ("two", few),
+        ("other", settings(encoder, files, "pair", steps=3, seed=1)),
+    ):
+        trained(copied, name, training)
+    assert torch.equal(weights("one"), weights("two")) and not torch.equal(weights("one"), weights("other"))
+
+
+def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(home, copied, encoder, files):
+    def stop(what, done, total):
+        if done == total // 2:
+            raise KeyboardInterrupt
+
+    training = settings(encoder, files, "tagging")
+    with pytest.raises(KeyboardInterrupt):
+        trained(copied, "again", training, progress=stop)
+    assert not (copied.models / "again").exists()
+    trained(copied, "again", training)
+    for path in ("kbert/encoder/model.safetensors", "classifier/model.safetensors"):
+        first, second = (
+            load_file(find_trained(one, name) / path) for one, name in ((home, "tagging"), (copied, "again"))
+        )
+        assert all(torch.equal(first[key], second[key]) for key in first)
+    assert not list((copied.path / "runs").iterdir())
+
+
+def test_a_part_is_held_out_where_no_other_is_named_and_a_question_stays_whole(copied, encoder, files):
+    training = settings(encoder, files, "ranking", dev=(), steps=1)
+    trained(copied, "part", training)
+    results = read_kbert(find_trained(copied, "part")).results
+    assert (results["examples"], results["held_out"]) == (72, 8)  # 4 of 40 questions, with two answers each
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_of_several_files_a_tenth_is_held_out_too(copied, encoder, files, task):
+    both = (files[f"{task}.tsv"], files[f"{task}.test.tsv"])
+    trained(copied, "two", settings(encoder, files, task, data=both, dev=(), steps=1))
+    results = read_kbert(find_trained(copied, "two")).results
+    assert results["examples"] + results["held_out"] == 90 and results["held_out"] in (8, 9)
+
+
+def test_what_only_dev_has_is_told(copied, encoder, files, tmp_path, caplog):
+    dev = tmp_path / "dev.tsv"
+    dev.write_text("label\ttext_a\n2\tthe dog\n1\tthe cat\n")
+    trained(copied, "odd", settings(encoder, files, "classification", dev=(dev,), steps=1))
+    assert "the data teach nothing of 2, which --dev has" in caplog.text
+    assert read_kbert(find_trained(copied, "odd")).results["told_apart"] == ["0", "1"]
+
+
+def test_what_a_model_says_of_itself(home, encoder, files):
+    manifest = read_kbert(find_trained(home, "tagging"))
+    with open_kb("kinds", home.path) as kb:
+        assert manifest.kbs == {"kinds": kb.build}
+    assert (manifest.kind, manifest.task, manifest.encoder, manifest.size) == (
+        "kbert",
+        "tagging",
+        str(encoder),
+        16,
+    )
+    assert (manifest.query, manifest.linker, manifest.max_facts, manifest.relations) == (
+        "longest",
+        "",
+        2,
+        False,
+    )
+    assert read_kbert(find_trained(home, "pair")).relations
+    assert set(manifest.data) == {str(files["tagging.tsv"]), str(files["tagging.test.tsv"])}
+    assert manifest.results["told_apart"] == ["O", "B-DOG"] and manifest.command == "kgkit train …"
+
+
+# -- reading ----------------------------------------------------------------
+
+
+def test_the_weights_of_the_encoder_are_written_once(copied, encoder, files, monkeypatch):
+    from transformers import BertModel
+
+    written, save = [], BertModel.save_pretrained
+
+    def counted(model, folder, **settings):
+        written.append(folder)
+        save(model, folder, **settings)
+
+    monkeypatch.setattr(BertModel, "save_pretrained", counted)
+    training = settings(encoder, files, "classification", epochs=1)
+    folder = trained(copied, "once", training)
+    assert [path.name for path in written] == ["encoder"]
+    held = sorted(path.name for path in (folder / "kbert" / "encoder").iterdir())
+    assert held == ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    assert Encoder.load(str(folder / "kbert" / "encoder"), device="cpu").tokenizer.mask_token == "[MASK]"
+    with TrainedKBert.open("once", home=copied, device="cpu") as model:
+        assert model([Example("1", ("the name1 eats",))])
+
+
+def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
+    reader = TreeReader(Encoder.load(str(encoder), device="cpu", dtype="float32"), TreeBuilder([]), size=8)
+    tasks = TaskReader(reader, ("O", "B-X"))
+    example = Example("1", ("dogs the cat",), ((0, 3), (3, 4), (5, 8), (9, 12)), ("B-X", "O", "B-X", "O"))
+    [read] = tasks([example])
+    assert read.places.tolist() == [1, 2, 3, 4] and read.gold.tolist() == [1, 0, 1, 0]
+    more = (13, 16), (17, 20), (21, 25)
+    long = example._replace(
+        texts=("dogs the cat and the tree",), tokens=(*example.tokens, *more), gold=("O",) * 7
+    )
+    [cut] = tasks([long])
+    assert cut.places.tolist() == [1, 2, 3, 4, 5, 6, -1]
+    batch = tasks.collate([read, cut])
+    assert batch.rows.tolist() == [0] * 4 + [1] * 6 and batch.gold.tolist() == [1, 0, 1, 0] + [0] * 6
+    odd = Example("2", ("\ufeffdog \u200b cat",), ((0, 4), (5, 6), (7, 10)), ("O", "O", "O"))
+    [found] = tasks([odd])  # a character that no piece has may begin a token, or be one
+    assert found.places.tolist() == [1, -1, 2]
+    with pytest.raises(UsageError, match="has the label 'B-Y'; those that are told apart are: O, B-X"):
+        tasks.batch([example._replace(gold=("B-Y", "O", "O", "O"))])
+
+
+def test_files_of_tasks_are_refused_where_they_are_not_what_they_should_be(files, tmp_path):
+    with pytest.raises(SourceError, match="example 2 is one text, not a pair: its task is classification"):
+        read_task("pair", files["classification.tsv"])
+    with pytest.raises(UnknownName, match="no task"):
+        read_task("typing", files["pair.tsv"])
+    bare = tmp_path / "bare.tsv"
+    bare.write_text("text_a\ttext_b\tqid\na\tb\t1\n")
+    [one] = read_task("ranking", bare)
+    assert one.gold is None
+    with pytest.raises(UsageError, match="example 2 has no label: nothing can be learnt from it"):
+        labels_of("ranking", [one])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_two_examples_of_one_id_are_refused_in_every_task(task, tmp_path):
+    alike = tmp_path / "alike.tsv"
+    alike.write_text(rows(task, NAMES[:1] * 3))  # no ids: they are made of lines, or of places
+    found = read_task(task, alike)
+    assert len({one.id for one in found}) == 3
+    told = [Answered(one.gold, 0.5) for one in found]
+    assert scores_of(task, found, told)
+    with pytest.raises(
+        UsageError, match=f"two examples have the id '{found[0].id}': score those of one file"
+    ):
+        scores_of(task, [*found, found[0]], [*told, told[0]])
+    if task in ("classification", "pair"):
+        second = "\ttext_b" if task == "pair" else ""
+        alike.write_text(f"id\tlabel\ttext_a{second}\n" + "".join(f"a\t1\tthe dog{second}\n" for _ in "12"))
+        with pytest.raises(
+            SourceError, match=r"alike\.tsv:3: two examples have the id 'a', those of line 2 and 3"
+        ):
+            read_task(task, alike)
+
+
+def test_scores_are_those_of_the_task():
+    two = [Example("1", ("a",), (), ("1",)), Example("2", ("b",), (), ("0",))]
+    told = [Answered(("1",), 0.9), Answered(("1",), 0.8)]
+    assert scores_of("classification", two, told) == {
+        "accuracy": 0.5, "f1": pytest.approx(2 / 3), "precision": 0.5, "recall": 1.0,
+    }  # fmt: skip
+    ranked = [one._replace(group="q") for one in two]
+    assert scores_of("ranking", ranked, told) == {"mrr": 1.0, "map": 1.0, "accuracy": 0.5}
+    named = [Example("1", ("a b c",), (), ("B-X", "I-X", "O"))]
+    found = scores_of("tagging", named, [Answered(("B-Y", "I-Y", "O"), 0.5)])
+    assert found == {"f1": 0.0, "precision": 0.0, "recall": 0.0, "untyped_f1": 1.0}
+    with pytest.raises(UsageError, match="example 1 has no label: score on a file with gold"):
+        scores_of("classification", [two[0]._replace(gold=None)], told[:1])
+
+
+# -- what is refused --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        ({"task": "typing"}, "no task"),
+        ({"query": "all"}, "no query"),
+        ({"data": ()}, "nothing to learn from"),
+        ({"query": "link"}, "asks a linker"),
+        ({"linker": "prior"}, "the query longest asks no linker: leave prior out"),
+        ({"max_facts": 0}, "max_facts is 0; it is 1 or more"),
+        ({"lr": 0.0}, "lr is 0.0; it is above 0"),
+    ],
+)
+def test_settings_that_do_not_fit_are_told(encoder, files, others, told):
+    with pytest.raises(UsageError, match=told):
+        settings(encoder, files, "pair", **others) if "task" not in others else KBertTraining(
+            data=(files["pair.tsv"],), **others
+        )
+
+
+def test_without_a_knowledge_base_a_control_is_asked_for(home, encoder, files):
+    with pytest.raises(UsageError, match="name one with --kb, or say --control"):
+        train_kbert(home, "x", settings(encoder, files, "pair"), [], device="cpu")
+
+
+def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
+    before = scored(copied, "classification", "classification", files)
+    turned = [*RECORDS[:-30], *(Triple(name, "is", "tree") for name in NAMES)]
+    build(copied.path, turned, name="kinds").close()
+    assert scored(copied, "classification", "classification", files) == before
+    pruned = run("kb", "prune", "kinds", "--home", copied.path)
+    assert f"warning: the model classification reads facts of {pruned.out}".rstrip() in pruned.err
+    assert "control" not in pruned.err
+    with pytest.raises(StaleModel, match=r"reads facts of kinds@\w+, which is gone; here is kinds@"):
+        TrainedKBert.open("classification", home=copied, device="cpu")
+
+
+def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, files, monkeypatch):
+    linkers = kbert.SeveralLinkers
+    monkeypatch.setattr(kbert, "SeveralLinkers", lambda kbs, **_: linkers(kbs, model="prior", device="cpu"))
+    linker = copied.models / "senses" / MANIFEST
+    linker.parent.mkdir()
+    linker.write_text("{}")
+    asked = settings(encoder, files, "pair", query="link", linker="senses", steps=1)
+    trained(copied, "linked", asked)
+    trained(copied, "plain", replace(asked, control=True))
+    assert read_kbert(find_trained(copied, "linked")).linker_made == sha256_of(linker)
+    TrainedKBert.open("linked", home=copied, device="cpu").close()
+    for change in (lambda: linker.write_text("{ }"), linker.unlink):
+        change()
+        TrainedKBert.open("plain", home=copied, device="cpu").close()  # it asks no linker
+        with pytest.raises(StaleModel, match="reads links of the model senses, which has been trained again"):
+            TrainedKBert.open("linked", home=copied, device="cpu")
+
+
+def test_a_model_remembers_that_its_links_agree(copied, encoder, files, monkeypatch):
+    asked, linkers = [], kbert.SeveralLinkers
+
+    def several(kbs, **told):
+        asked.append(told["coherence"])
+        return linkers(kbs, **told)
+
+    monkeypatch.setattr(kbert, "SeveralLinkers", several)
+    agreeing = settings(encoder, files, "pair", query="link", linker="prior", coherence="graph", steps=1)
+    trained(copied, "agreed", agreeing)
+    TrainedKBert.open("agreed", home=copied, device="cpu").close()
+    assert asked == ["graph", "graph"]
+    with pytest.raises(UsageError, match="only the query link makes some"):
+        replace(agreeing, query="longest", linker="")
+
+
+def test_files_without_labels_are_refused_before_anything_is_learnt(copied, encoder, files, tmp_path):
+    bare = tmp_path / "bare.tsv"
+    bare.write_text("text_a\ttext_b\nname1\tit\n", encoding="utf-8")
+    for names in ({"dev": (bare,)}, {"data": (bare,)}):
+        with pytest.raises(UsageError, match="has no label: nothing can be learnt from it"):
+            trained(copied, "bare", settings(encoder, files, "pair", **names))
+    assert not (copied.models / "bare").exists()
+
+
+def test_labels_that_are_texts_are_noticed(copied, encoder, tmp_path, caplog):
+    path = tmp_path / "nohead.tsv"
+    path.write_text("".join(f"{place % 2}\tthe {one} eats\n" for place, one in enumerate(NAMES)))
+    asked = KBertTraining(
+        task="classification", data=(path,), encoder=str(encoder), size=16, control=True, steps=1
+    )
+    train_kbert(copied, "nohead", asked, device="cpu")
+    assert "30 labels in 27 examples, as 'the name0 eats': is that the column of labels?" in caplog.messages
+
+
+def test_a_few_examples_of_many_labels_may_be_held_out(copied, encoder, tmp_path):
+    for name, times in (("train", 4), ("dev", 1)):
+        lines = [f"the {one}\tlabel{place}\n" for place, one in enumerate(NAMES)] * times
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    asked = KBertTraining(
+        task="classification", data=(tmp_path / "train.tsv",), dev=(tmp_path / "dev.tsv",),
+        encoder=str(encoder), size=16, control=True, steps=1,
+    )  # fmt: skip
+    assert len(read_kbert(train_kbert(copied, "many", asked, device="cpu")).results["told_apart"]) == 30
+
+
+def test_an_encoder_is_one_that_was_trained_without_knowledge(copied, encoder, files):
+    with pytest.raises(UsageError, match="pair is a K-BERT, and no encoder"):
+        trained(copied, "x", settings("pair", files, "classification"))
+    folder = copied.models / "knowing"
+    folder.mkdir()
+    known = {"vectors": ["text"], "joint": True}
+    told = {
+        "format": 1, "kind": "knowbert", "name": "knowing", "task": "mlm", "kbs": {"kinds": known},
+        "encoder": "x", "size": 16, "start": "", "config": {},
+    }  # fmt: skip
+    (folder / MANIFEST).write_text(json.dumps(told))
+    with pytest.raises(UsageError, match="the encoder of knowing was trained with its knowledge bases"):
+        trained(copied, "x", settings("knowing", files, "classification"))
+
+
+def test_three_classes_are_told_apart_and_of_two_that_of_the_label_1_is_scored(copied, encoder, tmp_path):
+    dogs = {name: int(kind == "dog") for name, kind in zip(NAMES, KINDS, strict=True)}
+    for name, labels in (("xnli", "012"), ("law_qa", "01")):
+        path = tmp_path / f"{name}.tsv"
+        lines = [f"{dogs[one]}\tthe {one}\t{'dog' if dogs[one] else 'tree'}" for one in NAMES * 4]
+        lines += [f"2\tthe {one}\tfruit" for one in NAMES * 2 if name == "xnli"]
+        path.write_text("\n".join(["label\ttext_a\ttext_b", *lines]) + "\n", encoding="utf-8")
+        asked = KBertTraining(
+            task="pair", data=(path,), encoder=str(encoder), size=16, batch=16, epochs=12, lr=3e-3,
+            lr_new=1e-2, bf16=False,
+        )  # fmt: skip
+        results = read_kbert(trained(copied, name, asked)).results
+        assert results["told_apart"] == [*labels] and results["accuracy"] == 1.0
+        positive = {metric: results.get(metric) for metric in ("f1", "precision", "recall")}
+        assert positive == dict.fromkeys(positive, 1.0 if name == "law_qa" else None)
+
+
+def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder, files):
+    build(
+        copied.path, [Entity("n", "cat", attributes={"is": "the dog"}), Alias("name1", "n")], name="told"
+    ).close()
+    with open_kb("told", copied.path) as kb:
+        for attributes, pieces in ((False, 3), (True, 6)):
+            asked = settings(encoder, files, "classification", attributes=attributes, steps=1)
+            train_kbert(copied, "told", asked, [kb], device="cpu")
+            with TrainedKBert.open("told", home=copied, device="cpu") as model:
+                [read] = model.reader([Example("1", ("name1",))])
+            assert len(read.tree) == pieces
+
+
+def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
+    folder = find_trained(home, "pair")
+    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing"):
+        read_model(folder)
+    with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions"):
+        read_tagger(folder)
+    with pytest.raises(UsageError, match="pair is no KnowBert but of the kind kbert"):
+        read_knowbert(folder)
+    with pytest.raises(UnknownName, match="no K-BERT named 'nope'; there are: classification, control"):
+        TrainedKBert.open("nope", home=home)
+
+
+# -- links ------------------------------------------------------------------
+
+
+def test_an_ambiguous_name_brings_the_facts_of_what_is_meant(tmp_path, encoder):
+    from kgkit.linking import Linker
+    from kgkit.linking.multi_kb import SeveralLinkers
+
+    records = [
+        Entity("bank.1", "bank"), Entity("bank.2", "bank"), Entity("dog", "dog"), Entity("tree", "tree"),
+        Alias("bank", "bank.1", 9), Alias("bank", "bank.2", 1), Alias("tree", "bank.2", 1),
+        Triple("bank.1", "is", "dog"), Triple("bank.2", "is", "tree"),
+    ]  # fmt: skip
+    with build(tmp_path, records, name="banks") as kb:
+        loaded = Encoder.load(str(encoder), device="cpu", dtype="float32")
+        config = TreeConfig(max_facts=1, relations=False)
+        trees = TreeReader(loaded, TreeBuilder(generators_of([kb], "link"), config), size=16)
+        tasks = TaskReader(trees, ("0", "1"), SeveralLinkers([kb], model="prior", device="cpu"))
+        [read] = tasks([Example("1", ("the tree",))])
+        [linked] = Linker.open(kb, model="prior")(["the tree"])
+        assert [link.entity for link in linked.links] == ["bank.2"]
+        assert len(read.tree) == 5 and read.tree.hooks.tolist() == [0, 0, 1, 1, 0]
+
+
+# -- commands ---------------------------------------------------------------
+
+
+def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
+    common = ("--home", copied.path, "--device", "cpu")
+    small = ("--encoder", encoder, "--size", 16, "--batch", 16, "--lr", 3e-3, "--lr-new", 1e-2)
+    held = files["tagging.test.tsv"]
+    done = run(
+        "train", "kbert", "--task", "tagging", "--data", files["tagging.tsv"], "--dev", held, "--kb", "kinds",
+        "--name", "mine", "--epochs", 12, *small, *common,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.out.startswith("mine: tagging, kinds\n") and "told apart: O, B-DOG" in done.out
+    assert "trained mine in " in done.err
+    place = tmp_path / "tags.txt"
+    scored = run("evaluate", "tagging", "--data", held, "--model", "mine", "--predictions", place, *common)
+    assert scored.code == 0, scored.err
+    heading, row = (line.split("\t") for line in scored.out.splitlines())
+    assert heading == ["data", "examples", "f1", "precision", "recall", "untyped f1"]
+    assert row[:3] == ["tagging.test", "10", "100.00"]
+    assert place.read_text().splitlines()[1] == "2\tO B-DOG O O"
+    with Catalog.open(copied) as catalog:
+        last = max(catalog.runs(), key=lambda one: one.id)
+        assert {one.metric: one.value for one in last.scores}["f1"] == 1.0
+    again = run(
+        "train", "kbert", "--task", "pair", "--data", files["pair.tsv"], "--kb", "none", "--name", "plain",
+        "--steps", 2, "--json", *small, *common,
+    )  # fmt: skip
+    assert again.code == 0 and json.loads(again.out)["kbs"] == {}
+    asked = ("evaluate", "classification", "--data", files["pair.test.tsv"], "--model", "plain", "--json")
+    told = run(*asked, *common)
+    [one] = json.loads(told.out)["sets"]
+    assert one["examples"] == 10 and 0 <= one["accuracy"] <= 1
+    place = tmp_path / "ranks.txt"
+    ranked = run("evaluate", "ranking", "--data", files["ranking.test.tsv"], "--model", "ranking", "--json",
+                 "--predictions", place, *common)  # fmt: skip
+    assert json.loads(ranked.out)["sets"][0]["mrr"] == 1.0
+    right = [float(line.split("\t")[1]) for line in place.read_text().splitlines()]
+    assert all(yes > no for no, yes in zip(right[::2], right[1::2], strict=True))
+
+
+def test_a_folder_has_the_parts_of_a_task(copied, encoder, files, tmp_path):
+    common = ("--encoder", encoder, "--size", 16, "--steps", 1, "--home", copied.path, "--device", "cpu")
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    train = ("train", "kbert", "--task", "pair", "--name", "x", "--data", folder, *common)
+    shutil.copy(files["pair.test.tsv"], folder / "dev.tsv")
+    lacking = run(*train)
+    assert lacking.code == 3 and f"no train.* in {folder} (dev.tsv): name the file" in lacking.err
+    shutil.copy(files["pair.tsv"], folder / "train.tsv")
+    assert run(*train).code == 0
+    assert [*read_kbert(find_trained(copied, "x")).kbs] == ["kinds"]  # the only one need not be named
+    assert [*read_kbert(find_trained(copied, "x")).data] == [f"{folder}/train.tsv", f"{folder}/dev.tsv"]
+    shutil.copy(files["pair.tsv"], folder / "train.txt")
+    twice = run(*train)
+    assert twice.code == 2 and "has train.tsv, train.txt: name the file with --data" in twice.err
+
+
+def test_labels_that_lack_or_that_nobody_tells_are_said(home, files, tmp_path):
+    common = ("--home", home.path, "--device", "cpu")
+    asked = ("evaluate", "classification", "--model", "pair", "--data")
+    contents = {
+        "bare": "text_a\ttext_b\nname1\tit\n",
+        "some": '{"text_a": "name1", "text_b": "it", "label": 1}\n{"text_a": "name2", "text_b": "it"}\n',
+        "others": "name1\tit\tyes\n",
+        "known": "name1\tit\t1\nname2\tit\tyes\n",
+    }
+    places = {}
+    for name, content in contents.items():
+        places[name] = tmp_path / f"{name}.tsv"
+        places[name].write_text(content, encoding="utf-8")
+    beside = run(*asked, places["bare"], "--data", files["pair.test.tsv"], *common)
+    assert beside.code == 0 and "not scored, as the examples have no labels: bare\n" in beside.err
+    partly = run(*asked, places["some"], *common)
+    assert partly.code == 2 and "1 of 2 examples have no label, the first is 2: give each" in partly.err
+    known = run(*asked, places["known"], *common)
+    assert known.code == 0 and "known.tsv has labels that the model pair does not tell: yes\n" in known.err
+    misspelt = run("evaluate", "classification", "--model", "pear", "--data", places["bare"], *common)
+    assert misspelt.code == 2 and "no KnowBert or K-BERT named 'pear'; there are: classifi" in misspelt.err
+    strange = run(*asked, places["others"], *common)
+    assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
+
+
+TRAIN = ("train", "kbert", "--task", "pair", "--name", "x", "--data")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        ((*TRAIN, "no.tsv", "--control"), 3, "no file no.tsv"),
+        ((*TRAIN, "PAIR", "--kb", "nope"), 3, "nope"),
+        ((*TRAIN, "PAIR", "--kb", "none", "--kb", "kinds"), 2, "--kb none is a control, and has no other"),
+        ((*TRAIN, "PAIR", "--kb", "kinds", "--query", "link"), 2, "the query link asks a linker"),
+        (("evaluate", "tagging", "--data", "PAIR", "--model", "pair"), 2,
+         "was trained for the task pair, not tagging: `kgkit evaluate classification` scores it"),
+        (("evaluate", "tagging", "--data", "PAIR", "--model", "nope"), 2, "no K-BERT named 'nope'"),
+        (("evaluate", "classification", "--data", "PAIR", "--data", "PAIR", "--model", "pair"), 2,
+         "is named twice with --data"),
+        (("evaluate", "ranking", "--data", "PAIR", "--model", "ranking"), 1,
+         "names the columns qid, text_a, text_b"),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_is_one_line(home, files, args, code, said):
+    done = run(*(files["pair.tsv"] if arg == "PAIR" else arg for arg in args), "--home", home.path)
+    assert done.code == code and said in done.err, done.err
+    assert done.err.count("error:") == 1 and "Traceback" not in done.err
