@@ -180,7 +180,7 @@ class TreeBuilder:
         return branches
 
     def _statements(self, kb: KnowledgeBase, entity: int) -> Iterator[tuple[str, str]]:
-        """Yield the statements of an entity: a relation or attribute, and the label or value at its other end."""
+        """Yield the statements of an entity: a relation or attribute, and the label or value it has."""
         for fact in kb.match(entity):
             other = kb[fact.object]
             yield fact.relation, other.label or other.key
