@@ -74,16 +74,16 @@ def align(
     began = time.monotonic()
     where = Home.find(home)
     if encoder is not None:
-        found = _by_words(where, name, encoder, pairs, config, messages)
+        alignment = _by_words(where, name, encoder, pairs, config, messages)
     else:
-        found = _by_entities(where, name, to or "", pairs, config, messages)
-    report = found.report
+        alignment = _by_entities(where, name, to or "", pairs, config, messages)
+    report = alignment.report
     messages.say(
-        f"mapped {found.source} to {found.target} by {report.anchors:,} pairs in "
+        f"mapped {alignment.source} to {alignment.target} by {report.anchors:,} pairs in "
         f"{time.monotonic() - began:.1f} s"
     )
     if as_json:
-        write_json(_described(found))
+        write_json(_as_dict(alignment))
         return
     checks = {"fitted on": report.train, "held out": report.held_out}
     rows = [_row(label, check) for label, check in checks.items() if check is not None]
@@ -98,11 +98,11 @@ def _by_words(
     from kgkit.embedding.align import align_words
     from kgkit.encoder import Encoder
 
-    vectors = _opened(home, name)[0]
+    vectors = _open_vectors(home, name)[0]
     with messages.progress(f"mapping {vectors.name}") as show:
         loaded = Encoder.load(encoder)
         return align_words(
-            vectors, loaded, config, pairs=pairs, progress=lambda done, of: show(f"step {done} of {of}")
+            vectors, loaded, config, pairs=pairs, progress=lambda step, steps: show(f"step {step} of {steps}")
         )
 
 
@@ -112,19 +112,23 @@ def _by_entities(
     from kgkit.embedding.align import align_entities
     from kgkit.kb import open_kb
 
-    (source, kb), (target, other) = _opened(home, name), _opened(home, to)
+    (source, kb), (target, other) = _open_vectors(home, name), _open_vectors(home, to)
     with (
         messages.progress(f"mapping {source.name}") as show,
-        open_kb(kb, home.path) as one,
-        open_kb(other, home.path) as two,
+        open_kb(kb, home.path) as source_kb,
+        open_kb(other, home.path) as target_kb,
     ):
-        places = None if pairs is None else (pairs, one.store.id_of, two.store.id_of)
+        pairing = None if pairs is None else (pairs, source_kb.store.id_of, target_kb.store.id_of)
         return align_entities(
-            source, target, config, pairs=places, progress=lambda done, of: show(f"step {done} of {of}")
+            source,
+            target,
+            config,
+            pairs=pairing,
+            progress=lambda step, steps: show(f"step {step} of {steps}"),
         )
 
 
-def _opened(home: "Home", name: str) -> "tuple[Vectors, str]":
+def _open_vectors(home: "Home", name: str) -> "tuple[Vectors, str]":
     """Open vectors; return them and the name of their KB."""
     from kgkit.kb import open_kb
 
@@ -153,8 +157,13 @@ def _row(label: str, check: "Check") -> tuple[str, ...]:
     )
 
 
-def _described(found: "Alignment") -> dict[str, Any]:
+def _as_dict(alignment: "Alignment") -> dict[str, Any]:
     import msgspec
 
-    report: dict[str, Any] = msgspec.to_builtins(found.report, str_keys=True)
-    return {"vectors": found.source, "target": found.target, "fingerprint": found.fingerprint, **report}
+    report: dict[str, Any] = msgspec.to_builtins(alignment.report, str_keys=True)
+    return {
+        "vectors": alignment.source,
+        "target": alignment.target,
+        "fingerprint": alignment.fingerprint,
+        **report,
+    }

@@ -30,30 +30,30 @@ def index(
     Until it is done, searches use the old one.
     """
     from kgkit.building.registering import register_vectors
-    from kgkit.commands.embed import described, summary
-    from kgkit.commands.vectors import named
+    from kgkit.commands.embed import describe_vectors, summary
+    from kgkit.commands.vectors import parse_vectors_name
     from kgkit.home import Home
     from kgkit.vectors import Vectors, find_vectors
     from kgkit.vectors.indexing import build_index
     from kgkit.vectors.work import making
 
     where = Home.find(home)
-    kb, last = named(where, name)
+    kb, last = parse_vectors_name(where, name)
     messages = Messages(quiet=quiet, bars=not as_json)
     find_vectors(kb, last)
     with messages.progress(f"indexing {kb.name}/{last}") as show, making(kb, last):
         vectors = Vectors.open(find_vectors(kb, last))
-        made = build_index(
+        built = build_index(
             vectors.matrix,
             vectors.folder,
             kind=kind,
             recall=recall,
             seed=seed,
-            progress=lambda done, total: show(f"{done:,} of {total:,} rows"),
+            progress=lambda indexed, total: show(f"{indexed:,} of {total:,} rows"),
         )
     register_vectors(where, kb.name)
-    messages.say(f"built in {made.manifest.seconds:.1f} s: {vectors.folder}")
+    messages.say(f"built in {built.manifest.seconds:.1f} s: {vectors.folder}")
     if as_json:
-        write_json(described(vectors))
+        write_json(describe_vectors(vectors))
     else:
         write_line(summary(vectors))

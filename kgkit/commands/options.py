@@ -127,14 +127,14 @@ def chosen_kb(name: str | None, home: Path | None) -> str:
     return name if name is not None else Home.find(home).only_kb()
 
 
-def opened(name: str | None, home: Path | None, *, verify: bool = False) -> "KnowledgeBase":
+def open_chosen_kb(name: str | None, home: Path | None, *, verify: bool = False) -> "KnowledgeBase":
     """Open the KB the user named, or the only one there is; *verify* as in `open_kb`."""
     from kgkit.kb import open_kb
 
     return open_kb(chosen_kb(name, home), home, verify=verify)
 
 
-def checked_text(text: str, what: str) -> str:
+def check_text(text: str, what: str) -> str:
     """Return *text*, which came from the command line.
 
     Raises:
@@ -147,48 +147,48 @@ def checked_text(text: str, what: str) -> str:
     return text
 
 
-def found_entity(kb: "KnowledgeBase", key: str) -> "Entity":
+def find_entity(kb: "KnowledgeBase", key: str) -> "Entity":
     """Return the entity of *key*.
 
     Raises:
         NotThere: if the KB does not have it; names those that the user may have meant.
     """
-    found = kb.get(checked_text(key, "the name of an entity"))
-    if found is not None:
-        return found
-    meant = dict.fromkeys(candidate.entity.key for candidate in kb.decode(_meant(kb, key)))
-    if not meant:
+    entity = kb.get(check_text(key, "the name of an entity"))
+    if entity is not None:
+        return entity
+    suggestions = dict.fromkeys(candidate.entity.key for candidate in kb.decode(_suggest_candidates(kb, key)))
+    if not suggestions:
         hint = f"`kgkit candidates TEXT --kb {kb.name}` lists what a word can mean"
     else:
-        more = ", ".join(meant)
-        hint = f"did you mean {more}?"
+        listed = ", ".join(suggestions)
+        hint = f"did you mean {listed}?"
     raise NotThere(f"no entity {key!r} in knowledge base {kb.name!r}; {hint}")
 
 
-def _meant(kb: "KnowledgeBase", key: str) -> "Candidates":
+def _suggest_candidates(kb: "KnowledgeBase", key: str) -> "Candidates":
     """Return what a name that is no key could stand for: as a word, as the word in a key, as one misspelt."""
     word = _PIECES.split(key.replace("_", " "))[0] or key
     for text in (key, word):
-        found = kb.candidates(text, k=_SUGGESTED)
-        if len(found):
-            return found
+        candidates = kb.candidates(text, k=_SUGGESTED)
+        if len(candidates):
+            return candidates
     return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < _MANY_SURFACES)
 
 
-def checked_pos(kb: "KnowledgeBase", pos: str | None) -> str | None:
+def check_pos(kb: "KnowledgeBase", pos: str | None) -> str | None:
     """Return *pos*.
 
     Raises:
-        UsageError: if *kb* does not tell this part of speech apart.
+        UsageError: if *kb* does not distinguish this part of speech.
     """
     from kgkit.kb import POS
 
-    known = kb.store.classes
-    if pos is None or pos in known or any(name in known for name in POS.get(pos, ())):
+    classes = kb.store.classes
+    if pos is None or pos in classes or any(name in classes for name in POS.get(pos, ())):
         return pos
     names = [
-        *known,
-        *(name for name, stored in POS.items() if name not in known and set(stored) & set(known)),
+        *classes,
+        *(name for name, stored in POS.items() if name not in classes and set(stored) & set(classes)),
     ]
     if not names:
         raise UsageError(f"knowledge base {kb.name!r} has no parts of speech")

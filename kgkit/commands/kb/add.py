@@ -33,7 +33,7 @@ def add(
     stay, so vectors and models made for the old build still fit.
     """
     from kgkit.building.add import add_to_kb
-    from kgkit.commands.kb.info import described
+    from kgkit.commands.kb.info import describe_build
     from kgkit.exchange import builder_by_name
     from kgkit.home import Home
     from kgkit.store import read_build
@@ -59,7 +59,7 @@ def add(
         messages.say(f"{name} has all of {source} already: nothing was changed")
     messages.say_dropped(built.dropped, built.examples)
     if as_json:
-        write_json(described(built.name, built.path, built.manifest))
+        write_json(describe_build(built.name, built.path, built.manifest))
     else:
         new = built.manifest
         figures = ", ".join(

@@ -84,7 +84,7 @@ def build_kb(
     """
     from kgkit.building.build import build_kb as build
     from kgkit.building.options import GOING_ON, cores
-    from kgkit.commands.kb.info import described
+    from kgkit.commands.kb.info import describe_build
     from kgkit.home import Home
 
     messages = Messages(quiet=quiet, bars=not as_json)
@@ -125,7 +125,7 @@ def build_kb(
             f"Add it again, or go back with `kgkit kb publish {built.name}@{before}`"
         )
     if as_json:
-        write_json(described(built.name, built.path, built.manifest))
+        write_json(describe_build(built.name, built.path, built.manifest))
     else:
         manifest = built.manifest
         write_line(

@@ -30,9 +30,9 @@ def import_kb(
 
     if not source.exists():
         raise NotThere(f"no file {source}")
-    made = find_format(format) if format is not None else guess_format(source)
+    file_format = find_format(format) if format is not None else guess_format(source)
     build_kb(
-        made.builder,
+        file_format.builder,
         source=[str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
         home=home,

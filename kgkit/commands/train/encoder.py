@@ -83,8 +83,8 @@ def encoder(
     )  # fmt: skip
     with messages.progress(f"training {name}") as show, run as record:
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
         folder = train_encoder(
             where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
@@ -92,11 +92,11 @@ def encoder(
         manifest = read_trained(where, name, folder, read_knowbert)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
-        for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
-            for metric in sorted(set(one) - {"epoch"}):
-                record.score(task, "held out", metric, one[metric], int(results["held_out"]))
-    place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
+        for epoch in (epoch for epoch in results["epochs"] if epoch["epoch"] == results["best_epoch"]):
+            for metric in sorted(set(epoch) - {"epoch"}):
+                record.score(task, "held out", metric, epoch[metric], int(results["held_out"]))
+    note = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{note}: {folder.parent}")
     if as_json:
         import msgspec
 

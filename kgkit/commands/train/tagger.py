@@ -78,20 +78,20 @@ def tagger(
     )  # fmt: skip
     files = [*training.data, *training.dev]
     check_files(files)
-    messages, found = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     began = time.monotonic()
-    run = recorded(found, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files)
+    run = recorded(where, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files)
     with messages.progress(f"training {name}") as show, run as record:
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
-        folder = train_tagger(found, name, training, device=device, progress=tell)
-        manifest = read_trained(found, name, folder, read_tagger)
-        record.model = name if catalogue(found, manifest) else None
-        for metric, told in ("f1", "f1"), ("span f1", "span_f1"):
-            if told in manifest.results:
-                record.score("ner", "held out", metric, manifest.results[told], manifest.results["dev_names"])
+        folder = train_tagger(where, name, training, device=device, progress=tell)
+        manifest = read_trained(where, name, folder, read_tagger)
+        record.model = name if catalogue(where, manifest) else None
+        for metric, key in ("f1", "f1"), ("span f1", "span_f1"):
+            if key in manifest.results:
+                record.score("ner", "held out", metric, manifest.results[key], manifest.results["dev_names"])
     messages.say(f"trained {name} in {time.monotonic() - began:.1f} s: {folder.parent}")
     if as_json:
         import msgspec
@@ -108,7 +108,7 @@ def tagger(
         write_table(
             columns,
             [
-                (f"{one['epoch']:.0f}", f"{100 * one['f1']:.2f}", f"{100 * one['span_f1']:.2f}")
-                for one in results["epochs"]
+                (f"{epoch['epoch']:.0f}", f"{100 * epoch['f1']:.2f}", f"{100 * epoch['span_f1']:.2f}")
+                for epoch in results["epochs"]
             ],
         )
