@@ -41,20 +41,20 @@ def align(
         typer.Option(
             "--pairs",
             metavar="FILE",
-            help="What belongs together, two names a line with a tab between; else equal words, or keys.",
+            help="Pairs to map, two names a line with a tab between; by default equal words, or keys.",
         ),
     ] = None,
     held_out: Annotated[
         float,
-        typer.Option("--held-out", metavar="SHARE", help="Share of the pairs that the map is tried on."),
+        typer.Option("--held-out", metavar="SHARE", help="Share of the pairs held out for the check."),
     ] = 0.1,
     ridge: Annotated[
         float,
-        typer.Option(
-            "--ridge", metavar="X", help="Keep the map small: for few pairs; 0 is plain least squares."
-        ),
+        typer.Option("--ridge", metavar="X", help="Ridge penalty, for few pairs; 0 is plain least squares."),
     ] = 0.0,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of which pairs are held out.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Random seed for the choice of held-out pairs.")
+    ] = 0,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -102,7 +102,7 @@ def _by_words(
     with messages.progress(f"mapping {vectors.name}") as show:
         loaded = Encoder.load(encoder)
         return align_words(
-            vectors, loaded, config, pairs=pairs, progress=lambda step, steps: show(f"step {step} of {steps}")
+            vectors, loaded, config, pairs=pairs, progress=lambda done, of: show(f"step {done} of {of}")
         )
 
 
@@ -118,13 +118,9 @@ def _by_entities(
         open_kb(kb, home.path) as source_kb,
         open_kb(other, home.path) as target_kb,
     ):
-        pairing = None if pairs is None else (pairs, source_kb.store.id_of, target_kb.store.id_of)
+        places = None if pairs is None else (pairs, source_kb.store.id_of, target_kb.store.id_of)
         return align_entities(
-            source,
-            target,
-            config,
-            pairs=pairing,
-            progress=lambda step, steps: show(f"step {step} of {steps}"),
+            source, target, config, pairs=places, progress=lambda done, of: show(f"step {done} of {of}")
         )
 
 

@@ -73,7 +73,7 @@ def _check_repeats(parameters: Sequence[Any], args: Sequence[str]) -> None:
 RESPELLED: Final = {
     "--overlaps": "for what the flag --overlaps did, say `--overlaps keep`; the others are longest and score"
 }
-"""Options that were flags once, and the hint that replaces them."""
+"""Options that were flags once, and what is told to those who write them so."""
 
 
 class Commands(TyperGroup):
@@ -168,7 +168,7 @@ def _root(
     """Knowledge bases on disk: build them, query them, link text to them."""
 
 
-of_vectors = typer.Typer(no_args_is_help=True, help="Look after the vectors on this machine.")
+of_vectors = typer.Typer(no_args_is_help=True, help="Manage the vectors on this machine.")
 
 app.command("build-kb")(kb.build_kb)
 app.add_typer(kb.app, name="kb")

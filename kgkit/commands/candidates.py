@@ -1,4 +1,4 @@
-"""`kgkit candidates`: what a word or name can mean."""
+"""`kgkit candidates`: the entities that a word or name can mean."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +32,8 @@ def candidates(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A word or name, as it may stand in a text.")],
     kb: KBOption = None,
     k: Annotated[
-        int | None, typer.Option("-k", min=1, metavar="N", help="At most so many; all unless given.")
+        int | None,
+        typer.Option("-k", min=1, metavar="N", help="Number of candidates, at most; by default all."),
     ] = None,
     pos: Annotated[
         str | None,
@@ -41,7 +42,7 @@ def candidates(
     fuzzy: Annotated[
         bool,
         typer.Option(
-            "--fuzzy", metavar="", help="If the text is not known, take the most similar one that is."
+            "--fuzzy", metavar="", help="If the text is unknown, use the most similar known surface."
         ),
     ] = False,
     home: HomeOption = None,

@@ -23,7 +23,7 @@ ReliabilityOption = Annotated[
     typer.Option(
         "--reliability",
         metavar="FILE",
-        help="Draw how sure the links are and how often they are right: .svg or .html.",
+        help="Draw a reliability diagram, confidence against accuracy: .svg or .html.",
     ),
 ]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 _TEXT, _TUCKER, _WIKIPEDIA2VEC, _CONCAT = "Text", "TuckER", "Wikipedia2Vec", "Concat"
-"""Panels of the help: what only one method takes."""
+"""Panels of the help: options of one method only."""
 
 _TAKES: Final = {
     "text": ("encoder", "kind", "template"),
@@ -33,7 +33,7 @@ def embed(
     ] = None,
     vectors_name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Of the vectors: KB/NAME; else the method's."),
+        typer.Option("--name", metavar="NAME", help="Name of the vectors, KB/NAME; by default the method's."),
     ] = None,
     encoder: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def embed(
             "--template",
             metavar="TEMPLATE",
             rich_help_panel=_TEXT,
-            help="The text of an entity; else {lemmas|label}: {description}, where | stands for or.",
+            help="Text of an entity; by default {lemmas|label}: {description}, where | means or.",
         ),
     ] = None,
     preset: Annotated[
@@ -68,12 +68,12 @@ def embed(
             "--preset",
             metavar="PRESET",
             rich_help_panel=_TUCKER,
-            help="cpu: worth its minutes on two cores (the default); paper: as published.",
+            help="cpu: for two cores, in minutes (the default); paper: as published.",
         ),
     ] = None,
     dim: Annotated[
         int | None,
-        typer.Option("--dim", metavar="N", rich_help_panel=_TUCKER, help="Numbers in a vector."),
+        typer.Option("--dim", metavar="N", rich_help_panel=_TUCKER, help="Width of the vectors."),
     ] = None,
     epochs: Annotated[
         int | None,
@@ -113,7 +113,7 @@ def embed(
             "--dump",
             metavar="FILE",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="Instead: train on this dump of Wikipedia, with the package wikipedia2vec; --dim numbers.",
+            help="Instead: train on this dump of Wikipedia, with the package wikipedia2vec; width --dim.",
         ),
     ] = None,
     entity: Annotated[
@@ -122,7 +122,7 @@ def embed(
             "--entity",
             metavar="PATTERN",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="How the file writes an entity, {} being its title; else ENTITY/{}.",
+            help="How the file writes an entity, {} being its title; by default ENTITY/{}.",
         ),
     ] = None,
     keep: Annotated[
@@ -131,7 +131,7 @@ def embed(
             "--keep",
             metavar="FILE",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="Titles, one a line, that are trained however few links lead to them.",
+            help="File of titles, one a line, to train however few links they have.",
         ),
     ] = None,
     min_links: Annotated[
@@ -140,7 +140,7 @@ def embed(
             "--min-links",
             metavar="N",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="Train entities with this many links; else 5.",
+            help="Train entities with this many links; by default 5.",
         ),
     ] = None,
     part: Annotated[
@@ -149,7 +149,7 @@ def embed(
             "--part",
             metavar="NAME",
             rich_help_panel=_CONCAT,
-            help="Vectors to put side by side: --part tucker --part text.",
+            help="Vectors to concatenate: --part tucker --part text.",
         ),
     ] = None,
     rows: Annotated[
@@ -168,27 +168,27 @@ def embed(
     update: Annotated[
         bool,
         typer.Option(
-            "--update", metavar="", help="Bring vectors that are there to the KB's present build, by key."
+            "--update", metavar="", help="Update existing vectors to the KB's present build, by key."
         ),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Of what is drawn at random; else 0.")
+        int | None, typer.Option("--seed", metavar="N", help="Random seed; by default 0.")
     ] = None,
     device: DeviceOption = "auto",
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume/--no-resume", help="Go on with a job that was stopped (the default), or begin anew."
+            "--resume/--no-resume", help="Resume a job that was stopped (the default), or start again."
         ),
     ] = True,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make a vector for each entity of a knowledge base, and an index that finds the nearest.
+    """Compute a vector for each entity of a knowledge base, and an index that finds the nearest.
 
     text encodes label and description; tucker learns from the triples; wikipedia2vec reads or trains
-    vectors of entities and words in one space; concat puts vectors that are there side by side.
+    vectors of entities and words in one space; concat concatenates existing vectors.
     """
     from kgkit.embedding.embed import embed as embed_kb
     from kgkit.embedding.embed import update as update_vectors
@@ -218,7 +218,7 @@ def embed(
         if update:
             if seed is not None:
                 settings["seed"] = seed
-            updated = _updated(method, vectors_name, settings)
+            updated = _vectors_to_update(method, vectors_name, settings)
             folder_before = find_vectors(Home.find(home).kb(kb.partition("@")[0]), updated)
             vectors = update_vectors(
                 kb, updated, home=home, index=index_kind, device=device, resume=resume, progress=tell
@@ -262,7 +262,7 @@ def summary(vectors: "Vectors") -> str:
     return f"{vectors.name}: {manifest.covered:,} vectors of width {manifest.width}, {index_summary}"
 
 
-def _updated(method: str | None, name: str | None, settings: dict[str, Any]) -> str:
+def _vectors_to_update(method: str | None, name: str | None, settings: dict[str, Any]) -> str:
     if settings:
         raise UsageError(
             "--update keeps the settings that the vectors were made with: leave out "
@@ -296,7 +296,7 @@ def _config(method: str | None, name: str | None, settings: dict[str, Any], seed
     from kgkit.embedding.concat import ConcatConfig
 
     if "part" not in settings:
-        raise UsageError("which vectors are to be put side by side? --part tucker --part text")
+        raise UsageError("which vectors should be concatenated? --part tucker --part text")
     settings["parts"] = tuple(settings.pop("part"))
     return ConcatConfig(**naming, **settings)
 

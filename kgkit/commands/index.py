@@ -1,4 +1,4 @@
-"""`kgkit index`: build the index over vectors that are there."""
+"""`kgkit index`: build the index over existing vectors."""
 
 from typing import Annotated
 
@@ -10,22 +10,22 @@ from kgkit.commands.output import write_json, write_line
 
 
 def index(
-    name: Annotated[str, typer.Argument(metavar="KB/NAME", help="Which vectors: wordnet/text.")],
+    name: Annotated[str, typer.Argument(metavar="KB/NAME", help="Vectors to index: wordnet/text.")],
     kind: Annotated[
         str, typer.Option("--kind", metavar="KIND", help="auto, exact, sq8, hnsw, ivfsq8 or ivfpq.")
     ] = "auto",
     recall: Annotated[
         float,
         typer.Option(
-            "--recall", metavar="SHARE", help="Share of the ten true neighbours that a search is to find."
+            "--recall", metavar="SHARE", help="Share of the ten true neighbours that a search should find."
         ),
     ] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Build the index over vectors anew, in place of the one they have.
+    """Build the index over vectors again, in place of the existing one.
 
     Until it is done, searches use the old one.
     """
@@ -49,7 +49,7 @@ def index(
             kind=kind,
             recall=recall,
             seed=seed,
-            progress=lambda indexed, total: show(f"{indexed:,} of {total:,} rows"),
+            progress=lambda done, total: show(f"{done:,} of {total:,} rows"),
         )
     register_vectors(where, kb.name)
     messages.say(f"built in {built.manifest.seconds:.1f} s: {vectors.folder}")

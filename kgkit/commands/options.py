@@ -1,4 +1,4 @@
-"""What several verbs have in common: their options, and how they find a KB and an entity."""
+"""What several commands share: options, and functions that find a KB and an entity."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HomeOption = Annotated[
     Path | None,
     typer.Option(
-        "--home", metavar="DIR", help="Where knowledge bases lie; else KGKIT_HOME, else the platform's place."
+        "--home", metavar="DIR", help="Folder of the data; by default KGKIT_HOME, else the platform's folder."
     ),
 ]
 KBOption = Annotated[
@@ -40,13 +40,13 @@ PredictionsOption = Annotated[
     typer.Option(
         "--predictions",
         metavar="FILE",
-        help="Write the answers. wsd: as gold files; el: document, start, end, entity; ner: for conlleval.",
+        help="Write predictions. wsd: as gold files; el: document, start, end, entity; ner: for conlleval.",
     ),
 ]
 NameOption = Annotated[
-    str, typer.Option("--name", metavar="NAME", help="Of the model; --model NAME then uses it.")
+    str, typer.Option("--name", metavar="NAME", help="Name of the model; --model NAME then uses it.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of weights, order and dropout.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed.")]
 TaughtExamplesOption = Annotated[
     bool,
     typer.Option("--examples", metavar="", help="wsd: learn from the knowledge base's usage examples too."),
@@ -69,14 +69,14 @@ ModelOption = Annotated[
 ]
 TaggerOption = Annotated[
     str,
-    typer.Option(
-        "--model", metavar="NAME", help="Of a tagger that kgkit train tagger has made; or its folder."
-    ),
+    typer.Option("--model", metavar="NAME", help="Name of a tagger (kgkit train tagger), or its folder."),
 ]
 VectorsOption = Annotated[
     str | None,
     typer.Option(
-        "--vectors", metavar="NAME", help="Of the entities, for a model that takes some; else text."
+        "--vectors",
+        metavar="NAME",
+        help="Vectors of the entities, for a model that uses some; by default text.",
     ),
 ]
 CoherenceOption = Annotated[
@@ -84,15 +84,15 @@ CoherenceOption = Annotated[
     typer.Option(
         "--coherence",
         metavar="KIND",
-        help="Then let the links of a document agree: graph, by neighbours.",
+        help="Rescore the links of a document for coherence: graph, by neighbours in the KB.",
     ),
 ]
 OverlapsOption = Annotated[
     Literal["longest", "keep", "score"],
     typer.Option(
         "--overlaps",
-        help="Of mentions that overlap, score the longest alone (longest); or score all, and keep all links "
-        "(keep), or the one with the highest score (score).",
+        help="Of overlapping mentions, score the longest only (longest); or score all, and keep all links "
+        "(keep), or the link with the highest score (score).",
     ),
 ]
 QuietOption = Annotated[

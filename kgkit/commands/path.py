@@ -23,7 +23,7 @@ def path(
             "--relation",
             "-r",
             metavar="RELATION",
-            help="Go by this relation only, either way; repeat it for more.",
+            help="Follow this relation only, in either direction; repeat it for more.",
         ),
     ] = None,
     kb: KBOption = None,
@@ -38,7 +38,7 @@ def path(
     if as_json:
         write_json(steps)
     elif not steps:
-        Messages(quiet=quiet).say(f"{first.key} is {last.key}: nothing to go")
+        Messages(quiet=quiet).say(f"{first.key} is {last.key}: the path is empty")
     elif on_terminal():
         _draw(first.key, steps)
     else:

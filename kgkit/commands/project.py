@@ -29,7 +29,7 @@ _NAMED: Final = 60
 
 
 def project(
-    name: Annotated[str, typer.Argument(metavar="KB[/NAME]", help="Whose vectors: wordnet/text.")],
+    name: Annotated[str, typer.Argument(metavar="KB[/NAME]", help="Vectors to show: wordnet/text.")],
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="FOLDER", help="Write vectors.tsv and metadata.tsv into a new folder."),
@@ -45,13 +45,13 @@ def project(
             "-n",
             min=0,
             metavar="N",
-            help="Entities to take, drawn evenly, 0 for all; else 10,000, in a picture 5,000.",
+            help="Number of entities, drawn evenly, 0 for all; by default 10,000, in a picture 5,000.",
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            "--method", metavar="METHOD", help="How the picture is flattened: tsne, or pca (quick, coarse)."
+            "--method", metavar="METHOD", help="Projection of the picture: tsne, or pca (quick, coarse)."
         ),
     ] = "tsne",
     color_by: Annotated[
@@ -59,13 +59,13 @@ def project(
         typer.Option(
             "--color-by",
             metavar="FIELD",
-            help="types, kind, pos, or an attribute (lexfile); else the first that sets entities apart.",
+            help="types, kind, pos, or an attribute (lexfile); by default the first that separates entities.",
         ),
     ] = None,
     kind: Annotated[
         str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -73,7 +73,7 @@ def project(
     from kgkit.vectors.picture import SUFFIXES
     from kgkit.vectors.projection import checked_method
 
-    checked = checked_method(method)
+    projection = checked_method(method)
     messages = Messages(quiet=quiet)
     if to is None and picture is None:
         raise UsageError("where to? --to FOLDER writes the projector's files, --picture FILE draws a picture")
@@ -94,7 +94,7 @@ def project(
             messages.say(f"wrote {len(rows):,} vectors of {vectors.name}: {to}")
         if picture is not None:
             rows = choose_rows(kb, vectors, _PICTURED if limit is None else limit, kind, seed)
-            draw(kb, vectors, rows, picture, checked, color_by, seed, tell)
+            draw(kb, vectors, rows, picture, projection, color_by, seed, tell)
             messages.say(f"drew {len(rows):,} vectors of {vectors.name}: {picture}")
 
 
@@ -130,22 +130,17 @@ def write_pair(
     metadata = (
         (entity.key, entity.label, group_of(entity, field), entity.description) for entity in entities
     )
-    temporary = folder.absolute().with_name(f".{secrets.token_hex(8)}.part")
-    temporary.mkdir()
+    beside = folder.absolute().with_name(f".{secrets.token_hex(8)}.part")
+    beside.mkdir()
     try:
         write_projector(
-            temporary,
-            vectors.matrix,
-            rows,
-            columns,
-            metadata,
-            lambda written, total: tell(f"{written:,} of {total:,}"),
+            beside, vectors.matrix, rows, columns, metadata, lambda done, of: tell(f"{done:,} of {of:,}")
         )
-        temporary.rename(folder.absolute())
+        beside.rename(folder.absolute())
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(folder)) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 def draw(

@@ -36,7 +36,7 @@ def show(
             "-n",
             min=0,
             metavar="N",
-            help="Neighbours to show by one relation, 0 for all; else 10 on a terminal, all in a pipe.",
+            help="Neighbours of each relation, 0 for all; by default 10 on a terminal, all in a pipe.",
         ),
     ] = None,
     home: HomeOption = None,

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def tree(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="To read.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to read.")],
     kb: Annotated[
         list[str] | None,
-        typer.Option("--kb", metavar="KB", help="Whose facts are injected; repeat it for more."),
+        typer.Option("--kb", metavar="KB", help="KB whose facts are injected; repeat it for more."),
     ] = None,
     query: Annotated[
         Literal["longest", "jieba", "link"],
@@ -37,12 +37,12 @@ def tree(
         ),
     ] = "longest",
     linker: Annotated[
-        str, typer.Option("--linker", metavar="MODEL", help="That --query link asks: prior, gloss, …")
+        str, typer.Option("--linker", metavar="MODEL", help="Model of --query link: prior, gloss, …")
     ] = "",
     coherence: CoherenceOption = None,
     all_surfaces: AllSurfacesOption = False,
     max_facts: Annotated[
-        int, typer.Option("--max-facts", min=1, metavar="N", help="Of a mention, in the order of the data.")
+        int, typer.Option("--max-facts", min=1, metavar="N", help="Facts of a mention, at most.")
     ] = 2,
     relations: Annotated[
         bool,
@@ -56,8 +56,10 @@ def tree(
     size: Annotated[
         int | None, typer.Option("--size", min=2, metavar="N", help="Tokens, at most; all unless given.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it.")] = None,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw it on a page.")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the tree.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Draw it on an HTML page.")
+    ] = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -71,11 +73,11 @@ def tree(
 
     check_text(text, "TEXT")
     if query == "link" and not linker:
-        raise UsageError("--query link asks a linker: name one, as --linker prior")
+        raise UsageError("--query link needs a linker: name one, as --linker prior")
     if linker and query != "link":
-        raise UsageError(f"--query {query} asks no linker: leave out --linker, or say --query link")
+        raise UsageError(f"--query {query} uses no linker: leave out --linker, or use --query link")
     if coherence and not linker:
-        raise UsageError("--coherence lets links agree, and only --query link makes some")
+        raise UsageError("--coherence rescores links, and only --query link makes links")
     pictures = {suffix: path for suffix, path in ((".svg", svg), (".html", html)) if path is not None}
     for suffix, path in pictures.items():
         if path.suffix.lower() not in _SUFFIXES[suffix]:

@@ -1,4 +1,4 @@
-"""`kgkit vectors`: which vectors there are, and the way to be rid of some."""
+"""`kgkit vectors`: list vectors, and remove them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 def list_vectors(
     kb: Annotated[
-        str | None, typer.Argument(metavar="KB", help="Only of this knowledge base; else of all.")
+        str | None, typer.Argument(metavar="KB", help="Only of this knowledge base; by default of all.")
     ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -56,7 +56,7 @@ def remove(
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Remove vectors with their index, and what stopped jobs have done for them."""
+    """Remove vectors with their index, and the partial work of stopped jobs."""
     from kgkit.building.registering import register_vectors
     from kgkit.home import Home
     from kgkit.vectors import find_vectors, remove_vectors

@@ -57,8 +57,8 @@ def el(
         typer.Option(
             "--mentions",
             metavar="WHOSE",
-            help="Whose spans are linked: given (those of the data), found (what the KB knows), or the name "
-            "of a tagger.",
+            help="Mentions to link: given (those of the data), found (surfaces of the KB), or those of a "
+            "tagger, by its name.",
         ),
     ] = "found",
     threshold: Annotated[
@@ -72,7 +72,9 @@ def el(
     redirects: Annotated[
         Path | None,
         typer.Option(
-            "--redirects", metavar="FILE", help="JSON of title and title of the same page: they are equal."
+            "--redirects",
+            metavar="FILE",
+            help="JSON object from title to title of the same page; both count as equal.",
         ),
     ] = None,
     predictions: PredictionsOption = None,
@@ -311,7 +313,7 @@ def _write(scores: NamedScores, model: str, mentions: str) -> None:
 
 
 def _outcome_counts(score: "LinkScore") -> list[tuple[str, str, int, int]]:
-    """Return what was counted, what became of it, how often, and of how many."""
+    """Return what was counted, its outcome, how often, and of how many."""
     mentions, nil, links = score.mentions, score.nil, score.links
     return [
         ("mentions", "right", score.right, mentions),

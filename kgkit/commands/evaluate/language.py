@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 KnowBertOption = Annotated[
     str,
-    typer.Option("--model", metavar="NAME", help="Of a KnowBert (kgkit train knowbert); or its folder."),
+    typer.Option("--model", metavar="NAME", help="Name of a KnowBert (kgkit train knowbert), or its folder."),
 ]
-BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts read at once.")]
+BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")]
 
 
 def ppl(
@@ -39,21 +39,21 @@ def ppl(
     ],
     model: KnowBertOption,
     batch: BatchOption = 32,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of what is hidden.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, metavar="N", help="Random seed of the masked pieces.")
+    ] = 0,
     blind: Annotated[
         bool,
-        typer.Option(
-            "--blind", metavar="", help="Do not tell that there is a mention where a word is hidden."
-        ),
+        typer.Option("--blind", metavar="", help="Leave out the mentions that have a masked word piece."),
     ] = False,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a KnowBert on guessing hidden words: the perplexity of a word piece, and how many are right.
+    """Score a KnowBert on predicting masked words: perplexity and accuracy over word pieces.
 
-    15 of 100 word pieces are hidden, the same ones for all models with one tokenizer and one seed that were
+    15 of 100 word pieces are masked, the same ones for all models with one tokenizer and one seed that were
     trained for texts of one size.
     """
     from kgkit.home import Home
@@ -79,8 +79,8 @@ def ppl(
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
             passages = list(singles(measured(read_plain(path), reader.tokens, room), room))
 
-            def show(read: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {read:,} of {total:,}")
+            def show(done: int, total: int, name: str = name) -> None:
+                tell(f"{name}, {done:,} of {total:,}")
 
             result = perplexity(
                 trained.knowbert, reader, masking, passages, size=batch, seed=seed, progress=show
@@ -120,10 +120,15 @@ def probe(
     ] = None,
     kb: Annotated[
         str | None,
-        typer.Option("--kb", metavar="KB", help="Facts of a knowledge base, told by its labels."),
+        typer.Option(
+            "--kb", metavar="KB", help="Facts of a knowledge base, with the labels of its entities."
+        ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Facts of a relation, drawn; else all.")
+        int | None,
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Facts of each relation, drawn at random; by default all."
+        ),
     ] = None,
     batch: BatchOption = 32,
     seed: SeedOption = 0,
@@ -132,9 +137,9 @@ def probe(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a KnowBert on recalling facts: the mean reciprocal rank of the word pieces of a hidden name.
+    """Score a KnowBert on recalling facts: the mean reciprocal rank of the word pieces of a masked name.
 
-    Of each fact the subject is hidden, and then the object, from the knowledge bases too.
+    Of each fact the subject is masked, and then the object, for the knowledge bases too.
     """
     from kgkit.evaluation.facts import probes, read_facts, read_templates, score_recall
     from kgkit.home import Home
@@ -169,7 +174,7 @@ def probe(
     ):
         ranks = recalled(
             trained.knowbert, trained.reader, masking_of(trained.encoder).mask, prompts.instances, size=batch,
-            progress=lambda answered, total: tell(f"{answered:,} of {total:,}"),
+            progress=lambda done, total: tell(f"{done:,} of {total:,}"),
         )  # fmt: skip
         score = score_recall(ranks)
         record.score("probe", TOGETHER, "mrr", score.mrr, score.pieces)
@@ -189,7 +194,7 @@ def probe(
             f"no template for {sum(prompts.left_out.values()):,} facts of {', '.join(prompts.left_out)}"
         )
     if lost := len(prompts.instances) - score.instances:
-        messages.say(f"{lost:,} sentences are too long to be asked")
+        messages.say(f"{lost:,} sentences are too long for the model")
 
 
 def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowBert":
@@ -199,8 +204,8 @@ def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowB
     if not trained.manifest.guesses:
         trained.close()
         raise UsageError(
-            f"the model {model} guesses no words: its last task was {trained.manifest.task}, and it has no "
-            "trained head for them; `kgkit train knowbert --task mlm` trains one"
+            f"the model {model} predicts no masked words: its last task was {trained.manifest.task}, and it "
+            "has no trained head for them; `kgkit train knowbert --task mlm` trains one"
         )
     return trained
 
@@ -208,7 +213,7 @@ def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowB
 def _facts_of(
     kb: str, home: Path | None, relations: Sequence[str], limit: int | None, seed: int
 ) -> "tuple[list[Fact], int]":
-    """Return facts of a knowledge base, entities by their labels, and how many cannot be asked by them."""
+    """Return facts of a knowledge base, entities by their labels, and how many have none that can be used."""
     from kgkit.evaluation.facts import Fact
     from kgkit.kb import open_kb
 

@@ -32,7 +32,7 @@ def ner(
 ) -> None:
     """Score a tagger on finding names, as conlleval does: span and type must be right.
 
-    Beside it stand the types, each by itself, and the score of spans whatever their type.
+    The table also has the scores of each type, and of spans without types.
     """
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
     from kgkit.home import Home

@@ -49,7 +49,7 @@ def wsd(
         typer.Option(
             "--gold",
             metavar="FILE",
-            help="X.gold.key.txt that belongs to it; as often as --data, in its order.",
+            help="X.gold.key.txt of each --data, in the same order.",
         ),
     ],
     kb: KBOption = None,
@@ -63,7 +63,7 @@ def wsd(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a model on word sense disambiguation, beside the first sense of WordNet.
+    """Score a model on word sense disambiguation, with the first sense of WordNet as baseline.
 
     Reads the files of the unified framework (Raganato et al. 2017). Spans, lemmas and
     parts of speech are those of the data; every sense of a lemma is a candidate.

@@ -20,7 +20,7 @@ def diff(
     old: Annotated[str, typer.Argument(metavar="OLD", help="NAME or NAME@BUILD.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="NAME or NAME@BUILD.")],
     summary: Annotated[
-        bool, typer.Option("--summary", metavar="", help="Only how many differences there are of each kind.")
+        bool, typer.Option("--summary", metavar="", help="Only the number of differences of each kind.")
     ] = False,
     as_jsonl: Annotated[
         bool, typer.Option("--jsonl", metavar="", help="Write a JSON object for each difference.")
@@ -33,7 +33,7 @@ def diff(
 ) -> None:
     """Compare two knowledge bases, or two builds of one: entities, aliases, triples, redirects.
 
-    A line each: + what only NEW has, - what only OLD has, ~ what they have differently.
+    A line each: + is only in NEW, - only in OLD, ~ differs.
     """
     import msgspec
 

@@ -24,7 +24,7 @@ FormatOption = Annotated[
         "--format",
         "-f",
         metavar="FORMAT",
-        help=f"One of {', '.join(FORMATS)}; unless given, what the name of the file says.",
+        help=f"One of {', '.join(FORMATS)}; by default chosen by the name of the file.",
     ),
 ]
 
@@ -34,7 +34,7 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to; `-` is standard output; a folder for csv."
+            "--output", "-o", metavar="FILE", help="File to write; `-` is standard output; a folder for csv."
         ),
     ],
     format: FormatOption = None,
@@ -43,7 +43,7 @@ def export(
 ) -> None:
     """Write a knowledge base in the format of another program.
 
-    `kgkit kb import` brings it back; what tsv and wn-lmf lose is said when they are written.
+    `kgkit kb import` reads it back; for tsv and wn-lmf a message names what is lost.
     """
     from kgkit.building.records import StoredRecords
     from kgkit.exchange import find_format, guess_format

@@ -12,10 +12,10 @@ from kgkit.errors import NotThere
 
 
 def import_kb(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="What to read; a folder for csv.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="File to read; a folder for csv.")],
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; else the file's."),
+        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; by default the file's."),
     ] = None,
     format: FormatOption = None,
     home: HomeOption = None,

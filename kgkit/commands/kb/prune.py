@@ -27,8 +27,7 @@ def prune(
 ) -> None:
     """Remove every build but the published one, and print the names of those removed.
 
-    What builds that were stopped have read goes with them, and so does what was done for vectors by jobs
-    that were stopped.
+    The partial work of builds and of vector jobs that were stopped is removed too.
     """
     from kgkit.home import Home
     from kgkit.store import find_build
@@ -44,7 +43,7 @@ def prune(
     removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
     for name in names:
         sweep_unfinished(where.kb(name))
-    for model, build in _models_of_builds(where, removed):
+    for model, build in _left_without(where, removed):
         Messages(quiet=quiet).say(f"warning: the model {model} reads facts of {build}: train it again")
     if as_json:
         write_json(removed)
@@ -55,7 +54,7 @@ def prune(
         Messages(quiet=quiet).say("nothing to remove")
 
 
-def _models_of_builds(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _left_without(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the K-BERTs that were trained with a build that was removed, and which: their facts are its."""
     from kgkit.models.folder import find_trained, names_of
     from kgkit.models.manifest import KBERT, read_kbert

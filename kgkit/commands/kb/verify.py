@@ -1,4 +1,4 @@
-"""`kgkit kb verify`: is a knowledge base what its manifest says?"""
+"""`kgkit kb verify`: check a knowledge base against its manifest."""
 
 from contextlib import suppress
 from functools import partial
@@ -18,16 +18,16 @@ def verify(
         typer.Option(
             "--quick",
             metavar="",
-            help="Compare the checksums of its files only, which finds any damage since.",
+            help="Compare the checksums of the files only, which finds any damage since the build.",
         ),
     ] = False,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Read a whole knowledge base and its vectors, and check them against their manifests and themselves.
+    """Read a whole knowledge base and its vectors, and check them for damage and consistency.
 
-    Exits with 1 if anything is wrong with them.
+    Exits with 1 if there are problems.
     """
     from kgkit.errors import NotThere
     from kgkit.home import Home
