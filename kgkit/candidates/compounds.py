@@ -73,9 +73,17 @@ class CompoundReader(ABC):
             found: the mentions of the text as it stands, all of them, by start, then by length.
         """
         compounds = self._compounds(cut, hyphens)
-        if compounds.more:  # the text as it stands goes before
-            spans = {_span(one): one for one in reversed([*found, *compounds.more])}
-            found = [spans[span] for span in sorted(spans)]
+        if compounds.more:
+            spans = {_span(one): one for one in reversed(compounds.more)}
+            merged: list[Mention] = []
+            before = 0
+            for span in sorted(spans):
+                place = bisect_left(found, span, before, key=_span)
+                merged += found[before:place]
+                before = place
+                if place == len(found) or _span(found[place]) != span:  # the text as it stands goes before
+                    merged.append(spans[span])
+            found = merged + found[before:]
         if compounds.abbreviations:
             abbreviations = {*compounds.abbreviations}
             found = [one for one in found if _span(one) not in abbreviations]
