@@ -45,7 +45,9 @@ from kgkit.models.manifest import (
     read_knowbert,
 )
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.curves import Shuffled, Trained, TrainingConfig
+from kgkit.training.batches import Shuffled
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
 from kgkit.training.kbert_plan import KBertTraining
 from kgkit.training.linkers.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
@@ -226,7 +228,7 @@ def _begun(
     return _Begun(TreeTask(KBert(encoder.model, config), classifier.to(encoder.device)), reader)
 
 
-def _results(trained: Trained, labels: Sequence[str]) -> dict[str, Any]:
+def _results(trained: TrainingState, labels: Sequence[str]) -> dict[str, Any]:
     """Return the scores of each epoch, and of the best one."""
     epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
     best = {key: one for key, one in (trained.best or {}).items() if key != "step"}

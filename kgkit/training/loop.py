@@ -3,7 +3,7 @@
     folder/
       checkpoint.pt             what a training that was stopped needs to go on as if nothing had happened
       best-STEP.safetensors     the weights that `evaluate` liked best
-      curve.jsonl               see `curves`
+      curve.jsonl               see `curve`
 
 A *step* moves the optimizers once. It takes the next `accumulate` × processes batches of the epoch's order,
 process r of P every P-th of them, and follows the gradient of the mean over all their items: so two processes
@@ -32,8 +32,10 @@ from torch.optim import Optimizer
 
 from kgkit.encoder import pick_device
 from kgkit.errors import BuildFailed, UsageError
-from kgkit.training import curves, resuming
-from kgkit.training.curves import Batches, Curve, Trained, TrainingConfig
+from kgkit.training import resuming
+from kgkit.training.batches import Batches
+from kgkit.training.config import TrainingConfig, computes_bf16
+from kgkit.training.curve import Curve, TrainingState, remove_curves
 from kgkit.training.resuming import put_weights, replace, weights_of
 
 __all__ = ["Evaluate", "Loss", "Progress", "train"]
@@ -67,7 +69,7 @@ def train(
     evaluate: Evaluate | None = None,
     progress: Progress | None = None,
     resume: bool = False,
-) -> Trained:
+) -> TrainingState:
     """Train a model in place; it ends in evaluation mode, with its best weights if there was an evaluation.
 
     It is trained in training mode as a whole: a part that shall stay in evaluation mode (a frozen encoder)
@@ -117,7 +119,7 @@ class _Training:
         self.accelerator = Accelerator(mixed_precision="no", device_placement=False, kwargs_handlers=[unused])
         self.processes, self.rank = self.accelerator.num_processes, self.accelerator.process_index
         self.device = self.accelerator.device if self.processes > 1 else pick_device(self.config.device)
-        bf16 = curves.computes_bf16(self.config.bf16, self.device)
+        bf16 = computes_bf16(self.config.bf16, self.device)
         self.autocast = partial(torch.autocast, self.device.type, torch.bfloat16, bf16)
         self.model.to(self.device)
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
@@ -125,21 +127,21 @@ class _Training:
         self.at_once = self.config.accumulate * self.processes  # batches of a step
         self.steps_of_epoch = math.ceil(len(self.batches) / self.at_once)
         self.total = self.config.steps or self.config.epochs * self.steps_of_epoch
-        self.state = Trained()
+        self.state = TrainingState()
         self.curve: Curve | None = None  # of the first process
         # Several processes stop together, after a step at whose end they have told each other.
         self.ctrl_c = resuming.Interrupts(always=self.processes > 1)
         self.kept: float | None = None  # the step of the best weights that the checkpoint speaks of
         self.since = self.saved = time.monotonic()
 
-    def run(self, resume: bool) -> Trained:
+    def run(self, resume: bool) -> TrainingState:
         """Do all that is left to do."""
         set_seed(self.config.seed, device_specific=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         if resume and (self.folder / CHECKPOINT).exists():
             self._resume()
         elif self.rank == 0:
-            curves.forget(self.folder, CHECKPOINT)
+            remove_curves(self.folder, CHECKPOINT)
             self._drop_weights(keep=set())
         self.accelerator.wait_for_everyone()
         self.wrapped = self.accelerator.prepare_model(self.model) if self.processes > 1 else self.model
@@ -338,7 +340,7 @@ class _Training:
         for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
-        self.state = Trained(**saved["state"])
+        self.state = TrainingState(**saved["state"])
         self.kept = self.state.best["step"] if self.state.best is not None else None
         resuming.set_random_states(saved["random"][self.rank], self.device)
         if self.rank == 0 and 0 < self.state.steps < self.total:

@@ -28,7 +28,8 @@ from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.models.folder import model_folder
 from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.curves import Trained, TrainingConfig
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
 from kgkit.training.linkers.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.types import Document
@@ -321,7 +322,10 @@ def _documents(
 
 
 def _results(
-    trained: Trained, lessons: Sequence[Lesson], taught: Sequence[NamedDocument], dev: Sequence[NamedDocument]
+    trained: TrainingState,
+    lessons: Sequence[Lesson],
+    taught: Sequence[NamedDocument],
+    dev: Sequence[NamedDocument],
 ) -> dict[str, Any]:
     best = trained.best or {}
     return {

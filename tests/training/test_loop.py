@@ -21,7 +21,8 @@ from torch import nn  # noqa: E402
 
 from kgkit.errors import BuildFailed, MissingExtra, UsageError  # noqa: E402
 from kgkit.training import Shuffled, TrainingConfig, train  # noqa: E402
-from kgkit.training import curves as beside  # noqa: E402
+from kgkit.training.config import computes_bf16  # noqa: E402
+from kgkit.training.curve import Curve  # noqa: E402
 from kgkit.training.loop import CHECKPOINT  # noqa: E402
 from tests.toys import child_env  # noqa: E402
 
@@ -513,9 +514,9 @@ def test_bf16_is_off_where_the_processor_does_not_have_it(monkeypatch, tmp_path)
 
 def test_bf16_on_a_gpu_that_has_none_is_refused(monkeypatch):
     monkeypatch.setattr("kgkit.encoder.encoder._has_bf16", lambda device: False)
-    assert not beside.computes_bf16("auto", torch.device("cuda"))
+    assert not computes_bf16("auto", torch.device("cuda"))
     with pytest.raises(UsageError, match="does not compute in bfloat16"):
-        beside.computes_bf16(True, torch.device("cuda"))
+        computes_bf16(True, torch.device("cuda"))
 
 
 def test_with_bf16_products_are_rounded_and_weights_are_not(tmp_path):
@@ -672,7 +673,7 @@ def test_tensorboard_gets_the_same_curve(tmp_path, monkeypatch):
     module = type(sys)("torch.utils.tensorboard")
     module.SummaryWriter = Writer
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    written = beside.Curve(tmp_path, keep=0, step=4, tensorboard=True)
+    written = Curve(tmp_path, keep=0, step=4, tensorboard=True)
     written.add(5, loss=0.5, lr=[0.1, 0.2])
     written.close()
     assert told == [("tensorboard", 5), ("loss", 0.5, 5), ("lr/0", 0.1, 5), ("lr/1", 0.2, 5), "closed"]

@@ -29,7 +29,7 @@ from kgkit.linking.knowbert import CLASSIFIER, FOLDER
 from kgkit.models.folder import model_folder
 from kgkit.models.manifest import FORMAT, KNOWBERT, MANIFEST, KnowBertManifest
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.curves import TrainingConfig
+from kgkit.training.config import TrainingConfig
 from kgkit.training.knowbert.settings import LINKING, Chosen, KnowBertTraining
 from kgkit.training.knowbert.stages import BegunModel, begun, groups_of, stage_of, weights_of
 from kgkit.training.linkers.ridge import Progress

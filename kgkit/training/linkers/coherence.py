@@ -26,7 +26,7 @@ from kgkit.linking.linker import LinkerConfig
 from kgkit.linking.scoring import Scores
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
 from kgkit.training.linkers.cross_fitting import stretches_of
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import NO_CANDIDATES, Candidates
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class _Set(NamedTuple):
 
 def train_coherence(
     kb: "KnowledgeBase",
-    taught: Sequence[Taught],
+    taught: Sequence[LabelledDocument],
     first: Sequence[Sequence[Scores]],
     config: CoherenceTraining,
     progress: Callable[[int, int], object] | None = None,
@@ -166,8 +166,8 @@ def train_coherence(
 
 
 def _cut(
-    taught: Sequence[Taught], first: Sequence[Sequence[Scores]]
-) -> tuple[list[Taught], list[list[Scores]]]:
+    taught: Sequence[LabelledDocument], first: Sequence[Sequence[Scores]]
+) -> tuple[list[LabelledDocument], list[list[Scores]]]:
     """Return documents and scores with as many candidates as a linker looks at, best prior first."""
     found, kept = [], []
     for one, scores in zip(taught, first, strict=True):
@@ -177,12 +177,12 @@ def _cut(
             first_ones = Candidates(candidates.rows[:_MOST], candidates.null, candidates.link_probability)
             mentions.append(structs.replace(mention, candidates=first_ones))
         right = [which[:_MOST] for which in one.right]
-        found.append(Taught(structs.replace(one.document, mentions=mentions), right))
+        found.append(LabelledDocument(structs.replace(one.document, mentions=mentions), right))
         kept.append([score[:_MOST] for score in scores])
     return found, kept
 
 
-def _types(kb: "KnowledgeBase", taught: Sequence[Taught]) -> tuple[str, ...]:
+def _types(kb: "KnowledgeBase", taught: Sequence[LabelledDocument]) -> tuple[str, ...]:
     """Return the types that are frequent among the right candidates, the most frequent first."""
     counts: dict[str, int] = {}
     meant = {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.linking.ridge import Matrix, RidgeConfig, RidgeScorer, probabilities, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import Part, fitted, joined, text_mean
 from kgkit.types import NO_CANDIDATES
 
@@ -30,7 +30,9 @@ Said = list[list[Scores]]
 """For each document and mention, the scores (C,) of its candidates."""
 
 
-def said_by(scorer: Scorer, taught: Sequence[Taught], progress: Callable[[int, int], object] | None) -> Said:
+def said_by(
+    scorer: Scorer, taught: Sequence[LabelledDocument], progress: Callable[[int, int], object] | None
+) -> Said:
     """Return what a scorer says that has not learnt from any of them."""
     found: Said = []
     for begin in range(0, len(taught), scorer.ahead):
@@ -134,7 +136,7 @@ def stretches_of(count: int, stretches: int) -> Iterator[NDArray[np.bool_]]:
         yield number == stretch
 
 
-def documents_of(part: Part, which: NDArray[np.bool_]) -> Iterator[tuple[Taught, Matrix]]:
+def documents_of(part: Part, which: NDArray[np.bool_]) -> Iterator[tuple[LabelledDocument, Matrix]]:
     """Yield documents of a part, with the vectors (M, W) of their mentions."""
     ends = np.cumsum([len(one.document.mentions or ()) for one in part.taught])
     for number in np.flatnonzero(which).tolist():

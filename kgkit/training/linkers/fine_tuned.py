@@ -31,7 +31,7 @@ from kgkit.inputs.linking import Sentence, places_of, told
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig
-from kgkit.training.curves import TrainingConfig
+from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.bi_encoder import Joint, Read, Reads, freeze, read
 from kgkit.training.linkers.head import (
     HeadConfig,

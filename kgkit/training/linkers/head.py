@@ -24,7 +24,7 @@ from kgkit.inputs.linking import Sentence, padded, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import TRAITS, prior_traits, traits
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer, meanings
-from kgkit.training.curves import TrainingConfig
+from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.means import Part, Sums, fitted, joined, text_mean
 from kgkit.training.linkers.ridge import Progress, amounts, check_something, measured, weighed
 from kgkit.training.loop import train

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
 from kgkit.training.linkers.features import features
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import NO_CANDIDATES, Ids
 from kgkit.vectors.scan import unit
 
@@ -49,7 +49,7 @@ class Part:
     def __init__(
         self,
         reader: "SpanReader",
-        taught: Sequence[Taught],
+        taught: Sequence[LabelledDocument],
         cache: "Path",
         progress: Callable[[int, int], object] | None,
         kept: int = 3,

@@ -27,7 +27,7 @@ _FOLDS: Final = 10
 _MOST: Final = 5_000  # mentions that weights and temperature are learnt from
 
 
-class Trained(NamedTuple):
+class TrainedRidge(NamedTuple):
     """What came out of a training.
 
     Attributes:
@@ -43,7 +43,7 @@ class Trained(NamedTuple):
 
 def train_ridge(
     reader: "SpanReader", vectors: "Vectors", parts: Sequence[Part], config: RidgeConfig
-) -> Trained:
+) -> TrainedRidge:
     """Learn means, map and weights from sets of documents.
 
     Each set is centred by its own mean; the first one's mean stands for what will be linked, and so do its
@@ -63,7 +63,7 @@ def train_ridge(
     weights = np.asarray(arrays.weights)
     scored: Scored = [(terms @ weights, right) for terms, right in told]
     temperature = best_temperature(scored, USUAL)
-    return Trained(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
+    return TrainedRidge(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
 
 
 def weighed(

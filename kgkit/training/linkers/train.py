@@ -28,9 +28,9 @@ from kgkit.models.manifest import FORMAT, FULL, MANIFEST, ModelManifest
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
 from kgkit.training.linkers.coherence import Learnt, train_coherence
 from kgkit.training.linkers.cross_fitting import Said, said_by, said_by_head, said_by_ridge
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import Part
-from kgkit.training.linkers.ridge import Progress, Trained, measured, train_ridge
+from kgkit.training.linkers.ridge import Progress, TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.training.runs import sha256_of
 
@@ -107,7 +107,7 @@ def _train(
     data = {str(path): sha256_of(path) for path in training.files}
     told_apart = training, kb.build, vectors.manifest.version, data
     work = stack.enter_context(work_folder(home, "linker", name, told_apart, alone=training.rung != RIDGE))
-    trained: Trained | TrainedHead | TrainedFull
+    trained: TrainedRidge | TrainedHead | TrainedFull
     second = None
     if training.rung == FULL:
         trained = full = _trained_full(
@@ -123,7 +123,7 @@ def _train(
         portable = trained.arrays is None
         if trained.arrays is not None:
             trained.arrays.save(staged)
-        if not isinstance(trained, Trained):
+        if not isinstance(trained, TrainedRidge):
             for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
                 head.save_pretrained(staged / where, half=portable)
             np.save(staged / SCALE, trained.scale)
@@ -151,7 +151,7 @@ def _trained(
     work: Path,
     device: str,
     progress: Progress | None,
-) -> "Trained | TrainedHead":
+) -> "TrainedRidge | TrainedHead":
     if training.rung == RIDGE:
         return train_ridge(reader, vectors, parts, training.ridge)
     try:
@@ -192,7 +192,7 @@ def _said(
     reader: SpanReader,
     vectors: "Vectors",
     parts: Sequence[Part],
-    trained: "Trained | TrainedHead",
+    trained: "TrainedRidge | TrainedHead",
     work: Path,
     device: str,
     progress: Progress | None,
@@ -200,7 +200,7 @@ def _said(
     """Return what the first stage says of the documents of the data, trained without them."""
     assert training.coherence is not None
     stretches = training.coherence.members
-    if isinstance(trained, Trained):
+    if isinstance(trained, TrainedRidge):
         return said_by_ridge(
             reader, vectors, parts, training.ridge, trained.temperature, stretches, trained.arrays.weights
         )
@@ -212,7 +212,7 @@ def _said(
 
 def _second(
     kb: "KnowledgeBase",
-    taught: Sequence[Taught],
+    taught: Sequence[LabelledDocument],
     said: Said,
     training: LinkerTraining,
     progress: Progress | None,
@@ -288,10 +288,10 @@ def _made(vectors: "Vectors") -> dict[str, Any]:
     return {"encoder": about["encoder"], "fingerprint": about["fingerprint"], "texts": texts}
 
 
-def _settings(ridge: RidgeConfig, trained: "Trained | TrainedHead | TrainedFull") -> dict[str, Any]:
+def _settings(ridge: RidgeConfig, trained: "TrainedRidge | TrainedHead | TrainedFull") -> dict[str, Any]:
     """Return what decides the numbers of a model, beside what was learnt."""
     means = asdict(ridge)
-    return means if isinstance(trained, Trained) else {"ridge": means, "head": asdict(trained.config)}
+    return means if isinstance(trained, TrainedRidge) else {"ridge": means, "head": asdict(trained.config)}
 
 
 def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:

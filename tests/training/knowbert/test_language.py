@@ -33,7 +33,7 @@ from kgkit.training.knowbert.language import (
     scored_lessons,
 )
 from kgkit.training.knowbert.linking_batches import LinkingBatch, lessons_of, linking_batch
-from kgkit.training.linkers.labelled import taught_senses, taught_spans
+from kgkit.training.linkers.labelled import labelled_senses, labelled_spans
 from tests.knowbert_toys import links, senses, with_vectors
 from tests.tiny_encoder import PIECES, WIDTH, WORDS, tiny_encoder
 
@@ -105,8 +105,8 @@ def taught(parts, reader, tmp_path_factory):
     generators = {name: known.generator for name, known in parts[2].items()}
     words, places = generators["words"], generators["places"]
     return {
-        "words": list(taught_senses(words.kb, words, *senses(folder, 7))),
-        "places": list(taught_spans(places.kb, places, links(folder / "el.jsonl", 3))),
+        "words": list(labelled_senses(words.kb, words, *senses(folder, 7))),
+        "places": list(labelled_spans(places.kb, places, links(folder / "el.jsonl", 3))),
     }
 
 
@@ -335,7 +335,7 @@ def test_what_no_link_can_be_right_for_is_missed(taught, parts, tmp_path):
     for mention, entity in zip(given["mentions"], ("nowhere", None), strict=False):
         mention["entity"] = entity
     path.write_text(json.dumps(given), encoding="utf-8")
-    [found] = taught_spans(places.kb, places, path)
+    [found] = labelled_spans(places.kb, places, path)
     meant = sum(one["entity"] is not None for one in given["mentions"])
     assert found.lost == meant - sum(bool(right.any()) for right in found.right) >= 1
     # Of two that mean something, one cannot be linked, and is said to mean nothing: half is found.

@@ -33,7 +33,7 @@ from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.features import features
 from kgkit.training.linkers.head import HeadConfig, told_sentences
-from kgkit.training.linkers.labelled import letters, taught_entities, taught_examples, taught_senses
+from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
 from kgkit.training.linkers.means import Part, fitted, joined, text_mean
 from kgkit.training.linkers.settings import LinkerTraining, command_of, sources_of
 from kgkit.training.linkers.train import train_linker
@@ -119,7 +119,7 @@ def training(corpus, **settings):
 def test_senses_are_taught_by_lemma_or_by_surface(kb, corpus):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     for given in ("lemma", "surface"):
-        first = next(iter(taught_senses(kb, generator, *corpus, given)))
+        first = next(iter(labelled_senses(kb, generator, *corpus, given)))
         assert [mention.text for mention in first.document.mentions] == ["dog", "dog", "dog", "tree"]
         assert [right.tolist() for right in first.right] == [
             [True, False],
@@ -131,20 +131,20 @@ def test_senses_are_taught_by_lemma_or_by_surface(kb, corpus):
 
 def test_examples_teach_the_mention_that_they_illustrate(kb):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    found = list(taught_examples(kb, generator))
+    found = list(labelled_examples(kb, generator))
     assert [(one.document.id, one.document.mentions[0].text) for one in found] == [
         ("dog.n.01:0", "dog"),
         ("dog.n.02:0", "dog"),
     ]  # `it barks` does not name the dog
     seen = frozenset({letters("The DOG, eats: the fruit!")})
-    assert [one.document.id for one in taught_examples(kb, generator, without=seen)] == ["dog.n.01:0"]
+    assert [one.document.id for one in labelled_examples(kb, generator, without=seen)] == ["dog.n.01:0"]
 
 
 def test_entities_are_taught_and_nil_has_no_right_candidate(kb, tmp_path):
     data = tmp_path / "el.jsonl"
     mentions = [{"start": 1, "end": 2, "entity": "dog.n.02"}, {"start": 3, "end": 4, "entity": None}]
     data.write_text(json.dumps({"doc_id": 1, "tokens": ["the", "dog", "eats", "tree"], "mentions": mentions}))
-    [one] = taught_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
+    [one] = labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
     assert [right.tolist() for right in one.right] == [[False, True], [False]]
 
 
@@ -208,7 +208,7 @@ def test_features_that_two_want_at_once_are_read_once(encoder, tmp_path):
 
 def slow_arrays(kb, encoder, corpus, config):
     """Return means and map by the equations, from vectors read one document at a time."""
-    taught = list(taught_senses(kb, generator_for(kb, max_candidates=None, overlaps=True), *corpus))
+    taught = list(labelled_senses(kb, generator_for(kb, max_candidates=None, overlaps=True), *corpus))
     reader = SpanReader(encoder, READ)
     rows, meant, entities = [], [], []
     for one in taught:
@@ -397,7 +397,7 @@ def test_several_heads_are_those_of_their_seeds_and_score_as_their_mean(kb, corp
         return np.concatenate([one for some in found for one in some])
 
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    documents = [one.document for one in taught_senses(kb, generator, *corpus)]
+    documents = [one.document for one in labelled_senses(kb, generator, *corpus)]
     together = train_linker(kb, "both", head_training(corpus, heads=2), device="cpu")
     alone = [train_linker(kb, f"m{n}", head_training(corpus, seed=n), device="cpu") for n in (0, 1)]
     for folder, own in zip(alone, ("head", "head-1"), strict=True):
@@ -411,7 +411,7 @@ def test_several_heads_are_those_of_their_seeds_and_score_as_their_mean(kb, corp
 def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_path):
     """The slow twin: sums over the other documents alone."""
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    taught = list(taught_senses(kb, generator, *corpus))[:3]
+    taught = list(labelled_senses(kb, generator, *corpus))[:3]
     taught[1] = taught[1]._replace(right=[~right for right in taught[1].right])
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
     part = Part(reader, taught, tmp_path / "features", None)
