@@ -37,8 +37,9 @@ from kgkit.training.batches import Batches
 from kgkit.training.config import TrainingConfig, computes_bf16
 from kgkit.training.curve import Curve, TrainingState, remove_curves
 from kgkit.training.resuming import put_weights, replace, weights_of
+from kgkit.types import Progress
 
-__all__ = ["Evaluate", "Loss", "Progress", "train"]
+__all__ = ["Evaluate", "Loss", "train"]
 
 _log = logging.getLogger(__name__)
 
@@ -53,9 +54,6 @@ With several processes the model is wrapped: call it, and not its methods.
 
 Evaluate = Callable[[Any], float | Mapping[str, float]]
 """From the model to a number, or to several by name, of which the first decides; higher is better."""
-
-Progress = Callable[[int, int, float], None]
-"""Told the steps done, of how many, and the loss of the last one; in the first process only."""
 
 
 def train(
@@ -86,7 +84,7 @@ def train(
         folder: for the files; all processes see it.
         evaluate: see `Evaluate`; called without gradients in evaluation mode, in every process (the first
             one's answer counts). It may draw random numbers: training does not notice.
-        progress: see `Progress`.
+        progress: callback after each step, in the first process only.
         resume: go on from the checkpoint in *folder*, if there is one; else begin, and forget what is there.
 
     Raises:
@@ -226,7 +224,7 @@ class _Training:
             state.losses = []
         self.ctrl_c.busy = False
         if self.progress is not None and self.rank == 0:
-            self.progress(state.steps, self.total, loss)
+            self.progress("training, step", state.steps, self.total)
         if interrupted:
             raise KeyboardInterrupt
         return bool(due_anywhere)

@@ -179,7 +179,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
         counted("evaluate", step // 5)
         return accuracy(model)
 
-    def progress(done, of, loss):
+    def progress(stage, done, of):
         if where == "progress" and done == step:
             raise Stopped
 
@@ -209,7 +209,7 @@ def test_a_training_goes_on_amid_accumulation_with_the_batches_that_are_left(tmp
     config = constant(epochs=2, accumulate=2, checkpoint_seconds=0.0)
     given = [torch.full((1, 1), float(x)) for x in range(5)]
 
-    def stop(done, of, loss):
+    def stop(stage, done, of):
         assert of == 6
         if done == 5:
             raise Stopped
@@ -473,7 +473,7 @@ def test_steps_may_end_within_an_epoch(tmp_path):
     model, given = Line(), Given(*[torch.ones(1, 1)] * 5)
     seen = []
 
-    def tell(done, of, loss):
+    def tell(stage, done, of):
         seen.append((done, of))
 
     trained = train(
@@ -700,7 +700,7 @@ import torch
 torch.set_num_threads(1)
 from tests.training.test_loop import PLAIN, Toy, accuracy, adams, batches, loss_of, state, train
 model = Toy()
-def progress(done, of, loss):
+def progress(stage, done, of):
     print(done, flush=True)
 train(model, batches(), loss_of, adams(model), PLAIN, Path(sys.argv[1]), evaluate=accuracy, progress=progress)
 """
@@ -714,7 +714,7 @@ from tests.training.test_loop import Stopped, torch, nn, batches, collate, sized
 from kgkit.training import train
 folder, size, stop = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "stop"
 model, optimizers, config = together()
-def progress(done, of, loss):
+def progress(stage, done, of):
     if stop and done == 5:
         print("stopped", flush=True)
         os._exit(3)
@@ -797,7 +797,7 @@ def test_checkpoints_are_made_by_the_clock(tmp_path, monkeypatch):
     saved = []
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
-    def progress(done, of, loss):
+    def progress(stage, done, of):
         now[0] += 10
         if (tmp_path / CHECKPOINT).exists():
             saved.append(torch.load(tmp_path / CHECKPOINT, weights_only=True)["state"]["steps"])

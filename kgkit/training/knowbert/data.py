@@ -22,7 +22,7 @@ from kgkit.training.linkers.labelled import (
     labelled_spans,
     letters,
 )
-from kgkit.training.linkers.ridge import Progress
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader

@@ -23,8 +23,8 @@ from kgkit.training.batches import Shuffled
 from kgkit.training.curve import TrainingState
 from kgkit.training.knowbert import data
 from kgkit.training.knowbert.settings import CLASSES, LINKING, Chosen, KnowBertTraining, linker_config
-from kgkit.training.linkers.ridge import Progress
 from kgkit.training.linkers.ridge import measured as calibrated
+from kgkit.types import Progress
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ N  documents    M  mentions    C  candidates of one    W  numbers of a mention
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from kgkit.linking.ridge import Matrix, RidgeConfig, RidgeScorer, probabilities,
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import Part, fitted, joined, text_mean
-from kgkit.types import NO_CANDIDATES
+from kgkit.types import NO_CANDIDATES, Progress
 
 if TYPE_CHECKING:
     from kgkit.inputs import SpanReader
@@ -30,15 +30,13 @@ Said = list[list[Scores]]
 """For each document and mention, the scores (C,) of its candidates."""
 
 
-def said_by(
-    scorer: Scorer, taught: Sequence[LabelledDocument], progress: Callable[[int, int], object] | None
-) -> Said:
+def said_by(scorer: Scorer, taught: Sequence[LabelledDocument], progress: Progress | None) -> Said:
     """Return what a scorer says that has not learnt from any of them."""
     found: Said = []
     for begin in range(0, len(taught), scorer.ahead):
         found += scorer([one.document for one in taught[begin : begin + scorer.ahead]])
         if progress is not None:
-            progress(len(found), len(taught))
+            progress("reading", len(found), len(taught))
     return found
 
 

@@ -1,6 +1,6 @@
 """Training the linker of means: `kgkit.linking.ridge` has the equations."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -16,9 +16,6 @@ from kgkit.types import NO_CANDIDATES
 if TYPE_CHECKING:
     from kgkit.inputs import SpanReader
     from kgkit.vectors import Vectors
-
-Progress = Callable[[str, int, int], object]
-"""Is told what is being done, how much of it is done, and of how much."""
 
 USUAL: Final = 1.0
 """The temperature where too little is held out to choose one: scores as they are weighed."""

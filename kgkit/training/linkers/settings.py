@@ -26,7 +26,7 @@ from kgkit.training.linkers.labelled import (
     labelled_senses,
     letters,
 )
-from kgkit.training.linkers.ridge import Progress
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -30,9 +30,10 @@ from kgkit.training.linkers.coherence import Learnt, train_coherence
 from kgkit.training.linkers.cross_fitting import Said, said_by, said_by_head, said_by_ridge
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import Part
-from kgkit.training.linkers.ridge import Progress, TrainedRidge, measured, train_ridge
+from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.training.runs import sha256_of
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -99,8 +100,9 @@ def _train(
             reader,
             source,
             home.cache / "features",
-            _telling(progress, f"reading set {number}"),
+            progress,
             training.ridge.layers,
+            f"reading set {number}",
         )
         for number, source in enumerate(sources, 1)
     ]
@@ -219,7 +221,7 @@ def _second(
 ) -> Learnt:
     """Train the second stage."""
     assert training.coherence is not None
-    return train_coherence(kb, taught, said, training.coherence, _telling(progress, "training coherence"))
+    return train_coherence(kb, taught, said, training.coherence, progress)
 
 
 def _train_above(
@@ -235,7 +237,7 @@ def _train_above(
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     taught = [one for source in sources_of(kb, generator, training, progress) for one in source]
     first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
-    said = said_by(first, taught, _telling(progress, "reading"))
+    said = said_by(first, taught, progress)
     second = _second(kb, taught, said, training, progress)
     told: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
     told |= {"kb": kb.name, "build": kb.build}
@@ -292,7 +294,3 @@ def _settings(ridge: RidgeConfig, trained: "TrainedRidge | TrainedHead | Trained
     """Return what decides the numbers of a model, beside what was learnt."""
     means = asdict(ridge)
     return means if isinstance(trained, TrainedRidge) else {"ridge": means, "head": asdict(trained.config)}
-
-
-def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
-    return None if progress is None else lambda done, total: progress(stage, done, total)

@@ -452,7 +452,13 @@ def test_perplexity_is_that_of_one_text_at_a_time(knowbert, reader, masking):
     told = []
     for size in (1, 4, 32):
         found = perplexity(
-            knowbert, reader, masking, passages, size=size, seed=3, progress=lambda *done: told.append(done)
+            knowbert,
+            reader,
+            masking,
+            passages,
+            size=size,
+            seed=3,
+            progress=lambda stage, *done: told.append(done),
         )
         assert found.perplexity == pytest.approx(math.exp(np.mean(wanted)), rel=1e-4)
         assert found.accuracy == pytest.approx(np.mean(right)) and found.pieces == len(wanted)
@@ -531,7 +537,9 @@ def test_a_name_that_does_not_fit_is_left_out(parts, knowbert, masking):
     short = KnowBertReader(parts[1], parts[2], size=SIZE - 1)
     done = []
     found = list(
-        recalled(knowbert, short, masking.mask, PROBES[3:], size=2, progress=lambda *one: done.append(one))
+        recalled(
+            knowbert, short, masking.mask, PROBES[3:], size=2, progress=lambda stage, *one: done.append(one)
+        )
     )
     assert [relation for relation, _ in found] == ["P2", "P3"]
     assert done == [(2, 4), (4, 4)]
