@@ -1,6 +1,7 @@
 """The table of tasks: what its rows read, which labels they have, their scores by hand."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,6 +106,11 @@ def with_gold(task, name, other=False):
 def test_a_task_that_does_not_exist_is_an_error_that_lists_the_tasks():
     with pytest.raises(UnknownName, match="no task named 'glue'; there are: classification, accept"):
         find_task("glue")
+
+
+def test_the_manual_has_every_task():
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert [name for name in TASKS if f"| `{name}` |" not in page] == []
 
 
 # -- files ------------------------------------------------------------------
