@@ -34,6 +34,7 @@ from kgkit.encoder.device import pick_device
 from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.heads.folder import card_of, encoder_below, read_settings, save_head
+from kgkit.heads.parts import check_dimensions, to_device
 
 if TYPE_CHECKING:
     from typing import Self
@@ -88,8 +89,7 @@ class KBertInputs(NamedTuple):
 
     def to(self, device: torch.device, **_: object) -> "KBertInputs":
         """Return them on *device*."""
-        moved = {name: one.to(device) for name, one in self._asdict().items() if one is not None}
-        return KBertInputs(**moved)
+        return to_device(self, device)
 
 
 def visible_matrix(inputs: KBertInputs) -> Tensor:
@@ -262,9 +262,7 @@ def _check(inputs: KBertInputs) -> None:
     shape = inputs.ids.shape
     if len(shape) != 2:
         raise UsageError(f"expected ids (B, N), found {tuple(shape)}")
-    for name, tensor in inputs._asdict().items():
-        if tensor is not None and tensor.shape != shape:
-            raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {tuple(shape)}")
+    check_dimensions(inputs, dict.fromkeys(inputs._fields, tuple(shape)))
 
 
 _CARD: Final = """\

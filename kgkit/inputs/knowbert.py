@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from kgkit.candidates import Generator
 from kgkit.encoder import Encoder
 from kgkit.errors import StaleModel, UsageError
-from kgkit.inputs.linking import Matrix, Sentence, on_device, padded_once
+from kgkit.inputs.linking import Matrix, Sentence, padded_once
 from kgkit.inputs.pieces import Numbers, Tokens
 from kgkit.inputs.windows import windows
 from kgkit.kb import KnowledgeBase
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from kgkit.heads.knowbert import LinkerInputs
+    from kgkit.heads.entity_linker import LinkerInputs
     from kgkit.vectors import Vectors
     from kgkit.vectors.layout import VectorsManifest
 
@@ -146,7 +146,7 @@ class Batch(NamedTuple):
         """Return it on a device."""
         return Batch(
             {name: one.to(device) for name, one in self.inputs.items()},
-            {name: on_device(one, device) for name, one in self.knowledge.items()},
+            {name: one.to(device) for name, one in self.knowledge.items()},
         )
 
 

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from kgkit.types import Document, Ids
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
-    from kgkit.heads.knowbert import LinkerInputs
+    from kgkit.heads.entity_linker import LinkerInputs
 
 Matrix = NDArray[np.float32]
 Numbers = NDArray[np.int64]
@@ -142,7 +141,7 @@ def told(sentences: Sequence[Sentence], places: Places) -> "tuple[LinkerInputs, 
     """
     import torch
 
-    from kgkit.heads.knowbert import LinkerInputs
+    from kgkit.heads.entity_linker import LinkerInputs
 
     wide, deep = places.shape[:2], places.shape
     each = [these for one in sentences for these in one.features]
@@ -162,12 +161,6 @@ def told(sentences: Sequence[Sentence], places: Places) -> "tuple[LinkerInputs, 
     return inputs, torch.from_numpy(
         _filled(deep, places.candidate, np.concatenate([np.empty(0, np.bool_), *right]))
     )
-
-
-def on_device(inputs: "LinkerInputs", device: "torch.device") -> "LinkerInputs":
-    """Return *inputs* on *device*."""
-    moved = {name: one.to(device) for name, one in inputs._asdict().items() if one is not None}
-    return inputs._replace(**moved)
 
 
 def _filled(

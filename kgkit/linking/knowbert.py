@@ -278,7 +278,7 @@ class KnowBertScorer:
 
     def _probabilities(self, scores: "Tensor") -> "Tensor":
         """Return probabilities (B, M, C) for scores ψ (B, M, C); NULL, if there is one, is the last."""
-        from kgkit.heads.knowbert import masked_softmax
+        from kgkit.heads.parts import masked_softmax
 
         there = ~scores.isneginf()
         if self.threshold is not None:

@@ -31,7 +31,7 @@ from torch.nn import functional
 from kgkit.encoder.batches import batches
 from kgkit.encoder.encoder import pool
 from kgkit.encoder.folder import Pooling
-from kgkit.heads.knowbert import EntityLinker, LinkerInputs
+from kgkit.heads.entity_linker import EntityLinker, LinkerInputs
 from kgkit.inputs.linking import Places
 
 if TYPE_CHECKING:

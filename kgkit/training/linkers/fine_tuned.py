@@ -25,7 +25,7 @@ from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
-from kgkit.heads.knowbert import EntityLinker
+from kgkit.heads.entity_linker import EntityLinker
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import Sentence, places_of, told
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer

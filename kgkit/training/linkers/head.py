@@ -1,4 +1,4 @@
-"""Training KnowBert's linker over frozen features: `kgkit.heads.knowbert` has the equations.
+"""Training KnowBert's linker over frozen features: `kgkit.heads.entity_linker` has the equations.
 
 What a head is told of how often and in which contexts a meaning was seen leaves out the document that the
 mention is of: else it would learn to trust that more than it can when it links.
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import best_temperature
-from kgkit.heads.knowbert import EntityLinker, EntityLinkerConfig, LinkerInputs
+from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs
 from kgkit.inputs.linking import Sentence, padded, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import TRAITS, prior_traits, traits
