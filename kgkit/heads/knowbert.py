@@ -206,7 +206,7 @@ class KnowBert(nn.Module):
         self._kars = nn.ModuleList()
         self._alone: str | None = None  # whose linker alone is trained
         self._call: _Call | None = None
-        self._hooks = [model.base_model.register_forward_hook(self._only_places)]
+        self._hooks = [model.base_model.register_forward_hook(self._select_positions)]
         for name, config in kbs.items():
             self.add(name, config, generator)
 
@@ -252,7 +252,7 @@ class KnowBert(nn.Module):
         self,
         knowledge: Mapping[str, LinkerInputs],
         *,
-        places: Tensor | None = None,
+        positions: Tensor | None = None,
         until: str | None = None,
         **inputs: Any,
     ) -> KnowBertOutput:
@@ -261,7 +261,7 @@ class KnowBert(nn.Module):
         Args:
             knowledge: by the name of a knowledge base, the mentions and their candidates; `hidden` is not
                 read. One that is left out is as if it were not there.
-            places: (B, T) bool: the vectors of these N word pieces alone, (N, H), reach what stands on the
+            positions: (B, T) bool: the vectors of these N word pieces alone, (N, H), reach what stands on the
                 encoder, as the projection to the vocabulary; None: all, (B, T, H).
             until: the knowledge base whose linker is all that is asked for: what is behind it is not
                 computed, and there is no output of the model.
@@ -280,7 +280,7 @@ class KnowBert(nn.Module):
         twice = any(getattr(part, "gradient_checkpointing", False) for part in self.model.modules())
         if self.training and twice:
             raise UsageError("gradient checkpointing runs layers twice: switch it off for KnowBert")
-        self._call = _Call(knowledge, {}, places, until)
+        self._call = _Call(knowledge, {}, positions, until)
         try:
             return KnowBertOutput(self.model(**inputs), self._call.linked)
         except _Linked:
@@ -392,13 +392,13 @@ class KnowBert(nn.Module):
         hidden, call.linked[name] = self.kars[name](inputs)
         return hidden if rest is None else (hidden, *rest)
 
-    def _only_places(self, encoder: nn.Module, args: Any, output: Any) -> Any:
+    def _select_positions(self, encoder: nn.Module, args: Any, output: Any) -> Any:
         """Leave the vectors of those word pieces that were asked for: a hook of torch."""
-        if self._call is None or self._call.places is None:
+        if self._call is None or self._call.positions is None:
             return output
         if isinstance(output, tuple):
-            return (output[0][self._call.places], *output[1:])
-        output.last_hidden_state = output.last_hidden_state[self._call.places]  # (N, H)
+            return (output[0][self._call.positions], *output[1:])
+        output.last_hidden_state = output.last_hidden_state[self._call.positions]  # (N, H)
         return output
 
 
@@ -407,7 +407,7 @@ class _Call(NamedTuple):
 
     knowledge: Mapping[str, LinkerInputs]
     linked: dict[str, LinkerOutput]
-    places: Tensor | None
+    positions: Tensor | None
     until: str | None
 
 

@@ -86,7 +86,7 @@ class TaggerInputs(NamedTuple):
         return to_device(self, device)
 
 
-class Tagged(NamedTuple):
+class TaggedSpan(NamedTuple):
     """A name: its first word, one past the last, its type's place in the settings, its score in [0, 1]."""
 
     first: int
@@ -212,7 +212,7 @@ def _shapes(config: WordTaggerConfig, width: int) -> dict[str, tuple[int, ...]]:
 # -- labels -----------------------------------------------------------------
 
 
-def decode(logits: Tensor, words: Tensor) -> list[list[Tagged]]:
+def decode(logits: Tensor, words: Tensor) -> list[list[TaggedSpan]]:
     """Return the names of the likeliest well-formed sequence of each row, in order, none overlapping another.
 
     Args:
@@ -235,7 +235,7 @@ def decode(logits: Tensor, words: Tensor) -> list[list[Tagged]]:
             begin, inside = 1 + 2 * kind, 2 + 2 * kind
             own = scores[row, first, begin] + scores[row, first + 1 : end, inside].sum()
             share = ahead[row, first] + own + behind[row, end] - whole[row]
-            names.append(Tagged(first, end, kind, min(1.0, float(share.exp()))))
+            names.append(TaggedSpan(first, end, kind, min(1.0, float(share.exp()))))
         found.append(names)
     return found
 

@@ -305,13 +305,13 @@ def test_places_that_are_asked_for_are_those_of_the_whole(kind):
     ids, asked = words(), torch.zeros(3, PIECES, dtype=torch.bool)
     asked[0, [1, 4]] = asked[2, 8] = True
     whole = knowbert({"a": known()}, input_ids=ids)
-    some = knowbert({"a": known()}, places=asked, input_ids=ids)
+    some = knowbert({"a": known()}, positions=asked, input_ids=ids)
     assert some.model[0].shape[:-1] == (3,)
     torch.testing.assert_close(some.model[0], whole.model[0][asked])
     torch.testing.assert_close(some.linked["a"].scores, whole.linked["a"].scores)
     if kind == "BertForPreTraining":  # what reads whole texts still does
         torch.testing.assert_close(some.model.seq_relationship_logits, whole.model.seq_relationship_logits)
-    part = knowbert({"a": known()}, places=asked, input_ids=ids, return_dict=False)
+    part = knowbert({"a": known()}, positions=asked, input_ids=ids, return_dict=False)
     torch.testing.assert_close(part.model[0], some.model[0])
     again = knowbert({"a": known()}, input_ids=ids)
     assert torch.equal(again.model[0], whole.model[0])
@@ -466,7 +466,7 @@ def test_both_steps_of_the_algorithm_reach_the_same_when_only_a_part_is_computed
     below = reached(linking("a"))
     assert not any(one.startswith(("_kars.1", "model.bert.encoder.layer.2", "model.cls")) for one in below)
     assert any(one.startswith("model.bert.encoder.layer.0") for one in below)
-    told = knowbert(knowledge, places=asked, input_ids=ids).model
+    told = knowbert(knowledge, positions=asked, input_ids=ids).model
     every = reached(told.prediction_logits.square().sum() + told.seq_relationship_logits.square().sum())
     for part in ("_kars.0.linker", "_kars.0.block", "_kars.0.back", "_kars.1.linker", "_kars.1.norm",
                  "model.bert.embeddings", "model.bert.encoder.layer.2", "model.bert.pooler",
