@@ -816,7 +816,7 @@ def by_hand(model, kb, document):
         scores = model.knowbert(batch.knowledge, **batch.inputs).linked[kb].scores[0].double().numpy()
     null = model.knowbert.kars[kb].linker.config.null
     known, found = text.mentions[kb], {}
-    for told, place, candidates in zip(scores, known.places.tolist(), known.candidates, strict=False):
+    for told, place, candidates in zip(scores, known.indices.tolist(), known.candidates, strict=False):
         powers = np.exp(told[np.isfinite(told)])
         assert len(powers) == len(candidates) + null
         shares = powers / powers.sum()

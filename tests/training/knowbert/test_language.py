@@ -190,7 +190,7 @@ def test_blind_nothing_tells_that_something_is_there_to_be_known(encoder, reader
             left = [(labels[first:end] == NOTHING).all() for first, end in before.spans.tolist()]
             gone += left.count(False)
             assert known.spans.tolist() == before.spans[left].tolist() and not known.masked.any()
-            assert known.places.tolist() == before.places[left].tolist()
+            assert known.indices.tolist() == before.indices[left].tolist()
             assert known.candidates == [
                 one for one, stays in zip(before.candidates, left, strict=True) if stays
             ]
