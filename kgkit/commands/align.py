@@ -102,7 +102,7 @@ def _by_words(
     with messages.progress(f"mapping {vectors.name}") as show:
         loaded = Encoder.load(encoder)
         return align_words(
-            vectors, loaded, config, pairs=pairs, progress=lambda _, done, of: show(f"step {done} of {of}")
+            vectors, loaded, config, pairs=pairs, progress=lambda _, step, of: show(f"step {step} of {of}")
         )
 
 
@@ -118,9 +118,9 @@ def _by_entities(
         open_kb(kb, home.path) as source_kb,
         open_kb(other, home.path) as target_kb,
     ):
-        places = None if pairs is None else (pairs, source_kb.store.id_of, target_kb.store.id_of)
+        pairing = None if pairs is None else (pairs, source_kb.store.id_of, target_kb.store.id_of)
         return align_entities(
-            source, target, config, pairs=places, progress=lambda _, done, of: show(f"step {done} of {of}")
+            source, target, config, pairs=pairing, progress=lambda _, step, of: show(f"step {step} of {of}")
         )
 
 

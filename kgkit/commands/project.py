@@ -130,17 +130,22 @@ def write_pair(
     metadata = (
         (entity.key, entity.label, group_of(entity, field), entity.description) for entity in entities
     )
-    beside = folder.absolute().with_name(f".{secrets.token_hex(8)}.part")
-    beside.mkdir()
+    temporary = folder.absolute().with_name(f".{secrets.token_hex(8)}.part")
+    temporary.mkdir()
     try:
         write_projector(
-            beside, vectors.matrix, rows, columns, metadata, lambda _, done, of: tell(f"{done:,} of {of:,}")
+            temporary,
+            vectors.matrix,
+            rows,
+            columns,
+            metadata,
+            lambda _, count, of: tell(f"{count:,} of {of:,}"),
         )
-        beside.rename(folder.absolute())
+        temporary.rename(folder.absolute())
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(folder)) from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def draw(

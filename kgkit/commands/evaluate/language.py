@@ -79,8 +79,8 @@ def ppl(
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
             passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
-            def show(_: str, done: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {done:,} of {total:,}")
+            def show(_: str, count: int, total: int, name: str = name) -> None:
+                tell(f"{name}, {count:,} of {total:,}")
 
             result = perplexity(
                 trained.knowbert, reader, masking, passages, size=batch, seed=seed, progress=show
@@ -174,7 +174,7 @@ def probe(
     ):
         ranks = recalled(
             trained.knowbert, trained.reader, masking_of(trained.encoder).mask, prompts.instances, size=batch,
-            progress=lambda _, done, total: tell(f"{done:,} of {total:,}"),
+            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
         )  # fmt: skip
         score = score_recall(ranks)
         record.score("probe", TOGETHER, "mrr", score.mrr, score.pieces)
