@@ -22,7 +22,7 @@ from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import checked_file, files_of
-from kgkit.exchange.gathering import Part, Said, gathered
+from kgkit.exchange.gathering import Part, PartOrRecord, gather_parts
 from kgkit.exchange.rdf_write import oxigraph
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
@@ -53,11 +53,11 @@ class _RDFBuilder(Builder):
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         ours = _head(self._quads(source), source) is not None
-        read = partial(self._said, source, ours)
-        return gathered(read, grouped=ours, named=None if ours else terms.short_name)
+        read = partial(self._parts, source, ours)
+        return gather_parts(read, grouped=ours, named=None if ours else terms.short_name)
 
-    def _said(self, source: Path, ours: bool) -> Iterator[Said]:
-        return _Reading(source, ours).said(self._quads(source))
+    def _parts(self, source: Path, ours: bool) -> Iterator[PartOrRecord]:
+        return _Reading(source, ours).parts(self._quads(source))
 
     def _quads(self, source: Path) -> Iterator[Any]:
         """Yield the triples of *source*; what is wrong with it is told with its line."""
@@ -108,7 +108,7 @@ class _Reading:
 
     Attributes:
         node: what has been said so far of the node that stands for an alias or a form.
-        held: the alias that the node, if it comes next, says more of.
+        escape_text: the alias that the node, if it comes next, says more of.
     """
 
     def __init__(self, source: Path, ours: bool) -> None:
@@ -117,38 +117,38 @@ class _Reading:
         self.node: dict[str, Any] = {}
         self.name: str | None = None
         self.nodes: dict[str, dict[str, Any]] = {}
-        self.held: Alias | None = None
+        self.escape_text: Alias | None = None
 
-    def said(self, quads: Iterable[Any]) -> Iterator[Said]:
+    def parts(self, quads: Iterable[Any]) -> Iterator[PartOrRecord]:
         """Yield what each triple says."""
         for subject, predicate, value, _ in quads:
             about, name = subject.value, predicate.value
             if name in _NODE or name in _FORM:
                 if about != self.name:
-                    yield from self._finished()
+                    yield from self._finish()
                     # A stranger may say the rest of it anywhere.
                     self.name, self.node = about, self.nodes.setdefault(about, {}) if not self.ours else {}
                 self.node[name] = value
                 continue
             if self.name is not None:
-                yield from self._finished()
+                yield from self._finish()
             if about == terms.KB and name == terms.HEAD:
                 continue
             yield from self._of_entity(subject, name, value)
-        yield from self._finished()
+        yield from self._finish()
         for node in self.nodes.values():
             self.node = node
-            yield from self._made()
-        if self.held is not None:
-            yield self.held
+            yield from self._records()
+        if self.escape_text is not None:
+            yield self.escape_text
 
-    def _finished(self) -> Iterator[Said]:
+    def _finish(self) -> Iterator[PartOrRecord]:
         """Yield what the last node stood for."""
         if self.name is not None and self.ours:
-            yield from self._made()
+            yield from self._records()
         self.name = None
 
-    def _made(self) -> Iterator[Said]:
+    def _records(self) -> Iterator[PartOrRecord]:
         node = self.node
         if terms.FORM in node and terms.FORM_OF in node:
             pos = node.get(terms.FORM_POS)
@@ -166,9 +166,9 @@ class _Reading:
             count = self._count(node[terms.COUNT].value)
         if terms.SENSE in node:
             sense = self._key(node[terms.SENSE])
-        held, self.held = self.held, None
-        if held is not None and (held.surface, held.key) != (surface, key):
-            yield held
+        escape_text, self.escape_text = self.escape_text, None
+        if escape_text is not None and (escape_text.surface, escape_text.key) != (surface, key):
+            yield escape_text
         yield Alias(surface, key, count, sense)
 
     def _count(self, text: str) -> float:
@@ -177,11 +177,11 @@ class _Reading:
         except ValueError as error:
             raise SourceError(str(error), path=self.source, text=text) from None
 
-    def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[Said]:
+    def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[PartOrRecord]:
         key = self._key(subject)
-        if self.held is not None:
-            yield self.held
-            self.held = None
+        if self.escape_text is not None:
+            yield self.escape_text
+            self.escape_text = None
         literal = hasattr(value, "datatype")
         if name == terms.REDIRECT:
             yield Redirect(key, self._key(value))
@@ -194,7 +194,7 @@ class _Reading:
             if not self.ours:
                 yield Alias(value.value, key)
         elif name in terms.ALIASES:
-            self.held = Alias(value.value, key)
+            self.escape_text = Alias(value.value, key)
         elif name in terms.DESCRIPTIONS:
             yield Part(key, "description", (value.value, value.language or ""))
         elif name in terms.PLAIN:
