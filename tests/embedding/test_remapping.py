@@ -8,7 +8,7 @@ import pytest
 import kgkit
 from kgkit.embedding import remapping
 from kgkit.embedding.embed import update
-from kgkit.embedding.remapping import WantedIndex, places, take_over
+from kgkit.embedding.remapping import WantedIndex, row_mapping, take_over
 from kgkit.errors import NotThere, UsageError
 from kgkit.types import Entity
 from tests.toys import PAGES
@@ -108,7 +108,7 @@ def test_places_agree_with_looking_every_key_up(home, tmp_path):
         old_keys = list(kb.keys())
     rebuilt(tmp_path, Entity("Pear", "pear"), *TURNED[1:5])
     with kgkit.open_kb("toy", home=home) as kb:
-        found = places(kb, remapping.old_vectors(kb, "plane"))
+        found = row_mapping(kb, remapping.old_vectors(kb, "plane"))
         had = old_keys[:6]
         slow = [(had.index(key), number) for number, key in enumerate(kb.keys()) if key in had]
     assert list(zip(found.old.tolist(), found.new.tolist(), strict=True)) == slow

@@ -373,7 +373,7 @@ def test_training_makes_every_step_and_publishes_the_model(kb, dump, package):
 
 
 def test_the_manifest_has_a_digest_of_what_was_to_be_kept(kb, dump, package, monkeypatch):
-    monkeypatch.setattr(training, "_filtered", lambda kind, made, dump, config: made)
+    monkeypatch.setattr(training, "_filter", lambda kind, made, dump, config: made)
     kept = [
         train_wikipedia2vec(kb, TrainingConfig(dump=dump, width=2, keep=keep)).manifest.config["keep"]
         for keep in (("Dog",), ("Cat",))

@@ -39,9 +39,9 @@ try:
 except ImportError as error:  # pragma: no cover
     raise MissingExtra(error.name or "pykeen", "embed") from error
 
-from kgkit.embedding.tucker.known import KnownTails
 from kgkit.embedding.tucker.rows import RowOptimizer
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
+from kgkit.embedding.tucker.true_tails import TrueTails
 from kgkit.embedding.tucker.watch import CURVE, Watch, replace
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ __all__ = ["Trained", "TuckERConfig", "both_ways", "embed_tucker", "pykeen_setti
 logger = logging.getLogger(__name__)
 
 METHOD: Final = "tucker"
-REST: Final = "rest.safetensors"
+REMAINING: Final = "rest.safetensors"
 _TABLE: Final = "entity_representations.0._embeddings.weight"
 _NOT_NUMBERS: Final = ("checkpoint_seconds", "memory", "name")  # settings that do not decide the numbers
 
@@ -124,9 +124,9 @@ def embed_tucker(
         _write(trained.model, triples, work)
         return work.publish(
             METHOD,
-            files=[REST, CURVE],
+            files=[REMAINING, CURVE],
             config={
-                "method": METHOD, **decides, "relations": [relations[place] for place in used],
+                "method": METHOD, **decides, "relations": [relations[index] for index in used],
                 "triples": {"train": len(parts.train), "held_out": len(parts.held_out)},
                 "pykeen": trained.settings,
             },
@@ -178,7 +178,7 @@ def train(
         watch = Watch(
             folder, config,
             questions=both_ways(parts.held_out),
-            known=KnownTails(both_ways(np.concatenate(parts))),
+            true_tails=TrueTails(both_ways(np.concatenate(parts))),
             candidates=_candidates(config, entities),
             steps=steps,
             progress=progress,
@@ -192,7 +192,7 @@ def train(
                     use_tqdm=False, checkpoint_directory=folder,
                 )  # fmt: skip
             except NonFiniteLossError as error:
-                raise _diverged(loop, config) from error
+                raise _divergence(loop, config) from error
     if watch.best is not None:
         loop.model.load_state_dict(watch.best_state(device))
     return Trained(
@@ -270,7 +270,7 @@ def total_bytes(device: "torch.device") -> int:
         return 8 << 30  # nothing says: be modest
 
 
-def _diverged(loop: SharedNegativesTrainingLoop, config: TuckERConfig) -> BuildFailed:
+def _divergence(loop: SharedNegativesTrainingLoop, config: TuckERConfig) -> BuildFailed:
     return BuildFailed(
         f"the loss of epoch {loop._epoch + 1} is not finite, so nothing was published: a smaller lr than "
         f"{config.lr:g} may do, TuckERConfig(lr={config.lr / 10:g}, …)"
@@ -314,10 +314,10 @@ def _write(model: TuckER, triples: np.ndarray, work: Work) -> None:
     table = state.pop(_TABLE)
     matrix = work.matrix(*table.shape)
     matrix[:] = 0
-    there = np.unique(triples[:, [0, 2]])
-    matrix[there] = table.numpy()[there]
+    rows = np.unique(triples[:, [0, 2]])
+    matrix[rows] = table.numpy()[rows]
     cast("np.memmap[Any, Any]", matrix).flush()
-    replace(work.folder / REST, lambda path: save_file(state, path))
+    replace(work.folder / REMAINING, lambda path: save_file(state, path))
 
 
 def _random_mrr(config: TuckERConfig, entities: int) -> float:

@@ -103,7 +103,7 @@ def read_wikipedia2vec(
     for how in ("name", "allow_pickle"):
         del settings[how]
     with Work(kb, config.name, settings) as work:
-        return _published(work, kb, config, progress)
+        return _publish(work, kb, config, progress)
 
 
 def train_wikipedia2vec(
@@ -134,7 +134,7 @@ def train_wikipedia2vec(
     settings["keep"] = {"titles": len(config.keep), "sha256": _digest(config.keep)}
     with Work(kb, config.name, settings, resume=resume) as work:
         model = train(config, work.folder, progress)
-        return _published(work, kb, _own(model), None)
+        return _publish(work, kb, _own(model), None)
 
 
 def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
@@ -154,12 +154,12 @@ def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
     try:
         # As bytes: a word may have a `\r` in it, which text would be given as a line end.
         words = listed.read_bytes().decode("utf-8").split("\n")[:-1]
-        found: Rows = np.load(rows, mmap_mode="r", allow_pickle=False)
+        rows_of_words: Rows = np.load(rows, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DamagedVectors(f"the words in {listed.parent} cannot be read: {error}; {again}") from error
-    if len(words) != len(found):
-        raise DamagedVectors(f"{len(words):,} words in {listed} have {len(found):,} vectors: {again}")
-    return words, found
+    if len(words) != len(rows_of_words):
+        raise DamagedVectors(f"{len(words):,} words in {listed} have {len(rows_of_words):,} vectors: {again}")
+    return words, rows_of_words
 
 
 def all_candidates(kb: KnowledgeBase, surfaces: Iterable[str]) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ def _own(model: Path) -> Wikipedia2VecConfig:
     return Wikipedia2VecConfig(source=model, form="model", allow_pickle=True)
 
 
-def _published(work: Work, kb: KnowledgeBase, config: Wikipedia2VecConfig, progress: Tell | None) -> Vectors:
+def _publish(work: Work, kb: KnowledgeBase, config: Wikipedia2VecConfig, progress: Tell | None) -> Vectors:
     batches = read_vectors(config.source, config.form, progress, allow_pickle=config.allow_pickle)
     first = next(batches, None)
     if first is None:
@@ -185,31 +185,31 @@ def _published(work: Work, kb: KnowledgeBase, config: Wikipedia2VecConfig, progr
     entities = _Entities(kb, matrix)
     mark = _Mark(config.entity)
     with _word_table(work.folder, first.rows.shape[1]) as words:
-        for batch in _chained(first, batches):
-            titles, others = mark.split(batch)
+        for batch in _chain(first, batches):
+            titles, other_names = mark.split(batch)
             entities.take(titles)
             if config.words:
-                words.take(others)
-    found = entities.coverage
-    found.words = words.count
-    if not found.matched:
-        shown = "; ".join(found.examples) or "it has none"
+                words.take(other_names)
+    coverage = entities.coverage
+    coverage.words = words.count
+    if not coverage.matched:
+        shown = "; ".join(coverage.examples) or "it has none"
         raise SourceError(
             f"none of its entities is in knowledge base {kb.name!r}: {shown}. They are written as "
             f"{config.entity!r} (`--entity`)",
             path=config.source,
         )
-    if found.unmatched:
-        shown = "; ".join(found.examples)
-        _log.warning("%s titles are not in %s: %s", f"{found.unmatched:,}", kb.name, shown)
+    if coverage.unmatched:
+        shown = "; ".join(coverage.examples)
+        _log.warning("%s titles are not in %s: %s", f"{coverage.unmatched:,}", kb.name, shown)
     files = (WORDS, WORD_LIST) if config.words else ()
-    results = {name: value for name, value in asdict(found).items() if name != "examples"}
+    results = {name: value for name, value in asdict(coverage).items() if name != "examples"}
     return work.publish("wikipedia2vec", files=files, results=results)
 
 
-def _chained(first: Batch, rest: Iterator[Batch]) -> Iterator[Batch]:
+def _chain(first: Batch, remaining: Iterator[Batch]) -> Iterator[Batch]:
     yield first
-    yield from rest
+    yield from remaining
 
 
 def _digest(titles: tuple[str, ...]) -> str:
@@ -225,19 +225,19 @@ class _Mark:
     """Tells entities from words."""
 
     def __init__(self, pattern: str) -> None:
-        self.before, self.behind = pattern.split("{}")
+        self.before, self.after = pattern.split("{}")
 
     def split(self, batch: Batch) -> tuple[Batch, Batch]:
         """Return the entities of a batch, named by title, and the words."""
-        least = len(self.before) + len(self.behind)
+        least = len(self.before) + len(self.after)
         marked = np.array(
             [
-                len(name) > least and name.startswith(self.before) and name.endswith(self.behind)
+                len(name) > least and name.startswith(self.before) and name.endswith(self.after)
                 for name in batch.names
             ],
             bool,
         )
-        stop = -len(self.behind) or None
+        stop = -len(self.after) or None
         titles = [batch.names[row][len(self.before) : stop] for row in np.flatnonzero(marked)]
         words = [batch.names[row] for row in np.flatnonzero(~marked)]
         return Batch(titles, batch.rows[marked]), Batch(words, batch.rows[~marked])
@@ -253,27 +253,27 @@ class _Entities:
 
     def take(self, batch: Batch) -> None:
         """Put the rows of a batch in their places."""
-        found = self.coverage
+        coverage = self.coverage
         for title, row in zip(batch.names, batch.rows, strict=True):
-            number, by = self.place(title)
+            number, by = self.find_entity(title)
             if number < 0:
-                found.unmatched += 1
-                if len(found.examples) < _SHOWN:
-                    found.examples.append(title)
+                coverage.unmatched += 1
+                if len(coverage.examples) < _SHOWN:
+                    coverage.examples.append(title)
             elif not row.any():
-                found.zero += 1
+                coverage.zero += 1
             elif self.owner[number] >= by:
-                found.again += 1
+                coverage.again += 1
             else:
                 if self.owner[number]:
-                    found.again += 1
+                    coverage.again += 1
                 else:
-                    found.matched += 1
-                    found.without -= 1
+                    coverage.matched += 1
+                    coverage.without -= 1
                 self.matrix[number] = row
                 self.owner[number] = by
 
-    def place(self, title: str) -> tuple[int, int]:
+    def find_entity(self, title: str) -> tuple[int, int]:
         """Return the id of a title's entity and by what it was found; -1 if there is none."""
         store = self.kb.store
         for written in dict.fromkeys((title, title.replace("_", " "), title.replace(" ", "_"))):

@@ -104,9 +104,9 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
     if config.link_mentions:
         steps.append((MENTIONS, lambda out: _mentions(package, config, folder, out)))
     steps.append((MODEL, lambda out: _model(package, config, folder, out)))
-    for done, (name, make) in enumerate(steps):
+    for step, (name, make) in enumerate(steps):
         if progress is not None:
-            progress(done, len(steps))
+            progress(step, len(steps))
         if not (folder / name).exists():
             _log.info("wikipedia2vec: making %s", name)
             part = folder / f"{name}.part"
@@ -144,9 +144,11 @@ def selected(
         pages: all titles of pages. A page of *keep* that nothing links to is taken too: what it links to
             teaches its vector.
     """
-    kept = {title: (links, seen) for title, links, seen in counted if links >= least or title in keep}
-    kept.update((title, (0, 0)) for title in pages if title in keep and title not in kept)
-    return kept
+    selection = {
+        title: (links, documents) for title, links, documents in counted if links >= least or title in keep
+    }
+    selection.update((title, (0, 0)) for title in pages if title in keep and title not in selection)
+    return selection
 
 
 # -- the steps --------------------------------------------------------------
@@ -161,7 +163,7 @@ def _check_dump(dump: Path) -> None:
         raise SourceError("not a bzip2 file; wikipedia2vec reads dumps as .xml.bz2 only", path=dump)
     import bz2
 
-    with _damage_told(dump), bz2.open(dump, "rt", encoding="utf-8", errors="replace") as lines:
+    with _explain_damage(dump), bz2.open(dump, "rt", encoding="utf-8", errors="replace") as lines:
         first = lines.readline()
     if 'xml:lang="' not in first:
         message = "not a MediaWiki dump: its first line does not name a language (xml:lang)"
@@ -169,7 +171,7 @@ def _check_dump(dump: Path) -> None:
 
 
 @contextmanager
-def _damage_told(dump: Path) -> Iterator[None]:
+def _explain_damage(dump: Path) -> Iterator[None]:
     """Say of which file it is that cannot be decompressed.
 
     Raises:
@@ -192,7 +194,7 @@ def _tokenizer(package: Callable[[str], Any], dump: Any) -> Any:
 
 
 def _dump(package: Callable[[str], Any], config: TrainingConfig, out: Path) -> None:
-    with _damage_told(config.dump):
+    with _explain_damage(config.dump):
         reader = package("utils.wiki_dump_reader").WikiDumpReader(str(config.dump))
         package("dump_db").DumpDB.build(reader, str(out), **_pool(config))
 
@@ -200,7 +202,7 @@ def _dump(package: Callable[[str], Any], config: TrainingConfig, out: Path) -> N
 def _dictionary(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     kind = package("dictionary").Dictionary
-    made = kind.build(
+    dictionary = kind.build(
         dump,
         _tokenizer(package, dump),
         lowercase=config.lowercase,
@@ -213,19 +215,19 @@ def _dictionary(package: Callable[[str], Any], config: TrainingConfig, folder: P
         progressbar=False,
         **_pool(config),
     )
-    (_filtered(kind, made, dump, config) if config.keep else made).save(str(out))
+    (_filter(kind, dictionary, dump, config) if config.keep else dictionary).save(str(out))
 
 
-def _filtered(kind: Any, made: Any, dump: Any, config: TrainingConfig) -> Any:
+def _filter(kind: Any, dictionary: Any, dump: Any, config: TrainingConfig) -> Any:
     """Return the dictionary *made* with the entities that `selected` takes."""
     import numpy as np
     from marisa_trie import RecordTrie, Trie
 
     moved = dict(dump.redirects())
     keep = {moved.get(title, title) for title in (title.replace("_", " ") for title in config.keep)}
-    counted = ((item.title, item.count, item.doc_count) for item in made.entities())
+    counted = ((item.title, item.count, item.doc_count) for item in dictionary.entities())
     entities = selected(counted, config.min_entity_count, keep, dump.titles())
-    words = {item.text: (item.count, item.doc_count) for item in made.words()}
+    words = {item.text: (item.count, item.doc_count) for item in dictionary.words()}
     tries, numbers = [], []
     for counts in (words, entities):
         trie = Trie(counts)
@@ -238,16 +240,20 @@ def _filtered(kind: Any, made: Any, dump: Any, config: TrainingConfig) -> Any:
     redirects = RecordTrie(
         "<I", [(source, (tries[1][target],)) for source, target in moved.items() if target in tries[1]]
     )
-    params = {**(made.build_params or {}), "min_entity_count": config.min_entity_count, "kept": len(keep)}
+    params = {
+        **(dictionary.build_params or {}),
+        "min_entity_count": config.min_entity_count,
+        "kept": len(keep),
+    }
     return kind(
         *tries,
         redirects,
         *numbers,
-        made.language,
-        made.lowercase,
+        dictionary.language,
+        dictionary.lowercase,
         params,
-        made.min_paragraph_len,
-        made.uuid,
+        dictionary.min_paragraph_len,
+        dictionary.uuid,
     )
 
 
@@ -257,8 +263,8 @@ def _links(package: Callable[[str], Any], config: TrainingConfig, folder: Path, 
 
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     dictionary = package("dictionary").Dictionary.load(str(folder / DICTIONARY))
-    made = package("link_graph").LinkGraph.build(dump, dictionary, progressbar=False, **_pool(config))
-    content = made.serialize()
+    graph = package("link_graph").LinkGraph.build(dump, dictionary, progressbar=False, **_pool(config))
+    content = graph.serialize()
     # Its rows end with the last entity that links to another; training asks for the row of every entity.
     starts = content["indptr"]
     missing = dictionary.entity_size + 1 - len(starts)
@@ -269,7 +275,7 @@ def _links(package: Callable[[str], Any], config: TrainingConfig, folder: Path, 
 def _mentions(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     dictionary = package("dictionary").Dictionary.load(str(folder / DICTIONARY))
-    made = package("mention_db").MentionDB.build(
+    mentions = package("mention_db").MentionDB.build(
         dump,
         dictionary,
         _tokenizer(package, dump),
@@ -280,7 +286,7 @@ def _mentions(package: Callable[[str], Any], config: TrainingConfig, folder: Pat
         progressbar=False,
         **_pool(config),
     )
-    made.save(str(out))
+    mentions.save(str(out))
 
 
 def _model(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
