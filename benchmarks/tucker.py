@@ -32,7 +32,7 @@ from benchmarks.tucker_subset import SYMMETRIC, Subset, subset
 from benchmarks.tucker_table import page
 from kgkit.embedding.tucker.config import TuckERConfig
 from kgkit.embedding.tucker.method import _loop, _quiet, both_ways, embed_tucker, pykeen_settings
-from kgkit.embedding.tucker.ranking import Scores, ranks
+from kgkit.embedding.tucker.ranking import RankingScores, ranks
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 from kgkit.embedding.tucker.triples import stored_triples
 from kgkit.embedding.tucker.true_tails import TrueTails
@@ -106,7 +106,9 @@ def groups(model: Any, data: Subset, path: Path) -> None:
     symmetric = np.isin(names, SYMMETRIC)
     lines = {"all": found, "symmetric": found[symmetric], "others": found[~symmetric]}
     lines |= {str(name): found[names == name] for name in np.unique(names)}
-    path.write_text(json.dumps({name: asdict(Scores.of(rows)) for name, rows in lines.items()}, indent=1))
+    path.write_text(
+        json.dumps({name: asdict(RankingScores.of(rows)) for name, rows in lines.items()}, indent=1)
+    )
 
 
 def stock_on_the_subset(work: Path, which: str, seconds: float, every: float) -> None:
@@ -153,7 +155,7 @@ def one_small(data: Any, loss: str, way: str, seed: int, epochs: int) -> dict[st
     seconds = time.process_time() - begun
     parts = [getattr(data, part).mapped_triples.numpy() for part in ("training", "validation", "testing")]
     known = TrueTails(both_ways(np.concatenate(parts)))
-    scores = Scores.of(ranks(model, both_ways(parts[2]), known))
+    scores = RankingScores.of(ranks(model, both_ways(parts[2]), known))
     return {"loss": loss, "way": way, "seed": seed, "epochs": epochs, "seconds": seconds, **asdict(scores)}
 
 

@@ -17,7 +17,7 @@ from pykeen.training.callbacks import TrainingCallback
 from pykeen.triples import CoreTriplesFactory
 
 from benchmarks.tucker_subset import Subset
-from kgkit.embedding.tucker.ranking import Scores, ranks
+from kgkit.embedding.tucker.ranking import RankingScores, ranks
 from kgkit.embedding.tucker.true_tails import TrueTails
 
 
@@ -85,7 +85,7 @@ class Clock(TrainingCallback):
 
     def write(self, epoch: int, questions: np.ndarray, part: str) -> None:
         """Rank and note."""
-        scores = Scores.of(ranks(self.model, questions, self.known))
+        scores = RankingScores.of(ranks(self.model, questions, self.known))
         line = {
             "seconds": round(self.spent, 1), "epoch": epoch, "steps": self.steps,
             "seconds_a_step": self.spent / self.steps, "loss": float(np.mean(self.losses[-200:])),

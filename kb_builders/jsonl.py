@@ -204,7 +204,7 @@ def _records(line: _Line, label_aliases: bool, *, first: bool) -> Iterator[Recor
 
 
 def _entity(line: _Line, label_aliases: bool) -> Iterator[Record]:
-    key = _needed(line, "key")
+    key = _missing_field(line, "key")
     label = line.label if line.label is not None else key
     if line.attributes:
         check_attributes(line.attributes)  # what the store cannot hold is found here, where it has a line
@@ -229,11 +229,13 @@ def _entity(line: _Line, label_aliases: bool) -> Iterator[Record]:
 
 
 def _alias(line: _Line, _: bool) -> Iterator[Record]:
-    yield Alias(_needed(line, "alias"), _needed(line, "key"), _count(line.count or 0.0), line.sense)
+    yield Alias(
+        _missing_field(line, "alias"), _missing_field(line, "key"), _count(line.count or 0.0), line.sense
+    )
 
 
 def _occurrences(line: _Line, _: bool) -> Iterator[Record]:
-    surface = _needed(line, "surface")
+    surface = _missing_field(line, "surface")
     if line.occurrences is None or line.linked is None:
         raise ValueError(f"'{'linked' if line.linked is None else 'occurrences'}' is missing")
     check_occurrences(line.occurrences, line.linked)
@@ -241,15 +243,17 @@ def _occurrences(line: _Line, _: bool) -> Iterator[Record]:
 
 
 def _triple(line: _Line, _: bool) -> Iterator[Record]:
-    yield Triple(_needed(line, "subject"), _needed(line, "relation"), _needed(line, "object"))
+    yield Triple(
+        _missing_field(line, "subject"), _missing_field(line, "relation"), _missing_field(line, "object")
+    )
 
 
 def _redirect(line: _Line, _: bool) -> Iterator[Record]:
-    yield Redirect(_needed(line, "redirect"), _needed(line, "to"))
+    yield Redirect(_missing_field(line, "redirect"), _missing_field(line, "to"))
 
 
 def _form(line: _Line, _: bool) -> Iterator[Record]:
-    yield Form(_needed(line, "form"), _needed(line, "lemma"), line.pos or "")
+    yield Form(_missing_field(line, "form"), _missing_field(line, "lemma"), line.pos or "")
 
 
 def _nothing(line: _Line, _: bool) -> Iterator[Record]:
@@ -268,7 +272,7 @@ _KINDS: Final[Mapping[str, tuple[_Make, Sequence[str]]]] = {
 }
 
 
-def _needed(line: _Line, name: str) -> str:
+def _missing_field(line: _Line, name: str) -> str:
     value: str | None = getattr(line, name)
     if not value:
         raise ValueError(f"{name!r} is {'empty' if value == '' else 'missing'}")

@@ -123,7 +123,7 @@ class PageRecords:
         """Yield the records of *pages*."""
         for page in self._articles(pages):
             if isinstance(page, Step):
-                yield from self._counted()
+                yield from self._count_links()
                 yield page
             else:
                 yield from self._page(page)
@@ -152,7 +152,7 @@ class PageRecords:
         if waiting:
             yield Step(waiting)
 
-    def _counted(self) -> Iterator[Aliases]:
+    def _count_links(self) -> Iterator[Aliases]:
         counts = self._links.aliases(self._counts)
         self._counts = Counter()
         if counts:

@@ -146,7 +146,7 @@ class _Reader:
         try:
             self._parser.Parse(block, False)
         except expat.ExpatError as error:
-            raise self._malformed(error) from None
+            raise self._syntax_error(error) from None
         # Where a C `long` has 32 bits, so has the index.
         if (self._fed - self._parser.CurrentByteIndex) & 0xFFFFFFFF > _MAX_TAG:
             raise self._error(f"holds a tag of more than {_MAX_TAG >> 20} MiB: this is no dump")
@@ -159,7 +159,7 @@ class _Reader:
         except expat.ExpatError as error:
             if self._fed == 0:
                 raise SourceError("is empty: there is nothing to read", path=self._path) from None
-            raise self._malformed(error) from None
+            raise self._syntax_error(error) from None
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth = depth = self._depth + 1
@@ -239,7 +239,7 @@ class _Reader:
         location = self._content.location(max(0, self._first + self._parser.CurrentByteIndex))
         return SourceError(f"{what} (at {location})", path=self._path)
 
-    def _malformed(self, error: expat.ExpatError) -> SourceError:
+    def _syntax_error(self, error: expat.ExpatError) -> SourceError:
         """Say what expat has found, in a user's words."""
         offset = self._parser.ErrorByteIndex
         after_page = f", behind the page {self._title!r}" if self._title else ""

@@ -83,14 +83,14 @@ def _paragraph(head: str, is_hidden: Callable[[str], bool], *, is_all: bool) -> 
 
 
 def _read(text: str, is_hidden: Callable[[str], bool]) -> str:
-    def shown(link: re.Match[str]) -> str:
+    def shown_text(link: re.Match[str]) -> str:
         title, label = link[1], link[2]
         if is_hidden(title):
             return ""
         return label if label is not None else title.removeprefix(":")
 
     for _ in range(5):  # a link in a caption of a link …
-        shorter = _LINK.sub(shown, text)
+        shorter = _LINK.sub(shown_text, text)
         if shorter == text:
             break
         text = shorter

@@ -11,7 +11,7 @@ from typing import Final
 
 from kb_builders.wikipedia.lead import without_tables
 from kb_builders.wikipedia.titles import CATEGORY, without_bracket
-from kb_builders.wikipedia.wikitext import Links, shown, without_references, without_templates
+from kb_builders.wikipedia.wikitext import Links, shown_text, without_references, without_templates
 from kgkit.building import Prose
 
 __all__ = ["prose"]
@@ -53,7 +53,7 @@ def prose(text: str, links: Links, is_hidden: Callable[[str], bool], title: str)
     pieces: list[str] = []
     linked: list[int] = []  # the places of links among the pieces
     for before, link in links.split(text):
-        pieces.append(shown(before))
+        pieces.append(shown_text(before))
         if link is None:
             break
         target = link[0] or links.target(link[1])

@@ -94,12 +94,14 @@ class _Packed(Blocks):
                         # A few bytes may unpack to gigabytes: never all at once.
                         block, data = self._unpack(unpacker, data)
                     except (OSError, zlib.error):
-                        raise self._broken("is damaged: what is compressed cannot be read", file) from None
+                        raise self._broken_stream(
+                            "is damaged: what is compressed cannot be read", file
+                        ) from None
                     if block:
                         size += len(block)
                         yield block
                     elif ended and not unpacker.eof:
-                        raise self._broken("is cut off: the file ends within compressed data", file)
+                        raise self._broken_stream("is cut off: the file ends within compressed data", file)
                 data = unpacker.unused_data or file.read(_BLOCK)
                 if self.end is None and file.tell() - len(data) >= self._stop:
                     self.end = size
@@ -120,7 +122,7 @@ class _Packed(Blocks):
         since = f" counted from byte {self._begin:,} of the file" if self._begin else ""
         return f"byte {offset:,} of its unpacked text{since}"
 
-    def _broken(self, what: str, file: BinaryIO) -> SourceError:
+    def _broken_stream(self, what: str, file: BinaryIO) -> SourceError:
         return SourceError(
             f"{what} (before byte {file.tell():,}): load it again; its checksum is published beside the dump",
             path=self.path,

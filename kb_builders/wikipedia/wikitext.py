@@ -173,8 +173,8 @@ def _surface_of_title(title: str) -> str:
     if not _MEANS_SOMETHING(title):
         return title
     page = decode_text(title.removeprefix(":"), percent=True).partition("#")[0]
-    if page.endswith("|") and (shown := _PIPE_TRICK(page[:-1].strip())):
-        page = shown[1]
+    if page.endswith("|") and (shown_text := _PIPE_TRICK(page[:-1].strip())):
+        page = shown_text[1]
     return _single_spaced(page.replace("_", " ").replace("|", ""))
 
 
@@ -252,7 +252,7 @@ def plain(text: str) -> str:
     return _single_spaced(decode_text(text))
 
 
-def shown(text: str) -> str:
+def shown_text(text: str) -> str:
     """Return *text* as it is read; it has no markup but marks of our own and character references."""
     if not text.isascii():
         text = _INVISIBLE.sub("", text)

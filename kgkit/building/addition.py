@@ -209,16 +209,16 @@ class Addition:
                 fresh.append((ends[0], names[triple.relation], ends[1]))
         outward, incoming, stored = self._new_rows(triples)
         columns = np.array(fresh, np.int64).reshape(-1, 3).T
-        arrange = facts.arrange(facts.Columns(*columns), [*names], self._inverses)
-        self._drop("triple written twice", arrange.repeated)
-        for rows, added in ((outward, arrange.outward), (incoming, arrange.incoming)):
+        directed = facts.arrange(facts.FactColumns(*columns), [*names], self._inverses)
+        self._drop("triple written twice", directed.repeated)
+        for rows, added in ((outward, directed.outward), (incoming, directed.incoming)):
             for entity, code, other in zip(*(column.tolist() for column in added), strict=True):
                 rows[entity].append((other, code + 2 * len(base)))
         store.put("facts", self._extend(outward, self._store.facts))
         store.put("incoming", self._extend(incoming, self._store.incoming))
-        if arrange.relations:
-            store.put("meta", [(b"relations", codec.encode([*base, *arrange.relations]))])
-        return {**stored, **arrange.stored}
+        if directed.relations:
+            store.put("meta", [(b"relations", codec.encode([*base, *directed.relations]))])
+        return {**stored, **directed.stored}
 
     def _new_rows(self, triples: Iterable[tuple[int, int, int]]) -> tuple[_Row, _Row, dict[str, int]]:
         """Return what triples of the base's relations add to `facts`, to `incoming`, and to its counts."""

@@ -19,7 +19,7 @@ from kgkit.store.writer import Item
 Pairs = NDArray[np.uint64]
 
 
-class Columns(NamedTuple):
+class FactColumns(NamedTuple):
     """Facts in a row: whose they are, the relation, and the other end."""
 
     entity: Numbers
@@ -27,7 +27,7 @@ class Columns(NamedTuple):
     other: Numbers
 
 
-class Facts(NamedTuple):
+class DirectedFacts(NamedTuple):
     """What is written of the facts of a source.
 
     Attributes:
@@ -42,8 +42,8 @@ class Facts(NamedTuple):
     relations: list[tuple[str, str | None]]
     stored: dict[str, int]
     repeated: int
-    outward: Columns
-    incoming: Columns
+    outward: FactColumns
+    incoming: FactColumns
 
 
 class Directions(NamedTuple):
@@ -60,7 +60,7 @@ class Directions(NamedTuple):
     untold: list[tuple[int, int]]
 
 
-def arrange(triples: Columns, names: Sequence[str], inverses: Mapping[str, str]) -> Facts:
+def arrange(triples: FactColumns, names: Sequence[str], inverses: Mapping[str, str]) -> DirectedFacts:
     """Arrange *triples* by the directions in which they are asked for.
 
     Args:
@@ -82,16 +82,16 @@ def arrange(triples: Columns, names: Sequence[str], inverses: Mapping[str, str])
     }
     codes, without_inverse, untold = directions(names, relations)
     code, back = codes[relation], without_inverse[relation]
-    outward = [Columns(subject, code, other)]
+    outward = [FactColumns(subject, code, other)]
     for number, inverse_code in untold:
         mask = relation == number
-        outward.append(Columns(other[mask], np.full(int(mask.sum()), inverse_code), subject[mask]))
-    return Facts(
+        outward.append(FactColumns(other[mask], np.full(int(mask.sum()), inverse_code), subject[mask]))
+    return DirectedFacts(
         relations,
         stored,
         len(triples.entity) - len(first),
-        Columns(*map(np.concatenate, zip(*outward, strict=True))),
-        Columns(other[back], code[back], subject[back]),
+        FactColumns(*map(np.concatenate, zip(*outward, strict=True))),
+        FactColumns(other[back], code[back], subject[back]),
     )
 
 
@@ -163,7 +163,7 @@ def rows(entity: Numbers, code: Numbers, other: Numbers) -> Iterator[Item]:
         yield codec.pack_id(owner), neighbours[begin:end] + codes[begin:end]
 
 
-def _distinct(triples: Columns, names: Sequence[str]) -> tuple[dict[str, Pairs], Numbers]:
+def _distinct(triples: FactColumns, names: Sequence[str]) -> tuple[dict[str, Pairs], Numbers]:
     """Return the pairs of each relation, ascending, and the rows of *triples* that say something new."""
     order = np.argsort(triples.relation, kind="stable")
     bounds = np.searchsorted(triples.relation[order], np.arange(len(names) + 1)).tolist()

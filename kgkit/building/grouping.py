@@ -233,13 +233,13 @@ class Grouper:
             self._examples["triple with an unknown end"] = [
                 f"{keys[subject_id]} {relations[name]} {keys[end]}" for subject_id, name, end in lost
             ]
-        triples = facts.Columns(subject[real], relation[real], other[real])
-        arrange = facts.arrange(triples, [*self._relations], self.inverses)
+        triples = facts.FactColumns(subject[real], relation[real], other[real])
+        directed = facts.arrange(triples, [*self._relations], self.inverses)
         self._dropped["triple with an unknown end"] = int((~real).sum())
-        self._dropped["triple written twice"] = arrange.repeated
-        self.store.append("facts", facts.rows(*arrange.outward))
-        self.store.append("incoming", facts.rows(*arrange.incoming))
-        return sum(arrange.stored.values()), arrange.relations, arrange.stored
+        self._dropped["triple written twice"] = directed.repeated
+        self.store.append("facts", facts.rows(*directed.outward))
+        self.store.append("incoming", facts.rows(*directed.incoming))
+        return sum(directed.stored.values()), directed.relations, directed.stored
 
     def _write_aliases(self, ids: Numbers) -> tuple[int, int]:
         """Write `aliases` and `starts`; return how many aliases there are, and rows."""

@@ -24,7 +24,7 @@ from kgkit.vectors.layout import INDEX, VectorsManifest
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:  # SQLAlchemy takes a third of a second to load
-    from kgkit.catalog import Changes, FoundKB
+    from kgkit.catalog import Changes, KBOnDisk
 
 __all__ = ["agrees", "reconcile", "register", "register_vectors"]
 
@@ -126,21 +126,21 @@ def reconcile(home: Home) -> "Changes":
         return catalog.reconcile(lambda: [_kb_on_disk(kb) for kb in home.kbs()])
 
 
-def _kb_on_disk(kb: KBHome) -> "FoundKB":
-    from kgkit.catalog import FoundKB, FoundVectors
+def _kb_on_disk(kb: KBHome) -> "KBOnDisk":
+    from kgkit.catalog import KBOnDisk, VectorsOnDisk
 
     published = kb.published()
     # Without a published build there is no KB, whatever else lies there.
     builds = kb.build_names() if published else []
     described = {build: _describe(kb, build) for build in builds}
     vectors = _vectors_of(kb) if published else {}
-    return FoundKB(
-        kb.name, published, described, {name: FoundVectors(*fields) for name, fields in vectors.items()}
+    return KBOnDisk(
+        kb.name, published, described, {name: VectorsOnDisk(*fields) for name, fields in vectors.items()}
     )
 
 
 class _Vectors(NamedTuple):
-    """What `FoundVectors` says, without SQLAlchemy."""
+    """What `VectorsOnDisk` says, without SQLAlchemy."""
 
     build: str
     columns: Mapping[str, Any]

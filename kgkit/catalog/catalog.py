@@ -17,7 +17,7 @@ from kgkit.errors import CatalogError
 from kgkit.home import Home
 
 
-class FoundVectors(NamedTuple):
+class VectorsOnDisk(NamedTuple):
     """Vectors as they lie on disk.
 
     Attributes:
@@ -31,7 +31,7 @@ class FoundVectors(NamedTuple):
     indexed: Mapping[str, Any] | None = None
 
 
-class FoundKB(NamedTuple):
+class KBOnDisk(NamedTuple):
     """A KB as it lies on disk.
 
     Attributes:
@@ -44,7 +44,7 @@ class FoundKB(NamedTuple):
     name: str
     published: str | None
     builds: Mapping[str, Mapping[str, Any] | None]
-    vectors: Mapping[str, FoundVectors] = {}
+    vectors: Mapping[str, VectorsOnDisk] = {}
 
 
 class Changes(NamedTuple):
@@ -53,12 +53,12 @@ class Changes(NamedTuple):
     Attributes:
         added: were not in the catalog, or had been gone and are back.
         changed: it said something else of them.
-        gone: are no longer on disk.
+        removed: builds and vectors that are no longer on disk.
     """
 
     added: list[str]
     changed: list[str]
-    gone: list[str]
+    removed: list[str]
 
 
 class Catalog:
@@ -185,7 +185,7 @@ class Catalog:
         with self.reading() as session:
             return list(session.scalars(query.order_by(Run.started.desc(), Run.id.desc())).unique())
 
-    def reconcile(self, look: Callable[[], Sequence[FoundKB]], kb: str | None = None) -> Changes:
+    def reconcile(self, look: Callable[[], Sequence[KBOnDisk]], kb: str | None = None) -> Changes:
         """Make the catalog say what is on disk.
 
         Args:
@@ -214,7 +214,7 @@ def _session(connection: Any) -> Session:
     return Session(connection, autoflush=False, expire_on_commit=False)
 
 
-def _compare(session: Session, home: str, kb_rows: Mapping[str, KB], kbs: Sequence[FoundKB]) -> Changes:
+def _compare(session: Session, home: str, kb_rows: Mapping[str, KB], kbs: Sequence[KBOnDisk]) -> Changes:
     """Change the rows to what was found, and say which were changed."""
     changes = Changes([], [], [])
     present = set[str]()
@@ -242,13 +242,15 @@ def _compare(session: Session, home: str, kb_rows: Mapping[str, KB], kbs: Sequen
             build = f"{kb.name}@{row.name}"
             if build not in present and row.gone is None:
                 row.published, row.gone = False, datetime.now(UTC)
-                changes.gone.append(build)
+                changes.removed.append(build)
         if kb.name not in named:
             _compare_vectors(session, kb, {}, changes)
     return changes
 
 
-def _compare_vectors(session: Session, kb: KB, on_disk: Mapping[str, FoundVectors], changes: Changes) -> None:
+def _compare_vectors(
+    session: Session, kb: KB, on_disk: Mapping[str, VectorsOnDisk], changes: Changes
+) -> None:
     """Change the rows of one KB's vectors and their indexes to what was found."""
     builds = {build.name: build for build in kb.builds}
     rows: dict[tuple[str, str], Vectors] = {}
@@ -274,7 +276,7 @@ def _compare_vectors(session: Session, kb: KB, on_disk: Mapping[str, FoundVector
     for (build, name), row in rows.items():
         if row.gone is None and (name not in on_disk or on_disk[name].build != build):
             row.gone = datetime.now(UTC)
-            changes.gone.append(f"{kb.name}@{build}/{name}")
+            changes.removed.append(f"{kb.name}@{build}/{name}")
             _compare_index(session, row, indexes.get(row.id, []), None, changes)
 
 

@@ -308,7 +308,7 @@ def _text(given: dict[str, Any], named: dict[str, Any], device: str) -> Any:
 
 
 def _wikipedia2vec(given: dict[str, Any], named: dict[str, Any]) -> Any:
-    from kgkit.embedding.wikipedia2vec import TrainingConfig, Wikipedia2VecConfig
+    from kgkit.embedding.wikipedia2vec import SkipGramConfig, Wikipedia2VecConfig
 
     if ("source" in given) == ("dump" in given):
         raise UsageError("--source FILE reads vectors, --dump FILE trains some: name one of the two")
@@ -324,7 +324,7 @@ def _wikipedia2vec(given: dict[str, Any], named: dict[str, Any]) -> Any:
         from kgkit.building import text_lines
 
         settings["keep"] = tuple(line for _, line in text_lines(settings["keep"]))
-    return TrainingConfig(**named, **settings)
+    return SkipGramConfig(**named, **settings)
 
 
 def _option(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kgkit.embedding.concat import ConcatConfig, embed_concat
-from kgkit.embedding.remapping import WantedIndex, old_vectors, take_over
+from kgkit.embedding.remapping import IndexSpec, old_vectors, take_over
 from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
@@ -18,7 +18,7 @@ from kgkit.vectors.work import making
 if TYPE_CHECKING:
     from kgkit.embedding.text import TextConfig
     from kgkit.embedding.tucker import TuckERConfig
-    from kgkit.embedding.wikipedia2vec import TrainingConfig, Wikipedia2VecConfig
+    from kgkit.embedding.wikipedia2vec import SkipGramConfig, Wikipedia2VecConfig
 
 Progress = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and of how much."""
@@ -30,7 +30,7 @@ _STALE_SHARE: Final = 0.1  # of the rows beyond the index: with more of them, it
 
 def embed(
     kb: str | KnowledgeBase,
-    config: "TextConfig | TuckERConfig | Wikipedia2VecConfig | TrainingConfig | ConcatConfig",
+    config: "TextConfig | TuckERConfig | Wikipedia2VecConfig | SkipGramConfig | ConcatConfig",
     *,
     home: str | os.PathLike[str] | None = None,
     index: str | None = "auto",
@@ -42,7 +42,7 @@ def embed(
     Args:
         kb: its name, or the open KB.
         config: the method and its settings: `TextConfig`, `TuckERConfig`, `Wikipedia2VecConfig` (to read a
-            file), `TrainingConfig` (to train Wikipedia2Vec), `ConcatConfig`.
+            file), `SkipGramConfig` (to train Wikipedia2Vec), `ConcatConfig`.
         home: where knowledge bases lie, if *kb* is a name.
         index: which kind; None for none.
         resume: go on with a job of the same settings that was stopped.
@@ -64,7 +64,7 @@ def embed(
         _check_index(index)
         _check_build(opened, config.name, "give the new ones a name of their own with --name")
         vectors = _run_method(opened, config, resume, progress)
-        return _finish(opened, vectors, None if index is None else WantedIndex(index, RECALL), progress)
+        return _finish(opened, vectors, None if index is None else IndexSpec(index, RECALL), progress)
 
 
 def update(
@@ -109,17 +109,17 @@ def update(
         return _finish(opened, vectors, None if _has(vectors, new_index, little) else new_index, progress)
 
 
-def _index_to_keep(old: Vectors, index: str | None) -> WantedIndex | None:
+def _index_to_keep(old: Vectors, index: str | None) -> IndexSpec | None:
     """Return what is to be built where *index* is asked for: by itself, what there was or was to be."""
     if index != AUTO:
-        return None if index is None else WantedIndex(index, RECALL)
+        return None if index is None else IndexSpec(index, RECALL)
     had = index_manifest(old.folder)
     if had is None:
-        return WantedIndex.of(old)
-    return WantedIndex(had.kind, RECALL if had.recall is None else had.recall.target)
+        return IndexSpec.of(old)
+    return IndexSpec(had.kind, RECALL if had.recall is None else had.recall.target)
 
 
-def _has(vectors: Vectors, index: WantedIndex | None, little: float) -> bool:
+def _has(vectors: Vectors, index: IndexSpec | None, little: float) -> bool:
     """Say whether the index is there, with no more than a share of *little* of the rows behind it."""
     manifest = index_manifest(vectors.folder)
     if manifest is None or index is None or manifest.kind != index.kind:
@@ -181,7 +181,7 @@ def _run_method(kb: KnowledgeBase, config: object, resume: bool, progress: Progr
             from kgkit.embedding.wikipedia2vec import read_wikipedia2vec
 
             return read_wikipedia2vec(kb, config, _stage_progress(progress, "reading"))  # type: ignore[arg-type]
-        case "TrainingConfig":
+        case "SkipGramConfig":
             from kgkit.embedding.wikipedia2vec import train_wikipedia2vec
 
             return train_wikipedia2vec(kb, config, _stage_progress(progress, "training"), resume=resume)  # type: ignore[arg-type]
@@ -191,7 +191,7 @@ def _run_method(kb: KnowledgeBase, config: object, resume: bool, progress: Progr
 
 
 def _finish(
-    kb: KnowledgeBase, vectors: Vectors, index: WantedIndex | None, progress: Progress | None
+    kb: KnowledgeBase, vectors: Vectors, index: IndexSpec | None, progress: Progress | None
 ) -> Vectors:
     """Build the index, if there is to be one, and tell the catalog, even if that fails."""
     from kgkit.building.registering import register_vectors
@@ -202,9 +202,7 @@ def _finish(
         register_vectors(Home(kb.home.path.parents[1]), kb.name)
 
 
-def _with_index(
-    kb: KnowledgeBase, vectors: Vectors, index: WantedIndex, progress: Progress | None
-) -> Vectors:
+def _with_index(kb: KnowledgeBase, vectors: Vectors, index: IndexSpec, progress: Progress | None) -> Vectors:
     from kgkit.vectors.indexing import build_index
 
     try:

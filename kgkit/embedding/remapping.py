@@ -21,7 +21,7 @@ _INDEX_KEY: Final = "wanted_index"  # in the manifest's results
 _log = logging.getLogger(__name__)
 
 
-class WantedIndex(NamedTuple):
+class IndexSpec(NamedTuple):
     """An index that vectors are to have.
 
     Vectors are published before their index is built; what is wanted stands in
@@ -36,13 +36,13 @@ class WantedIndex(NamedTuple):
     recall: float
 
     @classmethod
-    def of(cls, vectors: Vectors) -> "WantedIndex | None":
+    def of(cls, vectors: Vectors) -> "IndexSpec | None":
         """Return what the manifest of *vectors* says; None if nothing."""
         fields = vectors.manifest.results.get(_INDEX_KEY)
         return None if fields is None else cls(**fields)
 
 
-def index_note(index: WantedIndex | None) -> dict[str, Any]:
+def index_note(index: IndexSpec | None) -> dict[str, Any]:
     """Return *index* as a manifest's results have it."""
     return {} if index is None else {_INDEX_KEY: index._asdict()}
 
@@ -82,7 +82,7 @@ def take_over(
     kb: KnowledgeBase,
     name: str,
     *,
-    index: WantedIndex | None = None,
+    index: IndexSpec | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Vectors:
     """Publish the vectors KB/*name* for the build of *kb*: each entity keeps its row, found by its key.

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.embedding.entity_text import Template, text_digest
-from kgkit.embedding.remapping import WantedIndex, index_note
+from kgkit.embedding.remapping import IndexSpec, index_note
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import UnknownName, UsageError
@@ -115,7 +115,7 @@ def update_text(
     name: str = "text",
     *,
     device: str = "auto",
-    index: WantedIndex | None = None,
+    index: IndexSpec | None = None,
     progress: Progress | None = None,
     resume: bool = True,
     encoder: Encoder | None = None,
@@ -194,7 +194,7 @@ def _publish(
     old: Vectors | None,
     resume: bool,
     progress: Progress | None,
-    index: WantedIndex | None = None,
+    index: IndexSpec | None = None,
 ) -> Vectors:
     settings = _settings(config, encoder)
     job = settings if old is None else {**settings, "update": old.manifest.version}

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from kgkit.types import Alias, Entity, Record, Redirect, Triple
 
-__all__ = ["Part", "gather_parts"]
+__all__ = ["EntityField", "gather_parts"]
 
 
-class Part(NamedTuple):
+class EntityField(NamedTuple):
     """One thing said of an entity.
 
     Attributes:
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     value: Any
 
 
-PartOrRecord = Part | Record
+FieldOrRecord = EntityField | Record
 
 
 class _Draft:
@@ -80,7 +80,7 @@ class _Draft:
 
 
 def gather_parts(
-    read: Callable[[], Iterable[PartOrRecord]], *, grouped: bool, named: Callable[[str], str] | None = None
+    read: Callable[[], Iterable[FieldOrRecord]], *, grouped: bool, named: Callable[[str], str] | None = None
 ) -> Iterator[Record]:
     """Yield the records that statements come to.
 
@@ -89,10 +89,10 @@ def gather_parts(
         grouped: the parts of an entity stand together, and no entity goes without one.
         named: gives the label of an entity that has none, also an alias of it; None leaves it without.
     """
-    scattered, bare = ({}, []) if grouped else _surveyed(read())
+    scattered, bare = ({}, []) if grouped else _survey(read())
     draft: _Draft | None = None
     for item in read():
-        if not isinstance(item, Part):
+        if not isinstance(item, EntityField):
             yield item
             continue
         if draft is None or item.key != draft.key:
@@ -108,7 +108,7 @@ def gather_parts(
         yield from _Draft(key).records(named)
 
 
-def _surveyed(items: Iterable[PartOrRecord]) -> tuple[dict[str, _Draft], list[str]]:
+def _survey(items: Iterable[FieldOrRecord]) -> tuple[dict[str, _Draft], list[str]]:
     """Return drafts of the entities told of in several places, and the keys of those never told of."""
     described: set[str] = set()
     scattered: dict[str, _Draft] = {}
@@ -117,7 +117,7 @@ def _surveyed(items: Iterable[PartOrRecord]) -> tuple[dict[str, _Draft], list[st
     last = None
     for item in items:
         match item:
-            case Part(key=key):
+            case EntityField(key=key):
                 if key != last and key in described:
                     scattered.setdefault(key, _Draft(key))
                 described.add(key)

@@ -33,7 +33,7 @@ from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.lines import text_lines
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import Format, checked_file, chunks, files_of, head_of
-from kgkit.exchange.gathering import Part, PartOrRecord, gather_parts
+from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
 __all__ = ["KGTK", "KGTKBuilder"]
@@ -145,7 +145,7 @@ def _rows(source: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
         yield number, fields
 
 
-def _parts_of_ours(source: Path) -> Iterator[PartOrRecord]:
+def _parts_of_ours(source: Path) -> Iterator[FieldOrRecord]:
     """Yield what each row of a file of our own says."""
     escape_text: tuple[str, Alias] | tuple[str, Form] | None = None
     for number, (edge, node1, label, node2) in _rows(source, len(_HEADER)):
@@ -162,13 +162,13 @@ def _parts_of_ours(source: Path) -> Iterator[PartOrRecord]:
         elif label == "kgkit:redirect":
             yield Redirect(_plain(node1), _plain(node2))
         elif label == "kgkit:type":
-            yield Part(_plain(node1), "types", _text(node2))
+            yield EntityField(_plain(node1), "types", _text(node2))
         elif label == "kgkit:attributes":
-            yield Part(_plain(node1), "attributes", _decode(node2, source, number))
+            yield EntityField(_plain(node1), "attributes", _decode(node2, source, number))
         elif label in ("label", "description"):
-            yield Part(_plain(node1), label, (_text(node2), ""))
+            yield EntityField(_plain(node1), label, (_text(node2), ""))
         elif label in ("kgkit:kind", "kgkit:pos"):
-            yield Part(_plain(node1), label.removeprefix(_OURS), _text(node2))
+            yield EntityField(_plain(node1), label.removeprefix(_OURS), _text(node2))
         elif not label.startswith(_OURS):
             yield Triple(_plain(node1), _plain(label), _plain(node2))
     if escape_text is not None:
@@ -191,7 +191,7 @@ def _more(escape_text: Any, label: str, value: str, source: Path, number: int) -
     return escape_text
 
 
-def _parts(source: Path) -> Iterator[PartOrRecord]:
+def _parts(source: Path) -> Iterator[FieldOrRecord]:
     """Yield what each row of a stranger's file says."""
     header = next(line for _, line in text_lines(source)).split("\t")
     at = {name: index for name, names in _NAMES.items() if (index := _index_of(header, names)) is not None}
@@ -223,35 +223,35 @@ def _parts(source: Path) -> Iterator[PartOrRecord]:
             yield from _edge(_plain(node1), label, node2)
 
 
-def _nodes(source: Path, header: Sequence[str], key_at: int) -> Iterator[PartOrRecord]:
+def _nodes(source: Path, header: Sequence[str], key_at: int) -> Iterator[FieldOrRecord]:
     for _, fields in _rows(source, len(header)):
         if not fields[key_at]:
             continue
         key = _plain(fields[key_at])
-        yield Part(key, "attributes", {})
+        yield EntityField(key, "attributes", {})
         for name, values in zip(header, fields, strict=True):
             if values and name not in ("id", "ID"):
                 for value in re.split(r"(?<!\\)\|", values):
                     yield from _edge(key, name, value)
 
 
-def _edge(key: str, label: str, value: str) -> Iterator[PartOrRecord]:
+def _edge(key: str, label: str, value: str) -> Iterator[FieldOrRecord]:
     if label == "label":
         yield from _label_parts(key, value)
     elif label == "alias":
         yield Alias(_text(value), key)
     elif label == "description":
-        yield Part(key, "description", (_text(value), _language(value)))
+        yield EntityField(key, "description", (_text(value), _language(value)))
     elif label in _TYPES:
-        yield Part(key, "types", _text(value) if value[:1] in "\"'" else _plain(value))
+        yield EntityField(key, "types", _text(value) if value[:1] in "\"'" else _plain(value))
     elif _is_symbol(value):
         yield Triple(key, _plain(label), _plain(value))
     else:
-        yield Part(key, "literal", (_plain(label), _value(value)))
+        yield EntityField(key, "literal", (_plain(label), _value(value)))
 
 
-def _label_parts(key: str, value: str) -> Iterator[PartOrRecord]:
-    yield Part(key, "label", (_text(value), _language(value)))
+def _label_parts(key: str, value: str) -> Iterator[FieldOrRecord]:
+    yield EntityField(key, "label", (_text(value), _language(value)))
     yield Alias(_text(value), key)
 
 

@@ -22,7 +22,7 @@ from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import checked_file, files_of
-from kgkit.exchange.gathering import Part, PartOrRecord, gather_parts
+from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.exchange.rdf_write import oxigraph
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
@@ -56,7 +56,7 @@ class _RDFBuilder(Builder):
         read = partial(self._parts, source, ours)
         return gather_parts(read, grouped=ours, named=None if ours else terms.short_name)
 
-    def _parts(self, source: Path, ours: bool) -> Iterator[PartOrRecord]:
+    def _parts(self, source: Path, ours: bool) -> Iterator[FieldOrRecord]:
         return _Reading(source, ours).parts(self._quads(source))
 
     def _quads(self, source: Path) -> Iterator[Any]:
@@ -119,7 +119,7 @@ class _Reading:
         self.nodes: dict[str, dict[str, Any]] = {}
         self.escape_text: Alias | None = None
 
-    def parts(self, quads: Iterable[Any]) -> Iterator[PartOrRecord]:
+    def parts(self, quads: Iterable[Any]) -> Iterator[FieldOrRecord]:
         """Yield what each triple says."""
         for subject, predicate, value, _ in quads:
             about, name = subject.value, predicate.value
@@ -142,13 +142,13 @@ class _Reading:
         if self.escape_text is not None:
             yield self.escape_text
 
-    def _finish(self) -> Iterator[PartOrRecord]:
+    def _finish(self) -> Iterator[FieldOrRecord]:
         """Yield what the last node stood for."""
         if self.name is not None and self.ours:
             yield from self._records()
         self.name = None
 
-    def _records(self) -> Iterator[PartOrRecord]:
+    def _records(self) -> Iterator[FieldOrRecord]:
         node = self.node
         if terms.FORM in node and terms.FORM_OF in node:
             pos = node.get(terms.FORM_POS)
@@ -177,7 +177,7 @@ class _Reading:
         except ValueError as error:
             raise SourceError(str(error), path=self.source, text=text) from None
 
-    def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[PartOrRecord]:
+    def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[FieldOrRecord]:
         key = self._key(subject)
         if self.escape_text is not None:
             yield self.escape_text
@@ -186,23 +186,23 @@ class _Reading:
         if name == terms.REDIRECT:
             yield Redirect(key, self._key(value))
         elif name == terms.TYPE and not literal:
-            yield Part(key, "types", self._key(value))
+            yield EntityField(key, "types", self._key(value))
         elif not literal:
             yield Triple(key, terms.name_of(name), self._key(value))
         elif name in terms.LABELS:
-            yield Part(key, "label", (value.value, value.language or ""))
+            yield EntityField(key, "label", (value.value, value.language or ""))
             if not self.ours:
                 yield Alias(value.value, key)
         elif name in terms.ALIASES:
             self.escape_text = Alias(value.value, key)
         elif name in terms.DESCRIPTIONS:
-            yield Part(key, "description", (value.value, value.language or ""))
+            yield EntityField(key, "description", (value.value, value.language or ""))
         elif name in terms.PLAIN:
-            yield Part(key, terms.PLAIN[name], value.value)
+            yield EntityField(key, terms.PLAIN[name], value.value)
         elif name == terms.ATTRIBUTES:
-            yield Part(key, "attributes", _json(value.value, self.source))
+            yield EntityField(key, "attributes", _json(value.value, self.source))
         else:
-            yield Part(key, "literal", (terms.name_of(name), _value(value)))
+            yield EntityField(key, "literal", (terms.name_of(name), _value(value)))
 
     def _key(self, node: Any) -> str:
         iri: str = node.value

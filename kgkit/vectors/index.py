@@ -26,7 +26,7 @@ import numpy as np
 from kgkit.errors import DamagedVectors, UsageError
 from kgkit.vectors.gpu import OnGPU
 from kgkit.vectors.kinds import faiss_module, turn
-from kgkit.vectors.layout import INDEX, FormatOnly
+from kgkit.vectors.layout import INDEX, VectorsFormat
 from kgkit.vectors.scan import SPARE, Matrix, NearRows, Rows, lengths_of, merge, rescore, scan
 
 FORMAT: Final = 1
@@ -227,7 +227,7 @@ def read_index_manifest(folder: Path) -> IndexManifest:
     """
     try:
         written = (folder / INDEX).read_bytes()
-        head = msgspec.json.decode(written, type=FormatOnly)
+        head = msgspec.json.decode(written, type=VectorsFormat)
         if head.format != FORMAT:
             raise _damage(folder, f"has format {head.format}, this kgkit reads format {FORMAT}")
         return msgspec.json.decode(written, type=IndexManifest)

@@ -24,16 +24,16 @@ from kgkit.vectors.kinds import (
     KINDS,
     RECALL,
     Kind,
-    described,
+    describe_kind,
     faiss_module,
     find_kind,
     lists_for,
-    seeded,
+    set_seed,
     turn,
 )
 from kgkit.vectors.layout import INDEX
 from kgkit.vectors.scan import Matrix, Rows, lengths_of, unit
-from kgkit.vectors.tuning import AT, sampled_queries, tuned
+from kgkit.vectors.tuning import AT, sampled_queries, tune
 
 Progress = Callable[[int, int], None]
 """Takes how many rows are done, and of how many."""
@@ -128,9 +128,9 @@ def _train(
 ) -> IndexManifest:
     """Train, fill and write faiss's index; return the manifest that names its files."""
     faiss = faiss_module()
-    factory = described(kind, len(rows), matrix.shape[1])
+    factory = describe_kind(kind, len(rows), matrix.shape[1])
     inner = faiss.index_factory(matrix.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
-    seeded(faiss, inner, manifest.seed)
+    set_seed(faiss, inner, manifest.seed)
     inner.train(_training(matrix, rows, kind, manifest.seed))
     for count, block in _unit_blocks(matrix, rows):
         inner.add(block)
@@ -174,7 +174,7 @@ def _with_setting(
     if queries is None:
         queries = sampled_queries(matrix, rows, _QUERIES, manifest.seed)
     most = lists_for(len(rows)) if kind.knob == "nprobe" else len(rows)
-    result = tuned(propose, kind, most, matrix[: manifest.rows], queries, target)
+    result = tune(propose, kind, most, matrix[: manifest.rows], queries, target)
     if result.recall < target - 0.02:  # the half it is measured with has some luck of its own
         _log.warning(
             "the index %s finds %.3f of the true neighbours, not %.3f: another kind may do better",

@@ -17,8 +17,8 @@ from kgkit.vectors.layout import (
     MANIFEST,
     MATRIX,
     Digests,
-    FormatOnly,
     Matrix,
+    VectorsFormat,
     VectorsManifest,
 )
 from kgkit.vectors.scan import rescore, scan, unit
@@ -192,7 +192,7 @@ def read_manifest(folder: Path) -> VectorsManifest:
         raise NotThere(f"no vectors in {folder}: it has no {MANIFEST}") from None
     again = "make the vectors again with `kgkit embed`"
     try:
-        head = msgspec.json.decode(written, type=FormatOnly)
+        head = msgspec.json.decode(written, type=VectorsFormat)
         if head.format != FORMAT:
             raise DamagedVectors(
                 f"{folder} has format {head.format}, this kgkit reads vectors of format {FORMAT}: {again}"

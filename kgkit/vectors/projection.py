@@ -30,7 +30,7 @@ _FIRST: Final = 50  # components that t-SNE is given, as its authors do
 _PERPLEXITY: Final = 30.0
 
 
-def sampled(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None = None) -> Rows:
+def sample_rows(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None = None) -> Rows:
     """Return up to *limit* rows that have a vector, drawn evenly, in order; 0 is no limit.
 
     Args:
@@ -96,7 +96,7 @@ def checked_method(name: str) -> Method:
     raise UnknownName("method", name, get_args(Method))
 
 
-def placed(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -> Points:
+def project_rows(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -> Points:
     """Return a place in the plane for each of *rows*.
 
     `pca` keeps the two directions of most variance: what differs in others lies on one heap. `tsne` (van der

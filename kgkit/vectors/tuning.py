@@ -43,7 +43,7 @@ def sampled_queries(matrix: Matrix, rows: Rows, count: int, seed: int) -> Matrix
     return queries[drawn.permutation(len(queries))]
 
 
-def tuned(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matrix, target: float) -> Tuned:
+def tune(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matrix, target: float) -> Tuned:
     """Return the cheapest setting of *kind* with the recall *target*, or the dearest, if none has it.
 
     Args:

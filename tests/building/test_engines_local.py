@@ -38,7 +38,7 @@ from kgkit.building.build import build_kb
 from kgkit.building.engines import local, run, tables
 from kgkit.building.engines.columns import SCHEMA
 from kgkit.building.engines.local import DuckDBSession
-from kgkit.building.engines.parts import Reading
+from kgkit.building.engines.parts import ReadingProgress
 from kgkit.building.engines.pieces import with_attributes
 from kgkit.building.engines.run import describe_reading
 from kgkit.candidates import AliasConfig, AliasGenerator
@@ -688,7 +688,7 @@ def test_it_tells_how_far_it_is(tmp_path):
 
 
 def test_how_far_it_is_in_words():
-    reading = Reading(finished_parts=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2)
+    reading = ReadingProgress(finished_parts=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2)
     assert (
         describe_reading(reading, "pages")
         == "reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left"

@@ -231,7 +231,7 @@ def test_homes_that_share_a_database_do_not_see_each_other(catalogued, tmp_path,
     register(one, "toy", build(one, 2))
     register(two, "toy", build(two, 3))
     remove(one.kb("toy"))
-    assert len(reconcile(one).gone) == 1
+    assert len(reconcile(one).removed) == 1
     assert reconcile(two) == ([], [], [])
     assert list(states(one).values()) == ["gone"]
     assert list(states(two).values()) == ["published"]

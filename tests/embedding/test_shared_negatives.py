@@ -16,7 +16,7 @@ from pykeen.losses import BCEWithLogitsLoss, CrossEntropyLoss  # noqa: E402
 from pykeen.training import LCWATrainingLoop  # noqa: E402
 from torch.nn.functional import binary_cross_entropy_with_logits  # noqa: E402
 
-from kgkit.embedding.tucker.contraction import contracted, queries  # noqa: E402
+from kgkit.embedding.tucker.contraction import contract, queries  # noqa: E402
 from kgkit.embedding.tucker.negatives import SharedBatches  # noqa: E402
 from kgkit.embedding.tucker.shared_negatives import all_entities_loss, parts, shared_bce  # noqa: E402
 from kgkit.embedding.tucker.shared_softmax import plain_softmax, shared_softmax  # noqa: E402
@@ -56,7 +56,7 @@ def test_known_tails_of_no_question_are_none():
 def test_a_core_is_contracted_as_the_sum_over_its_middle_says():
     core, relations = torch.randn(3, 4, 5), torch.randn(2, 4)
     expected = torch.einsum("ijk,uj->iuk", core, relations)
-    assert torch.allclose(contracted(core, relations), expected, atol=1e-6)
+    assert torch.allclose(contract(core, relations), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("normalized", [True, False])

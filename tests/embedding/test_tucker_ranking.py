@@ -8,7 +8,7 @@ pytest.importorskip("pykeen")
 
 from pykeen.evaluation import RankBasedEvaluator  # noqa: E402
 
-from kgkit.embedding.tucker.ranking import Scores, ranks  # noqa: E402
+from kgkit.embedding.tucker.ranking import RankingScores, ranks  # noqa: E402
 from kgkit.embedding.tucker.true_tails import TrueTails  # noqa: E402
 from tests.graph_toys import FAMILY, model, ring, rows_of  # noqa: E402
 
@@ -52,7 +52,7 @@ def test_full_ranks_are_those_of_pykeens_evaluator():
         use_tqdm=False,
         batch_size=8,
     )
-    ours = Scores.of(ranks(made, rows_of(test), TrueTails(rows_of(graph))))
+    ours = RankingScores.of(ranks(made, rows_of(test), TrueTails(rows_of(graph))))
     assert ours.mrr == pytest.approx(theirs.get_metric("both.realistic.inverse_harmonic_mean_rank"), abs=1e-5)
     for limit in (1, 3, 10):
         expected = theirs.get_metric(f"both.realistic.hits_at_{limit}")
@@ -104,6 +104,6 @@ def test_many_questions_are_ranked_in_batches(monkeypatch):
 
 
 def test_scores_of_ranks_are_means():
-    found = Scores.of(np.array([1.0, 2.0, 4.0, 20.0]))
+    found = RankingScores.of(np.array([1.0, 2.0, 4.0, 20.0]))
     assert (found.mrr, found.hits_at_1, found.hits_at_3, found.hits_at_10) == (0.45, 0.25, 0.5, 0.75)
     assert found.questions == 4

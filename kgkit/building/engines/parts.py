@@ -35,7 +35,7 @@ from kgkit.building.engines.columns import SCHEMA, RowsOfPart
 from kgkit.building.sources import Part, name_source, reading_errors
 from kgkit.errors import BuildFailed, WriteFailed
 
-__all__ = ["Display", "Observe", "Observed", "PartsFolder", "Reading", "observe_parts"]
+__all__ = ["Display", "Observe", "Observed", "PartsFolder", "ReadingProgress", "observe_parts"]
 
 _EVERY: Final = 0.5  # seconds between two reports
 
@@ -48,7 +48,7 @@ class Observed(msgspec.Struct, frozen=True):
     size: int
 
 
-class Reading(NamedTuple):
+class ReadingProgress(NamedTuple):
     """How far the reading is.
 
     Attributes:
@@ -68,7 +68,9 @@ class Reading(NamedTuple):
     new_parts: int = 0
 
 
-Observe = Callable[["PartsFolder", Sequence[Part], Sequence[str], Callable[[Reading], None]], list[Path]]
+Observe = Callable[
+    ["PartsFolder", Sequence[Part], Sequence[str], Callable[[ReadingProgress], None]], list[Path]
+]
 """Observes parts into a folder, entities of some types only, as the options say; returns the files."""
 
 
@@ -185,7 +187,7 @@ def observe_parts(
     types: Sequence[str],
     steps: bool,
     limit: int | None,
-    tell: Callable[[Reading], None],
+    tell: Callable[[ReadingProgress], None],
 ) -> list[Path]:
     """Observe those of *parts* that are not done; return the files of all, in order.
 
@@ -337,7 +339,9 @@ def _observe(folder: PartsFolder, part: Part, number: int, types: Sequence[str],
 class Display:
     """Adds up what is done."""
 
-    def __init__(self, parts: int, outcomes: dict[int, Observed], tell: Callable[[Reading], None]) -> None:
+    def __init__(
+        self, parts: int, outcomes: dict[int, Observed], tell: Callable[[ReadingProgress], None]
+    ) -> None:
         self._parts, self._tell = parts, tell
         self._finished, self._units = (
             len(outcomes),
@@ -351,7 +355,7 @@ class Display:
         now = sum(reading.values())
         seconds = time.monotonic() - self._began
         self._tell(
-            Reading(
+            ReadingProgress(
                 self._finished,
                 self._parts,
                 self._units + now,

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from kgkit.building.contract import Builder
-from kgkit.building.engines.parts import Observe, PartsFolder, Reading, observe_parts
+from kgkit.building.engines.parts import Observe, PartsFolder, ReadingProgress, observe_parts
 from kgkit.building.engines.session import Session
 from kgkit.building.engines.tables import Tables
 from kgkit.building.grouping import Grouped
@@ -118,7 +118,7 @@ class TableEngine:
         options, unit = self.options, self.builder.unit
         steps = unit != Builder.unit
 
-        def tell_reading(reading: Reading) -> None:
+        def tell_reading(reading: ReadingProgress) -> None:
             tell(describe_reading(reading, unit))
 
         if options.engine == "spark":
@@ -132,7 +132,10 @@ class TableEngine:
         from kgkit.building.engines.local import DuckDBSession
 
         def observe(
-            folder: PartsFolder, parts: Sequence[Part], types: Sequence[str], tell: Callable[[Reading], None]
+            folder: PartsFolder,
+            parts: Sequence[Part],
+            types: Sequence[str],
+            tell: Callable[[ReadingProgress], None],
         ) -> list[Path]:
             return observe_parts(
                 folder,
@@ -167,7 +170,7 @@ def _code_of(builder: type[Builder]) -> str:
     return digest.hexdigest()
 
 
-def describe_reading(reading: Reading, unit: str, doing: str = "reading") -> str:
+def describe_reading(reading: ReadingProgress, unit: str, doing: str = "reading") -> str:
     """Return how far the reading is, in words: parts, units, their speed, the time left.
 
     Example:

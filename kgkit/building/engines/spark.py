@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from kgkit.building.engines.parts import Observe, PartsFolder, Reading, observe_parts
+from kgkit.building.engines.parts import Observe, PartsFolder, ReadingProgress, observe_parts
 from kgkit.building.engines.spark_parts import observe_on_workers
 from kgkit.building.engines.spark_start import explain_spark_errors, spark_session
 from kgkit.building.options import BuildOptions
@@ -118,7 +118,7 @@ def spark_tables(
     options: BuildOptions,
     *,
     steps: bool,
-    tell: Callable[[Reading], None],
+    tell: Callable[[ReadingProgress], None],
     tell_stage: Callable[[str], None],
 ) -> Iterator[tuple[SparkTables, Observe]]:
     """Start Spark, let its workers read *parts*, and give their rows as tables; Spark ends afterwards.
@@ -151,7 +151,7 @@ def spark_tables(
                 folder: PartsFolder,
                 parts: Sequence[Part],
                 types: Sequence[str],
-                tell: Callable[[Reading], None],
+                tell: Callable[[ReadingProgress], None],
             ) -> list[Path]:
                 if options.limit is not None:
                     # What comes first has to be read first, and is little.

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kgkit.building.engines.parts import Display, PartsFolder, Reading
+from kgkit.building.engines.parts import Display, PartsFolder, ReadingProgress
 from kgkit.building.engines.spark_start import explain_spark_errors
 from kgkit.building.options import kgkit_version
 from kgkit.building.sources import Part
@@ -69,7 +69,7 @@ def observe_on_workers(
     *,
     types: Sequence[str],
     steps: bool,
-    tell: Callable[[Reading], None],
+    tell: Callable[[ReadingProgress], None],
 ) -> list[Path]:
     """Observe those of *parts* that are not done, one a task; return the files of all, in order.
 

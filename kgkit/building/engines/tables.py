@@ -261,11 +261,11 @@ class Tables:
         self.tell("writing facts")
         inverse_codes = np.array([0, *(code for _, code in directions.untold)])
 
-        def coded(relation: Numbers, block: Numbers) -> Numbers:
+        def encode(relation: Numbers, block: Numbers) -> Numbers:
             return np.where(block == 0, directions.codes[relation], inverse_codes[block])
 
         outward = session.rows(queries.ROWS_OUTWARD.format(told=" UNION ALL ".join(selects)))
-        self.store.append("facts", _facts(outward, coded))
+        self.store.append("facts", _facts(outward, encode))
         two_ways = np.flatnonzero(~directions.without_inverse).tolist()
         condition = f"WHERE relation NOT IN ({', '.join(map(str, two_ways))})" if two_ways else ""
         incoming = session.rows(queries.ROWS_INCOMING.format(condition=condition))

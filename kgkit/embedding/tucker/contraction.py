@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pykeen.models import Model
 
 
-def contracted(core: Tensor, relations: Tensor) -> Tensor:
+def contract(core: Tensor, relations: Tensor) -> Tensor:
     """Return W x_2 r for each relation.
 
     Args:
@@ -45,7 +45,7 @@ def queries(interaction: Any, heads: Tensor, relations: Tensor, which: Tensor) -
         share what is dropped in a step, since they share the matrix.
     """
     heads = interaction.head_dropout(_normalize(heads, interaction.head_batch_norm))  # (B, D)
-    core = interaction.relation_dropout(contracted(interaction.core_tensor, relations))  # (D, U, D)
+    core = interaction.relation_dropout(contract(interaction.core_tensor, relations))  # (D, U, D)
     order = torch.argsort(which, stable=True)  # (B,)
     counts = torch.bincount(which, minlength=len(relations)).tolist()
     groups = torch.split(heads[order], counts)

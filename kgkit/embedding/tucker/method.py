@@ -47,7 +47,7 @@ from kgkit.embedding.tucker.watch import CURVE, Watch, replace
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
-__all__ = ["Trained", "TuckERConfig", "both_ways", "embed_tucker", "pykeen_settings", "train"]
+__all__ = ["TrainedTuckER", "TuckERConfig", "both_ways", "embed_tucker", "pykeen_settings", "train"]
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ _NOT_NUMBERS: Final = ("checkpoint_seconds", "memory", "name")  # settings that 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedTuckER:
     """What came out of a training.
 
     Attributes:
@@ -148,7 +148,7 @@ def train(
     *,
     scores_all: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> Trained:
+) -> TrainedTuckER:
     """Train on `parts.train`, rank `parts.held_out`, keep what a resumed run needs in *folder*.
 
     Args:
@@ -195,7 +195,7 @@ def train(
                 raise _divergence(loop, config) from error
     if watch.best is not None:
         loop.model.load_state_dict(watch.best_state(device))
-    return Trained(
+    return TrainedTuckER(
         model=cast("TuckER", loop.model.eval()),
         best=watch.best,
         curve=watch.curve,

@@ -27,7 +27,7 @@ _SCORES = 1 << 25  # scores at a time, at most: 134 MB
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores:
+class RankingScores:
     """What a set of ranks comes to.
 
     Attributes:
@@ -45,7 +45,7 @@ class Scores:
     questions: int
 
     @classmethod
-    def of(cls, ranks: np.ndarray) -> "Scores":
+    def of(cls, ranks: np.ndarray) -> "RankingScores":
         """Return the scores of *ranks*."""
         shares = [float((ranks <= limit).mean()) for limit in (1, 3, 10)]
         mrr = float((1.0 / ranks).mean())

@@ -23,7 +23,7 @@ import torch
 from pykeen.training.callbacks import TrainingCallback
 
 from kgkit.embedding.tucker.config import TuckERConfig
-from kgkit.embedding.tucker.ranking import Scores, ranks
+from kgkit.embedding.tucker.ranking import RankingScores, ranks
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 from kgkit.embedding.tucker.true_tails import TrueTails
 
@@ -81,7 +81,7 @@ class Watch(TrainingCallback):
             if self.model.device.type == "cuda" and len(self._random) > 1:
                 torch.cuda.set_rng_state(self._random[1], self.model.device)
             self._random = None
-        if time.monotonic() - self._saved >= self.config.checkpoint_seconds and self._is_finished():
+        if time.monotonic() - self._saved >= self.config.checkpoint_seconds and self._finished_steps():
             self.save()
 
     def on_batch(self, epoch: int, batch: Any, batch_loss: float, **kwargs: Any) -> None:
@@ -92,7 +92,7 @@ class Watch(TrainingCallback):
         """Count the step."""
         self.step += 1
         if self.progress is not None:
-            self.progress(self._is_finished(), self.config.epochs * self.steps)
+            self.progress(self._finished_steps(), self.config.epochs * self.steps)
 
     def post_epoch(self, epoch: int, epoch_loss: float, **kwargs: Any) -> None:
         """Rank, if it is time, and stop, if nothing has been gained for long."""
@@ -100,7 +100,9 @@ class Watch(TrainingCallback):
         self.step, self.loss_sum = 0, 0.0
         line: dict[str, Any] = {"epoch": epoch, "loss": loss, "seconds": round(self._spent(), 1)}
         if len(self.questions) and (epoch % self.config.evaluate_every == 0 or epoch == self.config.epochs):
-            line |= asdict(Scores.of(ranks(self.model, self.questions, self.true_tails, self.candidates)))
+            line |= asdict(
+                RankingScores.of(ranks(self.model, self.questions, self.true_tails, self.candidates))
+            )
             self._compare(line)
         self.curve.append(line)
         text = "".join(json.dumps(entry) + "\n" for entry in self.curve)
@@ -187,7 +189,7 @@ class Watch(TrainingCallback):
         """Whether nothing has been gained for as long as the settings allow."""
         return bool(self.config.patience) and self.waited >= self.config.patience
 
-    def _is_finished(self) -> int:
+    def _finished_steps(self) -> int:
         return int(self.training_loop._epoch) * self.steps + self.step
 
     def _spent(self) -> float:

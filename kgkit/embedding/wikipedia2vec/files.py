@@ -42,7 +42,7 @@ _MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 _PICKLES: Final = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"\x78\x9c")
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Some rows of a file.
 
     Attributes:
@@ -59,7 +59,7 @@ Tell = Callable[[int, int], None]
 
 def read_vectors(
     path: Path, form: Form = "auto", progress: Tell | None = None, *, allow_pickle: bool = False
-) -> Iterator[Batch]:
+) -> Iterator[RowBatch]:
     """Yield the rows of a file in its order; those of a model by how often they occur.
 
     Args:
@@ -154,7 +154,7 @@ def _open_binary(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
 # -- text -------------------------------------------------------------------
 
 
-def _text(path: Path, progress: Tell | None) -> Iterator[Batch]:
+def _text(path: Path, progress: Tell | None) -> Iterator[RowBatch]:
     size, read, expected = path.stat().st_size, 0, None
     with _open_binary(path) as (file, tell):
         first = file.readline()
@@ -195,7 +195,7 @@ class _Lines:
     def __init__(self, path: Path, width: int, tabs: bool) -> None:
         self.path, self.width, self.tabs = path, width, tabs
 
-    def batch(self, lines: list[bytes], first: int) -> Batch:
+    def batch(self, lines: list[bytes], first: int) -> RowBatch:
         """Return what *lines* hold, of which the first is line number *first* of the file."""
         pairs = [self.cut(line, number) for number, line in enumerate(lines, first)]
         names = [name for name, _ in pairs]
@@ -206,7 +206,7 @@ class _Lines:
             rows = np.empty((0, 0), np.float32)
         if rows.shape != (len(lines), self.width) or not np.isfinite(rows).all():
             self.blame(lines, numbers, first)
-        return Batch(names, rows)
+        return RowBatch(names, rows)
 
     def cut(self, line: bytes, number: int) -> tuple[str, str]:
         """Return the name in a line, and what is behind it."""
@@ -255,7 +255,7 @@ def _shown(line: bytes) -> str:
 # -- binary -----------------------------------------------------------------
 
 
-def _binary(path: Path, progress: Tell | None) -> Iterator[Batch]:
+def _binary(path: Path, progress: Tell | None) -> Iterator[RowBatch]:
     size = path.stat().st_size
     with _open_binary(path) as (file, tell):
         header = _HEADER.fullmatch(file.readline(100))
@@ -280,7 +280,7 @@ def _binary(path: Path, progress: Tell | None) -> Iterator[Batch]:
             raise SourceError(f"the header says {total:,} rows, more bytes follow them", path=path)
 
 
-def _cut_binary(path: Path, content: bytes, width: int, first: int, total: int) -> tuple[Batch, bytes]:
+def _cut_binary(path: Path, content: bytes, width: int, first: int, total: int) -> tuple[RowBatch, bytes]:
     """Return the whole rows at the start of *content*, and what is left of it."""
     names: list[str] = []
     starts: list[int] = []
@@ -309,13 +309,13 @@ def _cut_binary(path: Path, content: bytes, width: int, first: int, total: int) 
         row = first + int(bad[0]) + 1
         name = names[int(bad[0])]
         raise SourceError(f"row {row:,} ({name!r}) holds a number that is not finite", path=path)
-    return Batch(names, rows), content[offset:]
+    return RowBatch(names, rows), content[offset:]
 
 
 # -- a model ----------------------------------------------------------------
 
 
-def _model(path: Path, progress: Tell | None) -> Iterator[Batch]:
+def _model(path: Path, progress: Tell | None) -> Iterator[RowBatch]:
     try:
         from wikipedia2vec import Wikipedia2Vec
     except ImportError:
@@ -331,7 +331,7 @@ def _model(path: Path, progress: Tell | None) -> Iterator[Batch]:
         rows = np.asarray(model.syn0[[index for _, index in part]], np.float32)
         if not np.isfinite(rows).all():
             raise SourceError("the model holds a number that is not finite", path=path)
-        yield Batch([name for name, _ in part], rows)
+        yield RowBatch([name for name, _ in part], rows)
         count += len(part)
         if progress is not None:
             progress(count, len(model.dictionary))

@@ -20,8 +20,8 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Batch, Form, Rows, Tell, read_vectors
-from kgkit.embedding.wikipedia2vec.training import TrainingConfig, required, train
+from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Form, RowBatch, Rows, Tell, read_vectors
+from kgkit.embedding.wikipedia2vec.training import SkipGramConfig, import_required, train
 from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.vectors import Vectors, Work
@@ -107,7 +107,7 @@ def read_wikipedia2vec(
 
 
 def train_wikipedia2vec(
-    kb: KnowledgeBase, config: TrainingConfig, progress: Tell | None = None, *, resume: bool = True
+    kb: KnowledgeBase, config: SkipGramConfig, progress: Tell | None = None, *, resume: bool = True
 ) -> Vectors:
     """Train Wikipedia2Vec on a dump through its package, and publish what it learnt.
 
@@ -124,7 +124,7 @@ def train_wikipedia2vec(
         MissingExtra: if wikipedia2vec is not installed.
         NotThere, SourceError: as `train` and `read_wikipedia2vec` do.
     """
-    required()
+    import_required()
     if not config.dump.is_file():
         raise NotThere(f"no dump {config.dump}: it is a file like enwiki-latest-pages-articles.xml.bz2")
     settings = {**asdict(config), "dump": config.dump.name, "sha256": _sha256(config.dump)}
@@ -165,7 +165,7 @@ def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
 def all_candidates(kb: KnowledgeBase, surfaces: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of all candidates of *surfaces*: the entities that E-BERT keeps however rare.
 
-    For `TrainingConfig.keep`.
+    For `SkipGramConfig.keep`.
     """
     ids = {number for surface in surfaces for number in kb.candidates(surface).ids.tolist()}
     return tuple(kb.key(number) for number in sorted(ids))
@@ -207,7 +207,7 @@ def _publish(work: Work, kb: KnowledgeBase, config: Wikipedia2VecConfig, progres
     return work.publish("wikipedia2vec", files=files, results=results)
 
 
-def _chain(first: Batch, remaining: Iterator[Batch]) -> Iterator[Batch]:
+def _chain(first: RowBatch, remaining: Iterator[RowBatch]) -> Iterator[RowBatch]:
     yield first
     yield from remaining
 
@@ -227,7 +227,7 @@ class _Mark:
     def __init__(self, pattern: str) -> None:
         self.before, self.after = pattern.split("{}")
 
-    def split(self, batch: Batch) -> tuple[Batch, Batch]:
+    def split(self, batch: RowBatch) -> tuple[RowBatch, RowBatch]:
         """Return the entities of a batch, named by title, and the words."""
         least = len(self.before) + len(self.after)
         marked = np.array(
@@ -240,7 +240,7 @@ class _Mark:
         stop = -len(self.after) or None
         titles = [batch.names[row][len(self.before) : stop] for row in np.flatnonzero(marked)]
         words = [batch.names[row] for row in np.flatnonzero(~marked)]
-        return Batch(titles, batch.rows[marked]), Batch(words, batch.rows[~marked])
+        return RowBatch(titles, batch.rows[marked]), RowBatch(words, batch.rows[~marked])
 
 
 class _Entities:
@@ -251,7 +251,7 @@ class _Entities:
         self.owner = np.zeros(len(kb), np.uint8)  # by what the row was found; 0: it has none yet
         self.coverage = Coverage(examples=[], without=len(kb))
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: RowBatch) -> None:
         """Put the rows of a batch in their places."""
         coverage = self.coverage
         for title, row in zip(batch.names, batch.rows, strict=True):
@@ -289,7 +289,7 @@ class _Words:
     def __init__(self, rows: IO[bytes], words: IO[str]) -> None:
         self.rows, self.words, self.count = rows, words, 0
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: RowBatch) -> None:
         """Add the words of a batch."""
         for word in batch.names:
             # A binary file may have anything in a name.

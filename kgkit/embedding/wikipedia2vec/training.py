@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
+class SkipGramConfig:
     """How Wikipedia2Vec is trained; what is not said otherwise is the package's default.
 
     For E-BERT (Poerner et al. 2020, 3.1): cased, as wide as the encoder, entities with 5 links and more,
@@ -78,7 +78,7 @@ class TrainingConfig:
         return self.workers or os.cpu_count() or 1
 
 
-def train(config: TrainingConfig, folder: Path, progress: Progress | None = None) -> Path:
+def train(config: SkipGramConfig, folder: Path, progress: Progress | None = None) -> Path:
     """Train Wikipedia2Vec in *folder*, going on where an earlier call was stopped.
 
     Args:
@@ -93,7 +93,7 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
         MissingExtra: if the package is not installed.
         NotThere, SourceError: if there is no such dump, or it is none, damaged or cut off.
     """
-    package = required()
+    package = import_required()
     _check_dump(config.dump)
     steps: list[tuple[str, Callable[[Path], object]]] = [
         (DUMP, lambda out: _dump(package, config, out)),
@@ -119,7 +119,7 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
     return folder / MODEL
 
 
-def required() -> Callable[[str], Any]:
+def import_required() -> Callable[[str], Any]:
     """Return what gives a module of the package `wikipedia2vec` by its name within it.
 
     Raises:
@@ -132,7 +132,7 @@ def required() -> Callable[[str], Any]:
     return lambda name: import_module(f"wikipedia2vec.{name}")
 
 
-def selected(
+def select_entities(
     counted: Iterable[tuple[str, int, int]], least: int, keep: Collection[str], pages: Iterable[str]
 ) -> dict[str, tuple[int, int]]:
     """Return which entities get a vector: title -> (links, pages with a link).
@@ -185,7 +185,7 @@ def _explain_damage(dump: Path) -> Iterator[None]:
         raise SourceError(f"the compressed file cannot be read: {error}", path=dump) from error
 
 
-def _pool(config: TrainingConfig) -> dict[str, int]:
+def _pool(config: SkipGramConfig) -> dict[str, int]:
     return {"pool_size": config.processes, "chunk_size": config.pages_per_task}
 
 
@@ -193,13 +193,13 @@ def _tokenizer(package: Callable[[str], Any], dump: Any) -> Any:
     return package("utils.tokenizer").get_default_tokenizer(dump.language)
 
 
-def _dump(package: Callable[[str], Any], config: TrainingConfig, out: Path) -> None:
+def _dump(package: Callable[[str], Any], config: SkipGramConfig, out: Path) -> None:
     with _explain_damage(config.dump):
         reader = package("utils.wiki_dump_reader").WikiDumpReader(str(config.dump))
         package("dump_db").DumpDB.build(reader, str(out), **_pool(config))
 
 
-def _dictionary(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
+def _dictionary(package: Callable[[str], Any], config: SkipGramConfig, folder: Path, out: Path) -> None:
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     kind = package("dictionary").Dictionary
     dictionary = kind.build(
@@ -218,15 +218,15 @@ def _dictionary(package: Callable[[str], Any], config: TrainingConfig, folder: P
     (_filter(kind, dictionary, dump, config) if config.keep else dictionary).save(str(out))
 
 
-def _filter(kind: Any, dictionary: Any, dump: Any, config: TrainingConfig) -> Any:
-    """Return the dictionary *made* with the entities that `selected` takes."""
+def _filter(kind: Any, dictionary: Any, dump: Any, config: SkipGramConfig) -> Any:
+    """Return the dictionary *made* with the entities that `select_entities` takes."""
     import numpy as np
     from marisa_trie import RecordTrie, Trie
 
     moved = dict(dump.redirects())
     keep = {moved.get(title, title) for title in (title.replace("_", " ") for title in config.keep)}
     counted = ((item.title, item.count, item.doc_count) for item in dictionary.entities())
-    entities = selected(counted, config.min_entity_count, keep, dump.titles())
+    entities = select_entities(counted, config.min_entity_count, keep, dump.titles())
     words = {item.text: (item.count, item.doc_count) for item in dictionary.words()}
     tries, numbers = [], []
     for counts in (words, entities):
@@ -257,7 +257,7 @@ def _filter(kind: Any, dictionary: Any, dump: Any, config: TrainingConfig) -> An
     )
 
 
-def _links(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
+def _links(package: Callable[[str], Any], config: SkipGramConfig, folder: Path, out: Path) -> None:
     import joblib
     import numpy as np
 
@@ -272,7 +272,7 @@ def _links(package: Callable[[str], Any], config: TrainingConfig, folder: Path, 
     joblib.dump(content, str(out))
 
 
-def _mentions(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
+def _mentions(package: Callable[[str], Any], config: SkipGramConfig, folder: Path, out: Path) -> None:
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     dictionary = package("dictionary").Dictionary.load(str(folder / DICTIONARY))
     mentions = package("mention_db").MentionDB.build(
@@ -289,7 +289,7 @@ def _mentions(package: Callable[[str], Any], config: TrainingConfig, folder: Pat
     mentions.save(str(out))
 
 
-def _model(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
+def _model(package: Callable[[str], Any], config: SkipGramConfig, folder: Path, out: Path) -> None:
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     dictionary = package("dictionary").Dictionary.load(str(folder / DICTIONARY))
     links = mentions = None
