@@ -147,18 +147,18 @@ def _rows(source: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
 
 def _parts_of_ours(source: Path) -> Iterator[FieldOrRecord]:
     """Yield what each row of a file of our own says."""
-    escape_text: tuple[str, Alias] | tuple[str, Form] | None = None
+    pending: tuple[str, Alias] | tuple[str, Form] | None = None
     for number, (edge, node1, label, node2) in _rows(source, len(_HEADER)):
-        if escape_text is not None and node1 == escape_text[0]:
-            escape_text = _more(escape_text, label, node2, source, number)
+        if pending is not None and node1 == pending[0]:
+            pending = _more(pending, label, node2, source, number)
             continue
-        if escape_text is not None:
-            yield escape_text[1]
-            escape_text = None
+        if pending is not None:
+            yield pending[1]
+            pending = None
         if label == "alias":
-            escape_text = edge or _OURS, Alias(_text(node2), _plain(node1))
+            pending = edge or _OURS, Alias(_text(node2), _plain(node1))
         elif label == "kgkit:form_of":
-            escape_text = edge, Form(_text(node1), _text(node2), "")
+            pending = edge, Form(_text(node1), _text(node2), "")
         elif label == "kgkit:redirect":
             yield Redirect(_plain(node1), _plain(node2))
         elif label == "kgkit:type":
@@ -171,13 +171,13 @@ def _parts_of_ours(source: Path) -> Iterator[FieldOrRecord]:
             yield EntityField(_plain(node1), label.removeprefix(_OURS), _text(node2))
         elif not label.startswith(_OURS):
             yield Triple(_plain(node1), _plain(label), _plain(node2))
-    if escape_text is not None:
-        yield escape_text[1]
+    if pending is not None:
+        yield pending[1]
 
 
-def _more(escape_text: Any, label: str, value: str, source: Path, number: int) -> Any:
+def _more(pending: Any, label: str, value: str, source: Path, number: int) -> Any:
     """Return an alias or a form, as *held*, with what another edge says of it."""
-    edge, record = escape_text
+    edge, record = pending
     match label:
         case "kgkit:count":
             try:
@@ -188,7 +188,7 @@ def _more(escape_text: Any, label: str, value: str, source: Path, number: int) -
             return edge, msgspec.structs.replace(record, sense=_plain(value))
         case "kgkit:pos":
             return edge, msgspec.structs.replace(record, pos=_text(value))
-    return escape_text
+    return pending
 
 
 def _parts(source: Path) -> Iterator[FieldOrRecord]:

@@ -108,7 +108,7 @@ class _Reading:
 
     Attributes:
         node: what has been said so far of the node that stands for an alias or a form.
-        escape_text: the alias that the node, if it comes next, says more of.
+        pending: the alias that the node, if it comes next, says more of.
     """
 
     def __init__(self, source: Path, ours: bool) -> None:
@@ -117,7 +117,7 @@ class _Reading:
         self.node: dict[str, Any] = {}
         self.name: str | None = None
         self.nodes: dict[str, dict[str, Any]] = {}
-        self.escape_text: Alias | None = None
+        self.pending: Alias | None = None
 
     def parts(self, quads: Iterable[Any]) -> Iterator[FieldOrRecord]:
         """Yield what each triple says."""
@@ -139,8 +139,8 @@ class _Reading:
         for node in self.nodes.values():
             self.node = node
             yield from self._records()
-        if self.escape_text is not None:
-            yield self.escape_text
+        if self.pending is not None:
+            yield self.pending
 
     def _finish(self) -> Iterator[FieldOrRecord]:
         """Yield what the last node stood for."""
@@ -166,9 +166,9 @@ class _Reading:
             count = self._count(node[terms.COUNT].value)
         if terms.SENSE in node:
             sense = self._key(node[terms.SENSE])
-        escape_text, self.escape_text = self.escape_text, None
-        if escape_text is not None and (escape_text.surface, escape_text.key) != (surface, key):
-            yield escape_text
+        pending, self.pending = self.pending, None
+        if pending is not None and (pending.surface, pending.key) != (surface, key):
+            yield pending
         yield Alias(surface, key, count, sense)
 
     def _count(self, text: str) -> float:
@@ -179,9 +179,9 @@ class _Reading:
 
     def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[FieldOrRecord]:
         key = self._key(subject)
-        if self.escape_text is not None:
-            yield self.escape_text
-            self.escape_text = None
+        if self.pending is not None:
+            yield self.pending
+            self.pending = None
         literal = hasattr(value, "datatype")
         if name == terms.REDIRECT:
             yield Redirect(key, self._key(value))
@@ -194,7 +194,7 @@ class _Reading:
             if not self.ours:
                 yield Alias(value.value, key)
         elif name in terms.ALIASES:
-            self.escape_text = Alias(value.value, key)
+            self.pending = Alias(value.value, key)
         elif name in terms.DESCRIPTIONS:
             yield EntityField(key, "description", (value.value, value.language or ""))
         elif name in terms.PLAIN:

@@ -155,13 +155,13 @@ def test_a_link_that_never_stops_changing_is_not_read_for_ever(tmp_path, monkeyp
     home, reads = Home(tmp_path / "home"), []
     build_toy(tmp_path, all=entities(3))
 
-    def has_changed(path):
+    def changed(path):
         reads.append(path)
         path.unlink()
         path.symlink_to(f"builds/{len(reads):012}")
         return Path("builds") / f"{len(reads):012}"
 
-    monkeypatch.setattr(Path, "readlink", has_changed)
+    monkeypatch.setattr(Path, "readlink", changed)
     with pytest.raises(NotThere):
         find_build(home, "toy")
     assert 2 < len(reads) < 1000
