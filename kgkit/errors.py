@@ -70,9 +70,9 @@ class UsageError(KgkitError):
 class UnknownName(UsageError):
     """Nothing of that kind goes by that name; says which names there are."""
 
-    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
-        super().__init__(f"no {kind} named {name!r}; there are: {', '.join(known) or 'none'}")
+    def __init__(self, kind: str, name: str, names: Sequence[str]) -> None:
+        self.kind, self.name, self.names = kind, name, tuple(names)
+        super().__init__(f"no {kind} named {name!r}; there are: {', '.join(names) or 'none'}")
 
 
 class MissingExtra(UsageError):

@@ -57,8 +57,8 @@ def current_version(folder: Path) -> Path | None:
     for _ in range(_LINK_READS):
         before = _stamp(link)
         with suppress(OSError):
-            if (found := folder / link.readlink()).is_dir():
-                return found
+            if (target := folder / link.readlink()).is_dir():
+                return target
         for copied in (link, folder / COPIED):
             if copied.is_dir() and not copied.is_symlink():
                 return copied
@@ -218,8 +218,8 @@ def sweep(folder: Path) -> None:
     """
     current = current_version(folder)
     for path in sorted(folder.iterdir()):
-        kept = (CURRENT, LOCK) if current is None else (CURRENT, LOCK, current.name)
-        if path.name not in kept and (current is not None or path.name.startswith(".")):
+        names = (CURRENT, LOCK) if current is None else (CURRENT, LOCK, current.name)
+        if path.name not in names and (current is not None or path.name.startswith(".")):
             set_aside(path)
 
 

@@ -105,10 +105,8 @@ def _signature(name: str, value: Any) -> str:
 def _short(parameter: inspect.Parameter) -> inspect.Parameter:
     """Return a parameter without a default that is long, or that has another order in each process."""
     default = parameter.default
-    if (
-        default is parameter.empty
-        or (len(repr(default)) <= _LONGEST
-        and not isinstance(default, set | frozenset))
+    if default is parameter.empty or (
+        len(repr(default)) <= _LONGEST and not isinstance(default, set | frozenset)
     ):
         return parameter
     return parameter.replace(default=...)

@@ -18,7 +18,7 @@ __all__ = [
     "Prose",
     "SourceInfo",
     "Step",
-    "Traits",
+    "KBProperties",
     "builder_names",
     "find_builder",
 ]
@@ -29,7 +29,7 @@ MAX_COUNT: Final = 1e30
 _GROUP = "kgkit.builders"
 
 
-class Traits(NamedTuple):
+class KBProperties(NamedTuple):
     """What a build has to know beyond the records; `Builder` says what each of them does."""
 
     inverses: Mapping[str, str] = {}
@@ -44,12 +44,12 @@ class Files(NamedTuple):
     Attributes:
         info: what it is; the build adds the path and the checksum.
         read: the files whose content decides the KB; the checksum is taken over them.
-        traits: of a source that states its own; None leaves them to the builder.
+        properties: of a source that states its own; None leaves them to the builder.
     """
 
     info: SourceInfo
     read: Sequence[Path]
-    traits: Traits | None = None
+    properties: KBProperties | None = None
 
 
 class Step(NamedTuple):
@@ -91,7 +91,7 @@ class KBRecords(Protocol):
         """Where it came from."""
 
     @property
-    def traits(self) -> Traits:
+    def properties(self) -> KBProperties:
         """What its build was told beyond the records."""
 
     def entities(self, kind: str | None = None) -> Iterator[Entity]:
@@ -160,9 +160,9 @@ class Builder(ABC):
             cls.name = cls.__name__.removesuffix("Builder").lower()
 
     @property
-    def traits(self) -> Traits:
+    def properties(self) -> KBProperties:
         """What the class says beside its records."""
-        return Traits(self.inverses, self.smoothing, self.generator, self.language)
+        return KBProperties(self.inverses, self.smoothing, self.generator, self.language)
 
     def obtain(self, cache: Path) -> Path:
         """Return a source for users who named none, fetched into *cache* if need be.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
 
-__all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgkit_version", "several"]
+__all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgkit_version", "path_list"]
 
 ENGINES: Final = ("memory", "local", "spark")
 
@@ -46,7 +46,7 @@ class BuildOptions(NamedTuple):
     priors: Sequence[Path] = ()
     master: str | None = None
 
-    def checked(self) -> "BuildOptions":
+    def check(self) -> "BuildOptions":
         """Return them, if they make sense.
 
         Raises:
@@ -66,21 +66,23 @@ class BuildOptions(NamedTuple):
             raise UsageError("a master is for the engine spark: --engine spark --master URL")
         return self
 
-    def deciding(self) -> dict[str, object]:
+    def deciding_options(self) -> dict[str, object]:
         """Return those that decide what is in the KB, where they are not as they are by themselves."""
         priors = [str(path.absolute()) for path in self.priors]
-        told = {
+        values = {
             "limit": self.limit,
             "types": sorted(self.types),
             "min_count": self.min_count,
             "priors": priors,
         }
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in values.items() if value}
 
 
-def several(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+def path_list(values: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return one thing or several as a list: a text is one, not as many as it has letters."""
-    return [os.fspath(given)] if isinstance(given, str | os.PathLike) else [os.fspath(one) for one in given]
+    return (
+        [os.fspath(values)] if isinstance(values, str | os.PathLike) else [os.fspath(path) for path in values]
+    )
 
 
 def bytes_of(size: int | str) -> int:

@@ -13,7 +13,7 @@ from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.nearest import Near
-from kgkit.kb.walks import around, closure, shortest_path
+from kgkit.kb.walks import closure, shortest_path, subgraph_around
 from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.store.layout import MAX_CLASS_BITS
 from kgkit.text import fold
@@ -111,15 +111,15 @@ class KnowledgeBase:
         Raises:
             UnknownEntity: if there is none (it is also a `KeyError`).
         """
-        found = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
-        if found is None:
+        result = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
+        if result is None:
             raise UnknownEntity(entity, self.name)
-        return found
+        return result
 
     def get(self, entity: int | str, default: Entity | None = None) -> Entity | None:
         """Return the entity of that key or id, *default* if there is none."""
-        found = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
-        return default if found is None else found
+        result = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
+        return default if result is None else result
 
     def __contains__(self, entity: object) -> bool:
         if isinstance(entity, str | Entity):
@@ -152,10 +152,10 @@ class KnowledgeBase:
             UnknownEntity: if the KB does not have it.
         """
         if isinstance(entity, str):
-            found = self.store.id_of(entity)
-            if found is None:
+            result = self.store.id_of(entity)
+            if result is None:
                 raise UnknownEntity(entity, self.name)
-            return found
+            return result
         if isinstance(entity, Entity):
             # Its id may be of another build: the key is what lasts.
             return self.id(entity.key)
@@ -171,10 +171,10 @@ class KnowledgeBase:
             UnknownEntity: if the KB has no such id.
         """
         number = index(number)
-        found = self.store.key_of(number) if 0 <= number < len(self) else None
-        if found is None:
+        key = self.store.key_of(number) if 0 <= number < len(self) else None
+        if key is None:
             raise UnknownEntity(number, self.name)
-        return found
+        return key
 
     def keys(self) -> Iterator[str]:
         """Yield the key of every entity, in id order; those of redirects are not among them."""
@@ -219,15 +219,15 @@ class KnowledgeBase:
             raise UsageError(f"k is {k}; it cannot be negative")
         if pos is not None:
             self._check_pos(pos)
-        found = self.store.candidates(text, prefer_case=prefer_case)
-        if found is None:
+        result = self.store.candidates(text, prefer_case=prefer_case)
+        if result is None:
             nearest = self._nearest_surface(fold(text)) if fuzzy else None
             if nearest is None:
                 return NO_CANDIDATES
-            found = self.store.candidates(nearest, prefer_case=False) or NO_CANDIDATES
+            result = self.store.candidates(nearest, prefer_case=False) or NO_CANDIDATES
         if pos is not None:
-            found = self.filter(found, pos)
-        return found if k is None or k >= len(found.rows) else Candidates(found.rows[:k], found.null)
+            result = self.filter(result, pos)
+        return result if k is None or k >= len(result.rows) else Candidates(result.rows[:k], result.null)
 
     def link_probability(self, text: str) -> float | None:
         """Return how likely an occurrence of a surface in a text is a link; None where nobody counted.
@@ -240,18 +240,18 @@ class KnowledgeBase:
             >>> kgkit.open_kb("enwiki").link_probability("of")
             0.0004…
         """
-        told = self.store.occurrences(fold(text)) if self.store.has_occurrences else None
-        if told is None:
+        counts = self.store.occurrences(fold(text)) if self.store.has_occurrences else None
+        if counts is None:
             return None
-        count, linked = told
+        count, linked = counts
         return min((linked or _NEVER_LINKED) / count, 1.0)
 
     def filter(self, candidates: Candidates, pos: str) -> Candidates:
         """Return those of *candidates* that have this part of speech; they share what NULL leaves."""
-        kept = self.has_pos(candidates.ids, pos)
-        if kept.all():
+        mask = self.has_pos(candidates.ids, pos)
+        if mask.all():
             return candidates
-        rows = candidates.rows[kept]
+        rows = candidates.rows[mask]
         if len(rows):
             total = rows["prior"].sum()
             rows["prior"] = (1 - candidates.null) * (rows["prior"] / total if total else 1 / len(rows))
@@ -262,10 +262,10 @@ class KnowledgeBase:
         if self._classes is None:
             self._classes = self.store.class_of_entity()
         try:
-            found: np.ndarray = self._classes[ids]
+            classes: np.ndarray = self._classes[ids]
         except IndexError:
             raise UnknownEntity(int(max(ids)), self.name) from None
-        return found
+        return classes
 
     def has_pos(self, ids: Ids, pos: str) -> np.ndarray:
         """Return (n,) bool: which of *ids* (n,) have the part of speech *pos*.
@@ -277,17 +277,17 @@ class KnowledgeBase:
         """
         self._check_pos(pos)
         classes = self.store.classes
-        found = self.classes_of(ids)
-        kept = np.full(len(ids), not classes)
+        numbers = self.classes_of(ids)
+        mask = np.full(len(ids), not classes)
         for name in POS.get(pos, (pos,)):
             if name in classes:
-                kept |= found == classes.index(name) + 1
-        return kept
+                mask |= numbers == classes.index(name) + 1
+        return mask
 
     def _check_pos(self, pos: str) -> None:
-        known = {*POS, *self.store.classes, *_WORDNET_POS}
-        if pos not in known:
-            raise UnknownName("part of speech", pos, sorted(known))
+        names = {*POS, *self.store.classes, *_WORDNET_POS}
+        if pos not in names:
+            raise UnknownName("part of speech", pos, sorted(names))
 
     def pos_bits(self, pos: str) -> int:
         """Return the bits that `alias_row` has for a part of speech; all of them if it cannot tell apart."""
@@ -299,7 +299,7 @@ class KnowledgeBase:
     def class_bits(self) -> bytes:
         """Return, for every entity, the bit of its part of speech as in `pos_bits`."""
         if self._bits is None:
-            table = [0, *(1 << place for place in range(MAX_CLASS_BITS))]
+            table = [0, *(1 << bit for bit in range(MAX_CLASS_BITS))]
             classes = self.store.class_of_entity().tobytes()
             small = len(self.store.classes) <= MAX_CLASS_BITS
             self._bits = (
@@ -318,8 +318,8 @@ class KnowledgeBase:
     def _nearest_surface(self, folded: str) -> str | None:
         from rapidfuzz import fuzz, process  # here: wanted by few, 20 ms
 
-        found = process.extractOne(folded, self.surfaces(), scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
-        return None if found is None else found[0]
+        match = process.extractOne(folded, self.surfaces(), scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
+        return None if match is None else match[0]
 
     # -- vectors ------------------------------------------------------------
 
@@ -397,17 +397,17 @@ class KnowledgeBase:
         plain = relation is None and direction == "out"
         if type(entity) is str:
             if plain:
-                beside = self.store.entities_beside(entity)
-                if beside is None:
+                neighbours = self.store.neighbour_entities(entity)
+                if neighbours is None:
                     raise UnknownEntity(entity, self.name)
-                return beside
+                return neighbours
         elif type(entity) is int and plain and 0 <= entity < NO_SENSE:
-            others = self.store.beside(entity)
-            if others is not None:
-                return others
+            plain_ids = self.store.neighbours(entity)
+            if plain_ids is not None:
+                return plain_ids
         number = self.id(entity)
-        found = self._facts.edges(number, relation, direction)[0]
-        return self.store.entities(found.tolist()) if isinstance(entity, str | Entity) else found
+        ids = self._facts.edges(number, relation, direction)[0]
+        return self.store.entities(ids.tolist()) if isinstance(entity, str | Entity) else ids
 
     def degree(self, entity: Node, relation: str | None = None, direction: Direction = "out") -> int:
         """Return how many edges `neighbors` follows: with `links_to` and `in`, how many pages link here.
@@ -479,8 +479,8 @@ class KnowledgeBase:
         """
         if radius < 0:
             raise UsageError(f"radius is {radius}; it cannot be negative")
-        several = [entities] if isinstance(entities, str | Entity) else entities
-        return around(self._facts, [self.id(entity) for entity in several], radius)
+        centres = [entities] if isinstance(entities, str | Entity) else entities
+        return subgraph_around(self._facts, [self.id(entity) for entity in centres], radius)
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return every entity as a row of a pandas DataFrame, indexed by id.
@@ -517,5 +517,5 @@ def open_kb(
         'dog'
     """
     where = Home.find(home)
-    found, store = open_build(where, name if name is not None else where.only_kb(), verify=verify)
-    return KnowledgeBase(store, found.name)
+    build, store = open_build(where, name if name is not None else where.only_kb(), verify=verify)
+    return KnowledgeBase(store, build.name)

@@ -193,7 +193,7 @@ class EntityTraits:
         described = frozenset(
             word for word in tokens(fold(entity.description)) if word.isalnum() and len(word) > _SHORT
         )
-        told, ending = self.kb.store.beside(number), self.kb.store.incoming(number)
+        told, ending = self.kb.store.neighbours(number), self.kb.store.incoming(number)
         degree = (0 if told is None else len(told)) + (0 if ending is None else len(ending[0]))
         counts = (degree, *(_number(entity.attributes.get(name)) for name in self.config.popularity))
         return _Known(

@@ -168,7 +168,7 @@ class LinkTraits:
         if found is None:
             if len(self._neighbors) >= _MAX_KNOWN:
                 self._neighbors.clear()
-            told = self.kb.store.beside(number)
+            told = self.kb.store.neighbours(number)
             found = _NOTHING if told is None else np.unique(told[: self.config.max_neighbors])
             self._neighbors[number] = found
         return found

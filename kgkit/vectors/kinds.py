@@ -77,13 +77,13 @@ def find_kind(name: str, rows: int, width: int) -> Kind:
         UnknownName: if there is no such kind.
     """
     if name == AUTO:
-        name = suited(rows, width)
+        name = suitable_kind(rows, width)
     if name not in KINDS:
         raise UnknownName("kind of index", name, (AUTO, *KINDS))
     return KINDS[name]
 
 
-def suited(rows: int, width: int) -> str:
+def suitable_kind(rows: int, width: int) -> str:
     """Return the kind that suits a size.
 
     Under 4 million numbers comparing every row takes less than a millisecond, misses nothing and needs no
@@ -96,7 +96,7 @@ def suited(rows: int, width: int) -> str:
     return "exact" if numbers < _SMALL else "hnsw" if numbers < _LARGE else "ivfpq"
 
 
-def described(kind: Kind, rows: int, width: int) -> str:
+def describe_kind(kind: Kind, rows: int, width: int) -> str:
     """Return faiss's description of an index of *kind* over *rows* vectors of *width* numbers."""
     even = width + width % 2
     padded = f"Pad{even}," if even != width and "{parts}" in kind.factory else ""
@@ -108,7 +108,7 @@ def lists_for(rows: int) -> int:
     return max(1, min(65_536, round(4 * math.sqrt(rows)), rows // 39))
 
 
-def seeded(faiss: Any, inner: Any, seed: int) -> None:
+def set_seed(faiss: Any, inner: Any, seed: int) -> None:
     """Let everything that *inner* draws at random depend on *seed*."""
     inner = _core(faiss, inner)
     if isinstance(inner, faiss.IndexHNSW):

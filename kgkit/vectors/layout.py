@@ -74,7 +74,7 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True):
     sha256: dict[str, str] = {}
 
 
-class FormatOnly(msgspec.Struct):
+class VectorsFormat(msgspec.Struct):
     """The one part of a manifest that any version of kgkit can read."""
 
     format: int = -1

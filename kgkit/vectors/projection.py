@@ -31,7 +31,7 @@ _FIRST: Final = 50  # components that t-SNE is given, as its authors do
 _PERPLEXITY: Final = 30.0
 
 
-def sampled(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None = None) -> Rows:
+def sample_rows(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None = None) -> Rows:
     """Return up to *limit* rows that have a vector, drawn evenly, in order; 0 is no limit.
 
     Args:
@@ -92,12 +92,12 @@ def checked_method(name: str) -> Method:
     """
     for method in get_args(Method):
         if method == name:
-            found: Method = method
-            return found
+            valid: Method = method
+            return valid
     raise UnknownName("method", name, get_args(Method))
 
 
-def placed(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -> Points:
+def project_rows(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -> Points:
     """Return a place in the plane for each of *rows*.
 
     `pca` keeps the two directions of most variance: what differs in others lies on one heap. `tsne` (van der
@@ -125,8 +125,8 @@ def placed(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -
         raise MissingExtra("scikit-learn", "plot") from error
     shorter = components(points, _FIRST)  # (P, 50)
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
-    found: Points = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(shorter)
-    return found
+    result: Points = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(shorter)
+    return result
 
 
 def components(points: Matrix, count: int) -> Matrix:
@@ -138,8 +138,8 @@ def components(points: Matrix, count: int) -> Matrix:
     # D x D rather than P x D: there are more points than numbers in a row.
     values, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
     chosen = directions[:, np.argsort(-values, kind="stable")[:count]].astype(np.float32)  # (D, count)
-    found = centred @ chosen  # (P, count)
-    if len(found):
-        largest = np.take_along_axis(found, np.abs(found).argmax(axis=0)[None], 0)
-        found = found * np.where(largest < 0, -1, 1).astype(np.float32)
-    return np.pad(found, ((0, 0), (0, count - found.shape[1])))
+    coordinates = centred @ chosen  # (P, count)
+    if len(coordinates):
+        largest = np.take_along_axis(coordinates, np.abs(coordinates).argmax(axis=0)[None], 0)
+        coordinates = coordinates * np.where(largest < 0, -1, 1).astype(np.float32)
+    return np.pad(coordinates, ((0, 0), (0, count - coordinates.shape[1])))

@@ -108,9 +108,9 @@ class TuckERConfig:
             _check(name, getattr(self, name), above=0)
         for name in ("input_dropout", "relation_dropout", "hidden_dropout", "label_smoothing", "held_out"):
             _check(name, getattr(self, name), at_least=0, below=1)
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise UsageError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(known)}")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise UsageError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(choices)}")
         if self.memory is not None:
             _check("memory", self.memory, at_least=1)
         if self.entity_std is not None:
@@ -198,5 +198,5 @@ def _check(
         and (below is None or value < below)
     )
     if not fits:
-        wanted = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
-        raise UsageError(f"{name} is {value}; it is {wanted}")
+        expected = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
+        raise UsageError(f"{name} is {value}; it is {expected}")
