@@ -41,8 +41,8 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
     """Check a build and return what is wrong with it, one sentence each; none if it is sound.
 
     Args:
-        folder: of the build.
-        quick: check the checksums of its files and its name, and read no table: whatever happened to the
+        folder: folder of the build.
+        quick: whether to check only the checksums of its files and its name: whatever happened to the
             files since they were written is found, what was wrong before is not.
 
     Raises:
