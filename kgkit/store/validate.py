@@ -42,8 +42,8 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
 
     Args:
         folder: folder of the build.
-        quick: whether to check only the checksums of its files and its name: whatever happened to the
-            files since they were written is found, what was wrong before is not.
+        quick: whether to check the checksums of its files and its name only, and read no table: whatever
+            happened to the files since they were written is found, what was wrong before is not.
 
     Raises:
         NotThere, FormatMismatch, DamagedKB: if it cannot be opened at all.
