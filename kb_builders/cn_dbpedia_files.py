@@ -42,8 +42,8 @@ class DumpFile(NamedTuple):
     """One file of a dump.
 
     Attributes:
-        path: where it is.
-        fields: what the columns of its lines are: `TRIPLE` or `MENTION`.
+        path: path of the file.
+        fields: columns of its lines: `TRIPLE` or `MENTION`.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Lines(NamedTuple):
 
     Attributes:
         texts: the lines, without their ends.
-        number: tells the number in the file of the line at a place in `texts`.
+        number: function that tells the number in the file of the line at a place in `texts`.
     """
 
     texts: list[str]

@@ -49,7 +49,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What the first line may say of the whole; `Builder` explains the properties.
 
     Attributes:
-        label_aliases: the label of an entity is an alias of it, unless it is given as one.
+        label_aliases: whether the label of an entity is an alias of it, unless it is given as one.
     """
 
     name: str = ""

@@ -83,8 +83,8 @@ class Collected:
     """Names of one type and their words, with counts.
 
     Attributes:
-        names: how many there are.
-        counts: by name and by word; how often they stand in names, weighted by the names' counts.
+        names: number of names.
+        counts: counts by name and by word; how often they stand in names, weighted by the names' counts.
     """
 
     def __init__(self) -> None:

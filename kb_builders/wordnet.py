@@ -144,7 +144,7 @@ class Synset(NamedTuple):
         line: its number.
         key: `dog.n.01`.
         words: their spelling less markers, the lemma as the index has it, the sense key.
-        markers: place of a word -> its syntactic marker.
+        markers: mapping of the index of a word to its syntactic marker.
         frames: number of a word (0: all of them) -> its verb frames.
         tail: the line from its count of pointers on.
     """

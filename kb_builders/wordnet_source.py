@@ -53,7 +53,7 @@ def obtain(cache: Path) -> Path:
     """Return a folder with WordNet's database files, fetching them if need be.
 
     Args:
-        cache: where fetched files are kept for the next time; made if it does not exist.
+        cache: folder that keeps fetched files for the next time; made if it does not exist.
 
     Raises:
         NotThere: every way failed; the message says how each of them did.

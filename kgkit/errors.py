@@ -44,7 +44,7 @@ class SourceError(KgkitError):
     """A source file is not what its reader expects.
 
     Attributes:
-        message: what is wrong, without where.
+        message: text of what is wrong, without where.
         path: the file.
         line: its line, counted from 1, if the trouble has a line.
         text: the offending text, shortened.

@@ -38,7 +38,7 @@ class Page(NamedTuple):
     """A page.
 
     Attributes:
-        title: whole, with the namespace.
+        title: title with the namespace.
         namespace: its number; None if the dump does not tell.
         id: its number in the wiki; 0 if the dump does not tell.
         redirect: the title that the page leads to; None for a page of its own.

@@ -20,8 +20,8 @@ class DumpFiles(NamedTuple):
     """The files of a source.
 
     Attributes:
-        dumps: with pages, in the order of their ids.
-        tables: of page properties.
+        dumps: dumps with pages, in the order of their ids.
+        tables: tables of page properties.
     """
 
     dumps: Sequence[Path]

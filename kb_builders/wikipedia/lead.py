@@ -33,7 +33,8 @@ def first_paragraph(text: str, is_hidden: Callable[[str], bool]) -> str:
 
     Args:
         text: the page.
-        is_hidden: says of the title of a link whether nothing is read where it stands: a file, a category.
+        is_hidden: function that says of the title of a link whether nothing is read where it stands: a file,
+            a category.
     """
     for size in _HEADS:
         paragraph = _paragraph(text[:size], is_hidden, is_all=size >= len(text))

@@ -34,10 +34,11 @@ def prose(text: str, links: Links, is_hidden: Callable[[str], bool], title: str)
     """Return the prose of a page with its links, those to itself left out.
 
     Args:
-        text: of the page.
-        links: of the wiki.
-        is_hidden: says of the title of a link whether nothing is read where it stands: a file, a category.
-        title: of the page.
+        text: text of the page.
+        links: links of the wiki.
+        is_hidden: function that says of the title of a link whether nothing is read where it stands: a file,
+            a category.
+        title: title of the page.
     """
     if "<" in text:
         text = _BREAK.sub(" ", without_references(_GALLERY.sub("", text)))

@@ -34,8 +34,8 @@ class Blocks(ABC):
     """The content of a range of a file, some at a time, and what follows for whoever goes on.
 
     Attributes:
-        path: of the file.
-        end: how many bytes belong to the range, None as long as that is not known: it is, by the time
+        path: path of the file.
+        end: number of bytes that belong to the range, None as long as that is not known: it is, by the time
             the first byte behind them is given out.
     """
 

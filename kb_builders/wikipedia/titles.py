@@ -44,8 +44,8 @@ class Site(NamedTuple):
 
     Attributes:
         language: BCP 47 tag; empty if it is not told.
-        name: of the database: `enwiki`.
-        url: of the main page.
+        name: name of the database: `enwiki`.
+        url: address of the main page.
         first_letter: whether the first letter of a title is a capital, however it is written.
         namespaces: numbers and names.
     """

@@ -37,12 +37,12 @@ def add_to_kb(
     copied; of the rows, only those that change are read.
 
     Args:
-        name: of the KB.
-        source: what *builder* reads: a path, or `kb:NAME` for another KB.
+        name: name of the KB.
+        source: source that *builder* reads: a path, or `kb:NAME` for another KB.
         builder: the name of an installed builder, or a builder; unless given, `jsonl` reads a file, and
             another KB is added as it is.
-        home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
-        progress: told how far it is.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+        progress: callback that is told how far it is.
 
     Raises:
         NotThere: no such KB, or nothing at *source*.

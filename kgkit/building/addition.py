@@ -40,8 +40,8 @@ class Addition:
     file gives further aliases to it.
 
     Args:
-        base: what the records are added to.
-        inverses: as in `Builder`, for relations that the base does not have.
+        base: KB that the records are added to.
+        inverses: inverse relations, as in `Builder`, for relations that the base does not have.
     """
 
     def __init__(self, base: KnowledgeBase, inverses: Mapping[str, str]) -> None:

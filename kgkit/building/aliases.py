@@ -47,11 +47,11 @@ class Names:
     """Exact surfaces, and the folded ones by which they are found.
 
     Attributes:
-        surfaces: exact, in the order of the source.
-        folded: in the order of their keys.
-        keys: of the folded surfaces, ascending.
-        of_surface: the place in `folded` of each exact surface.
-        empty: the place in `folded` of the surface without a character, or `NONE`.
+        surfaces: exact surfaces in the order of the source.
+        folded: folded surfaces in the order of their keys.
+        keys: keys of the folded surfaces, ascending.
+        of_surface: position in `folded` of each exact surface.
+        empty: position in `folded` of the surface without a character, or `NONE`.
     """
 
     folded: Sequence[str]
@@ -123,10 +123,10 @@ def alias_rows(rows: Rows, spellings: Spellings, names: Names, bit_of: NDArray[n
     """Yield the rows of `aliases`; `codec.decode_alias` reads them.
 
     Args:
-        rows: as `add_up` gives them.
-        spellings: theirs.
-        names: of the aliases.
-        bit_of: what `class_bits` gives for the entities.
+        rows: rows as `add_up` gives them.
+        spellings: spellings of these rows.
+        names: names of the aliases.
+        bit_of: bits that `class_bits` gives for the entities.
 
     Raises:
         SourceError: if an alias means more entities than a row can hold.

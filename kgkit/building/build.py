@@ -43,12 +43,12 @@ class Built(NamedTuple):
     """A published build.
 
     Attributes:
-        name: of the KB.
+        name: name of the KB.
         build: the BUILD.
         path: its folder.
-        manifest: what it says of itself.
-        dropped: what could not be kept of the records that were just read, by reason.
-        examples: some of it, by reason.
+        manifest: manifest of the build.
+        dropped: number of records that could not be kept, of those that were just read, by reason.
+        examples: some of these records, by reason.
     """
 
     name: str
@@ -83,22 +83,24 @@ def build_kb(
 
     Args:
         builder: the name of an installed builder, or a builder.
-        source: what it reads: a path, several, or `kb:NAME` for another KB; None lets the builder obtain it.
-        name: of the KB; the builder's name unless given.
-        home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
-        progress: told how far the build is.
+        source: source that it reads: a path, several, or `kb:NAME` for another KB; None lets the builder
+            obtain it.
+        name: name of the KB; the builder's name unless given.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+        progress: callback that is told how far the build is.
         engine: `memory` groups the records in memory; `local` on the disk, with DuckDB; `spark` on a
             cluster. All make the same KB (`memory` a slower one to search texts with, of over a million
             aliases). None leaves it to the builder.
         workers: processes that read the parts of the source, and threads that group (not `memory`). More
             than one needs the caller's script to be importable, as Python's `multiprocessing` does.
-        memory: what grouping may use, in bytes or as `4GB` (`local`, and `spark` on one machine).
-        limit: only so many pages, lines or records of the source: for trying out.
-        types: only entities of this kind or type, or of these.
-        min_count: leave out pairs of a surface and an entity that were counted, but less often.
-        resume: go on from what a build that was stopped has read; else begin anew (not `memory`).
+        memory: memory that grouping may use, in bytes or as `4GB` (`local`, and `spark` on one machine).
+        limit: largest number of pages, lines or records of the source: for trying out.
+        types: kinds or types of the only entities to be taken.
+        min_count: least count of a pair of surface and entity; those that were counted less often are left
+            out.
+        resume: whether to go on from what a stopped build has read; else it begins again (not `memory`).
         priors: a file of further counts of aliases, or several, see `docs/priors.md`.
-        master: where Spark's master is (`spark`).
+        master: address of Spark's master (`spark`).
 
     Raises:
         UnknownName: no such builder, or engine.

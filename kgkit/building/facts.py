@@ -31,12 +31,12 @@ class DirectedFacts(NamedTuple):
     """What is written of the facts of a source.
 
     Attributes:
-        relations: each with its inverse, or None. A fact's code is twice the place of
+        relations: relations, each with its inverse, or None. A fact's code is twice the place of
             its relation here, and one more if it is the inverse.
-        stored: triples by relation; of a pair of inverses, the one that is stored.
-        repeated: how many triples had come before.
-        outward: for `facts`, with codes.
-        incoming: for `incoming`, with codes.
+        stored: number of triples by relation; of a pair of inverses, the one that is stored.
+        repeated: number of triples that had come before.
+        outward: columns for `facts`, with codes.
+        incoming: columns for `incoming`, with codes.
     """
 
     relations: list[tuple[str, str | None]]
@@ -51,8 +51,8 @@ class Directions(NamedTuple):
 
     Attributes:
         codes: the code of each relation.
-        without_inverse: of which the other end has to be told in `incoming`.
-        untold: those whose inverse the source has not, each with the inverse's code.
+        without_inverse: mask of the relations whose other end belongs into `incoming`.
+        untold: relations whose inverse the source does not state, each with the inverse's code.
     """
 
     codes: Numbers
@@ -64,9 +64,9 @@ def arrange(triples: FactColumns, names: Sequence[str], inverses: Mapping[str, s
     """Arrange *triples* by the directions in which they are asked for.
 
     Args:
-        triples: with places in *names* as relations.
-        names: of the relations.
-        inverses: as in `Builder`.
+        triples: triples with indexes in *names* as relations.
+        names: names of the relations.
+        inverses: inverse relations, as in `Builder`.
 
     Raises:
         UsageError: if a relation is declared the inverse of several.
@@ -101,9 +101,9 @@ def pair_inverses(
     """Return `(relation, its inverse or None)`; of two that agree, the one that is stored.
 
     Args:
-        names: of the relations, in the order of the source.
-        inverses: as in `Builder`.
-        agree: says whether two of *names* tell the same facts, each from the other end.
+        names: names of the relations, in the order of the source.
+        inverses: inverse relations, as in `Builder`.
+        agree: function that says whether two of *names* tell the same facts, each from the other end.
 
     Raises:
         UsageError: if a relation is declared the inverse of several.

@@ -48,9 +48,10 @@ class Grouper:
     """Takes records in batches, then writes the tables that depend on all of them.
 
     Args:
-        store: where entities are written as they come.
-        inverses, smoothing: as in `Builder`.
-        min_count: a pair of surface and entity that was counted, but less often, is left out.
+        store: writer of entities as they come.
+        inverses, smoothing: values as in `Builder`.
+        min_count: least count of a pair of surface and entity; those that were counted less often are left
+            out.
     """
 
     def __init__(

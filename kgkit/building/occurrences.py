@@ -269,8 +269,8 @@ def count_occurrences(
     """Yield how often *surfaces* occur in texts; a surface may come several times, to be added up.
 
     Args:
-        read: gives the texts.
-        surfaces: or the folder where they are saved.
+        read: function that gives the texts.
+        surfaces: surfaces, or the folder where they are saved.
         complete_at_steps: whether all that was counted comes before the next step, where one may stop.
     """
     counter = _Counter(SurfaceHashes.load(surfaces) if isinstance(surfaces, Path) else surfaces)

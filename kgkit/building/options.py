@@ -28,12 +28,13 @@ class BuildOptions(NamedTuple):
         engine: `memory`, `local` or `spark`; None leaves it to the builder.
         workers: processes that read, and threads that group.
         memory: bytes that grouping may use; what does not fit goes to the disk.
-        limit: only so many pages, or lines, of the source; for trying out.
-        types: only entities of these kinds or types.
-        min_count: a pair of surface and entity that was counted, but less often, is left out.
-        resume: go on from the parts that a build which was stopped has read.
+        limit: largest number of pages, or lines, of the source; for trying out.
+        types: kinds or types of the only entities to be taken.
+        min_count: least count of a pair of surface and entity; those that were counted less often are left
+            out.
+        resume: whether to go on from the parts that a build which was stopped has read.
         priors: tables of further counts.
-        master: of Spark.
+        master: address of Spark's master.
     """
 
     engine: str | None = None

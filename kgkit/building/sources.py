@@ -46,9 +46,9 @@ class Part(NamedTuple):
     """A piece of a source that can be read apart from the others, in another process too.
 
     Attributes:
-        path: of its source.
+        path: path of its source.
         name: within the source.
-        observe: gives its records, from the first one.
+        observe: function that gives its records, from the first one.
     """
 
     path: Path
@@ -60,9 +60,9 @@ class TextPart(NamedTuple):
     """The texts of a piece of a source.
 
     Attributes:
-        path: of its source.
+        path: path of its source.
         name: within the source.
-        read: gives its texts, from the first one.
+        read: function that gives its texts, from the first one.
     """
 
     path: Path
@@ -74,12 +74,13 @@ class Material(NamedTuple):
     """Sources, looked at.
 
     Attributes:
-        path: how errors name them where it is not known in which of them it is.
-        properties: what the build has to know beyond the records.
-        parts: gives what there is to be read, in the order of the ids.
-        info: gives what the manifest says of it, once it has been read.
-        files: that were read, or will be.
-        texts: gives the texts in which surfaces are to be counted, as `parts` gives the records.
+        path: path by which errors name them where it is not known in which of them it is.
+        properties: what the build has to know beyond the records, as `KBProperties`.
+        parts: function that gives what there is to be read, in the order of the ids.
+        info: function that gives what the manifest says of it, once it has been read.
+        files: files that were read, or will be.
+        texts: function that gives the texts in which surfaces are to be counted, as `parts` gives the
+            records.
     """
 
     path: Path
@@ -188,8 +189,8 @@ def batches(
     """Yield the records of *material*, one by one, some thousands at a time.
 
     Args:
-        material: whose.
-        limit, types, steps: as in `select`.
+        material: material whose records are read.
+        limit, types, steps: values as in `select`.
 
     Raises:
         UsageError: if one of them is an `Attribute`.
@@ -212,8 +213,8 @@ def select(
     """Yield *records*, up to the end of *limit* units, and of entities those of *types* only.
 
     Args:
-        records: of a builder.
-        limit: None for all.
+        records: records of a builder.
+        limit: largest number of units; None for all.
         types: kinds and types; none for all.
         steps: whether *records* come with `Step`; else each of them is a unit.
     """

@@ -22,7 +22,7 @@ class VectorsOnDisk(NamedTuple):
 
     Attributes:
         build: the BUILD that they were made for.
-        columns: their manifest, as columns of `Vectors`.
+        columns: manifest, as columns of `Vectors`.
         indexed: their index, as columns of `Index`; None without one.
     """
 
@@ -35,9 +35,9 @@ class KBOnDisk(NamedTuple):
     """A KB as it lies on disk.
 
     Attributes:
-        name: of the KB.
+        name: name of the KB.
         published: the BUILD that the name stands for.
-        builds: what each build's manifest says, as columns of `Build`; None where that cannot be read.
+        builds: manifest of each build, as columns of `Build`; None where that cannot be read.
         vectors: its vectors, by name.
     """
 
@@ -51,8 +51,8 @@ class Changes(NamedTuple):
     """What a reconciliation had to change: builds, as `NAME@BUILD`, vectors, as `NAME@BUILD/VECTORS`.
 
     Attributes:
-        added: were not in the catalog, or had been gone and are back.
-        changed: it said something else of them.
+        added: those that were not in the catalog, or had been removed and are back.
+        changed: those of which it said something else.
         removed: builds and vectors that are no longer on disk.
     """
 
@@ -138,8 +138,8 @@ class Catalog:
         """Return the builds of this home, or of one KB: by name, then by age.
 
         Args:
-            kb: of this KB only.
-            include_removed: those too that are no longer on disk.
+            kb: name of the only KB; None for all.
+            include_removed: whether to return those too that are no longer on disk.
         """
         query = select(Build).join(Build.kb).where(KB.home == self.home)
         if kb is not None:
@@ -153,8 +153,8 @@ class Catalog:
         """Return the vectors of this home, or of one KB, by KB, name and age; each names its build.
 
         Args:
-            kb: of this KB only.
-            include_removed: those too that are no longer on disk.
+            kb: name of the only KB; None for all.
+            include_removed: whether to return those too that are no longer on disk.
         """
         query = select(Vectors).join(Vectors.build).join(Build.kb).where(KB.home == self.home)
         if kb is not None:
@@ -177,7 +177,7 @@ class Catalog:
         """Return the runs of this home, or of one model, newest first; each has its scores.
 
         Args:
-            model: of this model only.
+            model: name of the only model.
         """
         query = select(Run).where(Run.home == self.home)
         if model is not None:
@@ -189,8 +189,8 @@ class Catalog:
         """Make the catalog say what is on disk.
 
         Args:
-            look: says what there is; called within a transaction, possibly twice.
-            kb: compare this KB only.
+            look: function that returns what there is; called within a transaction, possibly twice.
+            kb: name of the only KB to compare.
         """
         # What another process registers was on disk before it was in the catalog. So the catalog is read
         # first and the disk looked at second: what then is missing is gone, and not merely younger.

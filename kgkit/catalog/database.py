@@ -104,9 +104,9 @@ def transaction(engine: Engine, *, writing: bool = False, rebuilding: bool = Fal
     """Give a connection in a transaction, which is committed at the end of the block if that ends well.
 
     Args:
-        engine: as `engine_of` makes it.
-        writing: take the lock.
-        rebuilding: let SQLite look away while a migration replaces tables that others refer to.
+        engine: engine as `engine_of` makes it.
+        writing: whether to take the lock.
+        rebuilding: whether to let SQLite look away while a migration replaces tables that others refer to.
 
     Raises:
         CatalogError: for everything the database complains of.

@@ -47,9 +47,9 @@ def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress 
     last entity that has a row.
 
     Args:
-        kb: whose vectors.
-        config: which.
-        progress: is told (rows done, of how many).
+        kb: knowledge base whose vectors are joined.
+        config: settings: which vectors are joined.
+        progress: callback that is told (rows done, of how many).
 
     Raises:
         NotThere, StaleVectors, DamagedVectors: as `kb.vectors` does.

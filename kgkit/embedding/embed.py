@@ -37,13 +37,13 @@ def embed(
     """Make vectors for the entities of a KB, build their index, and tell the catalog.
 
     Args:
-        kb: its name, or the open KB.
+        kb: name of the KB, or the open KB.
         config: the method and its settings: `TextConfig`, `TuckERConfig`, `Wikipedia2VecConfig` (to read a
             file), `SkipGramConfig` (to train Wikipedia2Vec), `ConcatConfig`.
-        home: where knowledge bases lie, if *kb* is a name.
-        index: which kind; None for none.
-        resume: go on with a job of the same settings that was stopped.
-        progress: is told how far it is.
+        home: folder of the knowledge bases, if *kb* is a name.
+        index: kind of index; None for none.
+        resume: whether to go on with a job of the same settings that was stopped.
+        progress: callback that is told how far it is.
 
     Raises:
         NotThere: if there is no such KB.

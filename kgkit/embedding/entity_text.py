@@ -24,7 +24,7 @@ class Template:
     """Writes the text of an entity.
 
     Args:
-        pattern: as in the module's docstring.
+        pattern: pattern as in the module's docstring.
 
     Attributes:
         filled: the fields that were found in some entity so far.

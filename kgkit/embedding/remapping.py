@@ -28,8 +28,8 @@ class IndexSpec(NamedTuple):
     their manifest, so that a job stopped in between can be finished.
 
     Attributes:
-        kind: see `kgkit.vectors.kinds`.
-        recall: what its settings are chosen for.
+        kind: kind of index, see `kgkit.vectors.kinds`.
+        recall: recall that its settings are chosen for.
     """
 
     kind: str
@@ -91,10 +91,10 @@ def take_over(
     is logged. Vectors that are this build's already are returned as they are.
 
     Args:
-        kb: open on the build that the vectors are wanted for.
-        name: of the vectors.
-        index: what the caller is going to build for them.
-        progress: is told (rows done, of how many).
+        kb: knowledge base, open on the build that the vectors are for.
+        name: name of the vectors.
+        index: index that the caller is going to build for them.
+        progress: callback that is told (rows done, of how many).
 
     Raises:
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.

@@ -93,11 +93,11 @@ def embed_text(
     """Encode the texts of the entities of *kb* and publish the vectors.
 
     Args:
-        kb: whose entities.
+        kb: knowledge base of the entities.
         config: settings.
-        progress: is told (distinct texts done, of how many).
-        resume: go on with what a stopped job with these settings left; False begins anew.
-        encoder: one that is loaded already, instead of `config.encoder`.
+        progress: callback that is told (distinct texts done, of how many).
+        resume: whether to go on with what a stopped job with these settings left; False begins anew.
+        encoder: encoder that is loaded already, instead of `config.encoder`.
 
     Raises:
         UsageError: if no entity has a text, or the template asks for an attribute that no entity has.
@@ -126,10 +126,10 @@ def update_text(
     keeps its vector; only new and changed ones are encoded.
 
     Args:
-        kb: open on the build that the vectors are wanted for.
-        name: of the vectors.
-        index: what the caller is going to build for them.
-        device, progress, resume, encoder: as `embed_text` and `Encoder.load` have them.
+        kb: knowledge base, open on the build that the vectors are for.
+        name: name of the vectors.
+        index: index that the caller is going to build for them.
+        device, progress, resume, encoder: values as `embed_text` and `Encoder.load` have them.
 
     Raises:
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.

@@ -23,13 +23,14 @@ class Format(ABC):
     """A way to write a knowledge base into a file or a folder.
 
     Attributes:
-        name: what `--format` takes.
-        title: what people call it.
-        suffixes: of its files, the first one preferred; empty where the name of a folder says nothing.
+        name: name that `--format` takes.
+        title: name that people use.
+        suffixes: suffixes of its files, the first one preferred; empty where the name of a folder says
+            nothing.
         builder: the builder that reads it.
-        losses: what does not come back when an export is imported again, a phrase each.
-        folder: it is a folder of files.
-        has_occurrences: it says how often surfaces occur in texts, where that is known.
+        losses: things that do not come back when an export is imported again, a phrase each.
+        folder: whether it is a folder of files.
+        has_occurrences: whether it says how often surfaces occur in texts, where that is known.
     """
 
     name: ClassVar[str]

@@ -18,7 +18,7 @@ class EntityField(NamedTuple):
     """One thing said of an entity.
 
     Attributes:
-        key: of the entity.
+        key: key of the entity.
         field: a field of `Entity`; `literal` for one attribute.
         value: for `label` and `description` `(text, language)`, for `types` one of them, for `literal`
             `(name, value)`, else the field's value.
@@ -85,9 +85,10 @@ def gather_parts(
     """Yield the records that statements come to.
 
     Args:
-        read: gives the statements, from the first one, as often as it is called.
-        grouped: the parts of an entity stand together, and no entity goes without one.
-        named: gives the label of an entity that has none, also an alias of it; None leaves it without.
+        read: function that gives the statements, from the first one, as often as it is called.
+        grouped: whether the fields of an entity follow each other, and no entity goes without one.
+        named: function that gives the label of an entity that has none, also an alias of it; None leaves it
+            without.
     """
     scattered, bare = ({}, []) if grouped else _survey(read())
     draft: _Draft | None = None

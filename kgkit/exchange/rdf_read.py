@@ -107,8 +107,8 @@ class _Reading:
     """One pass over the triples of a graph.
 
     Attributes:
-        node: what has been said so far of the node that stands for an alias or a form.
-        pending: the alias that the node, if it comes next, says more of.
+        node: facts stated so far of the node that stands for an alias or a form.
+        pending: alias that the node, if it comes next, says more of.
     """
 
     def __init__(self, source: Path, ours: bool) -> None:

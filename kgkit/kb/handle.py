@@ -205,11 +205,11 @@ class KnowledgeBase:
 
         Args:
             text: the surface, uninflected.
-            k: at most so many; None for all. Priors are not stretched by the cut.
-            pos: of the meanings: `n`, `v`, `a` (satellites included), `s`, `r`, or a
+            k: largest number of candidates; None for all. Priors are not stretched by the cut.
+            pos: part of speech of the meanings: `n`, `v`, `a` (satellites included), `s`, `r`, or a
                 universal name (`NOUN`). Priors then sum to 1 over what is left.
-            prefer_case: False takes all spellings alike.
-            fuzzy: if there is no such surface, take the most similar one (at least
+            prefer_case: whether the exact spelling counts more; False takes all spellings alike.
+            fuzzy: whether, if there is no such surface, to take the most similar one (at least
                 80 of 100 by RapidFuzz's ratio); reads every surface of the KB.
 
         Returns:
@@ -348,10 +348,10 @@ class KnowledgeBase:
         """Return the entities whose vectors are nearest to that of an entity, or to a vector.
 
         Args:
-            query: an entity's key, its id or itself, which is then not among the answers; or (D,) numbers.
-            k: how many; fewer come where fewer have a vector.
-            vectors: which of the KB's vectors, as in `vectors`.
-            kind: only entities of this kind (`synset`, …).
+            query: key of an entity, its id or itself, which is then not among the answers; or (D,) numbers.
+            k: number of neighbours; fewer come where fewer have a vector.
+            vectors: name of the KB's vectors, as in `vectors`.
+            kind: kind of the entities that may be answers (`synset`, …).
 
         Returns:
             The neighbours with their cosine, nearest first; none for an entity without a vector.
@@ -385,8 +385,8 @@ class KnowledgeBase:
         relations comes twice.
 
         Args:
-            entity: whose neighbours.
-            relation: only by this relation; None for any.
+            entity: entity whose neighbours are asked for.
+            relation: name of the only relation; None for any.
             direction: `out`, where *entity* is the subject; `in`, where it is the
                 object; or `both`. A relation that has an inverse is answered from
                 both its ends: `hyponym` going out is `hypernym` coming in.
@@ -455,7 +455,7 @@ class KnowledgeBase:
 
         Args:
             a, b: the ends.
-            relations: only by these, or this one; None for any.
+            relations: names of the only relations, or of one; None for any.
 
         Raises:
             NoPath: if there is none.
@@ -502,10 +502,10 @@ def open_kb(
 
     Args:
         name: `NAME`, the published build, or `NAME@BUILD`; None if there is one KB only.
-        home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
-        verify: read its files first (about 1 GB a second) and compare their SHA-256 with the manifest's.
-            Without it only sizes are compared: damage within a file is met by the look-up that cannot
-            decode a row, and what can be decoded is answered, right or wrong.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+        verify: whether to read its files first (about 1 GB a second) and compare their SHA-256 with the
+            manifest's. Without it only sizes are compared: damage within a file is met by the look-up that
+            cannot decode a row, and what can be decoded is answered, right or wrong.
 
     Raises:
         NotThere: if it has not been built.

@@ -30,8 +30,8 @@ class Shard(msgspec.Struct, array_like=True, frozen=True):
     """One trie of the file `surfaces.marisa`.
 
     Attributes:
-        first: texts from here on are sought in it, up to the `first` of the next.
-        offset: where it lies.
+        first: text from which on texts are sought in it, up to the `first` of the next.
+        offset: position in the file, in bytes.
         size: its length in bytes.
         count: the surfaces that are in no trie before it.
     """
@@ -90,7 +90,7 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
 
     Args:
         row: a value of `aliases`.
-        spelled: the surface as the text has it: rows that were seen in this very
+        spelled: surface as the text has it: rows that were seen in this very
             spelling are preferred. None treats all spellings alike.
     """
     if len(row) == SINGLE:  # as most are
@@ -146,7 +146,7 @@ def is_counted(row: bytes, smoothing: float) -> bool:
 
     Args:
         row: a value of `aliases`.
-        smoothing: of the build.
+        smoothing: smoothing of the build.
     """
     size, weight = alias_head.unpack_from(row)
     return bool(weight > smoothing * (size & MAX_ROWS) * (1 + _PRECISION))
@@ -188,7 +188,7 @@ def alias_counts(folded: bytes, row: bytes, smoothing: float) -> Iterator[tuple[
     Args:
         folded: the key of the row in `aliases`.
         row: its value.
-        smoothing: of the build.
+        smoothing: smoothing of the build.
     """
     rows = decode_alias(row).rows
     weights = rows["prior"].astype(np.float64) * total(row)

@@ -177,9 +177,9 @@ def open_build(home: Home, name: str, *, verify: bool = False) -> tuple[Publishe
     """Find and open the build that `NAME` or `NAME@BUILD` stands for.
 
     Args:
-        home: where knowledge bases lie.
-        name: of the KB, or the build.
-        verify: read its files first, and compare their checksums with those of the manifest.
+        home: folder of the knowledge bases.
+        name: name of the KB, or the build.
+        verify: whether to read its files first, and compare their checksums with those of the manifest.
 
     Raises:
         NotThere, FormatMismatch, DamagedKB: as `find_build` and `StoreReader.open` do.

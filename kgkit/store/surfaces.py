@@ -42,7 +42,7 @@ class SurfaceWriter:
 
     Args:
         folder: the build's; `surfaces.marisa` is written there.
-        size: after so many surfaces another trie is begun.
+        size: number of surfaces in a trie.
 
     Attributes:
         aside: the surfaces that no trie takes though they may be of several tokens; they are for `starts`.
@@ -142,7 +142,7 @@ class Surfaces:
     mapped stays when the build is removed.
 
     Args:
-        path: of the file.
+        path: path of the file.
         shards: the tries that lie in it.
 
     Raises:

@@ -41,9 +41,9 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
     """Check a build and return what is wrong with it, one sentence each; none if it is sound.
 
     Args:
-        folder: of the build.
-        quick: check the checksums of its files and its name, and read no table: whatever happened to the
-            files since they were written is found, what was wrong before is not.
+        folder: folder of the build.
+        quick: whether to check the checksums of its files and its name only, and read no table: whatever
+            happened to the files since they were written is found, what was wrong before is not.
 
     Raises:
         NotThere, FormatMismatch, DamagedKB: if it cannot be opened at all.

@@ -145,7 +145,7 @@ class StoreEditor(StoreWriter):
     """A build that begins as a copy of another one: rows are added to it and replaced.
 
     Args:
-        folder: where the new build is written.
+        folder: folder of the new build.
         base: the folder of the build that it begins as.
         tables: the digests that the base's manifest has.
     """
@@ -196,7 +196,7 @@ def checksums(folder: Path, earlier: Mapping[str, str]) -> tuple[dict[str, int],
     """Return size and SHA-256 of each file of the build that was written in *folder*, but for the manifest.
 
     Args:
-        folder: of the build.
+        folder: folder of the build.
         earlier: the checksums of the build that this one began as, whose tries it keeps.
     """
     sizes: dict[str, int] = {}

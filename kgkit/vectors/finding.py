@@ -50,8 +50,8 @@ def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors
     """Open KB/*name* for a build.
 
     Args:
-        kb: whose vectors.
-        name: which; None for the only ones.
+        kb: home of the KB whose vectors they are.
+        name: name of the vectors; None for the only ones.
         builds: the build, then those that it extends, whose ids are therefore its own.
 
     Raises:

@@ -44,7 +44,7 @@ class OnGPU:
 
         Args:
             sought: (Q, D) of length 1.
-            many: C.
+            many: number C of candidates.
         """
         if self._absent or many > _MOST or os.getpid() != self._pid:
             return None

@@ -39,10 +39,10 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     """What share of the true neighbours is found.
 
     Attributes:
-        at: how many neighbours of each query were asked for.
-        target: what the settings were chosen for.
-        value: what they reach, on other queries than they were chosen with.
-        queries: how many of those there were.
+        at: number of neighbours of each query.
+        target: recall that the settings were chosen for.
+        value: recall that they reach, on other queries than they were chosen with.
+        queries: number of these queries.
     """
 
     at: int
@@ -55,21 +55,21 @@ class IndexManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What an index says of itself.
 
     Attributes:
-        kind: see `kgkit.vectors.kinds`.
-        rows: of the matrix when it was built; what comes behind them is compared one by one.
-        vectors: how many of the rows are no zeros.
-        width: of a row.
+        kind: kind of index, see `kgkit.vectors.kinds`.
+        rows: number of rows of the matrix when it was built; what comes behind them is compared one by one.
+        vectors: number of the rows that are no zeros.
+        width: width of a row.
         sample: digest of some of the rows.
         factory: faiss's description of it; empty for `exact`.
         knob: the parameter of searching, `efSearch` or `nprobe`, and its `setting`.
         proposals: rows that are proposed for each one wanted.
-        recall: measured when it was built; None where every row is compared as it is.
-        seconds: that building and tuning took.
-        seed: of everything drawn at random.
-        file: faiss's, and `row_file` that of the rows; empty if there is none.
-        sizes: of these files in bytes.
-        faiss: its version.
-        created: when it was built, ISO 8601 in UTC.
+        recall: recall measured when it was built; None where every row is compared as it is.
+        seconds: seconds that building and tuning took.
+        seed: seed of everything drawn at random.
+        file: name of faiss's file, and `row_file` that of the rows; empty if there is none.
+        sizes: sizes of these files in bytes.
+        faiss: version of faiss.
+        created: time when it was built, ISO 8601 in UTC.
     """
 
     format: int
@@ -96,7 +96,7 @@ class Index:
     """What finds near rows of a matrix.
 
     Attributes:
-        manifest: what it says of itself.
+        manifest: manifest of the index.
         matrix: (R, D) float32, as it is now.
         inner: faiss's index, None where every row is compared.
 
@@ -127,7 +127,7 @@ class Index:
 
         Args:
             queries: (Q, D) float32, of any length; one of zeros finds nothing.
-            k: how many.
+            k: number of neighbours.
 
         Raises:
             UsageError: if the queries have another width or are not finite, or *k* is below 1.
@@ -168,7 +168,7 @@ class Index:
 
         Args:
             sought: (Q, D) of length 1.
-            many: at most so many.
+            many: largest number of rows.
         """
         positions: Rows = self.inner.search(sought, min(many, self.manifest.vectors))[1]
         return positions if self._rows is None else np.where(positions < 0, -1, self._rows[positions])

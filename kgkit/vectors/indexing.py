@@ -63,13 +63,13 @@ def build_index(
 
     Args:
         matrix: (R, D) float32, rows of any length.
-        folder: of the vectors.
+        folder: folder of the vectors.
         kind: `auto` chooses by size, see `kgkit.vectors.kinds`; without faiss it is `exact`, with a warning.
             Under 1,000 vectors it is always `exact`.
         recall: share of the 10 true neighbours to be found; the cheapest setting that does is kept.
         queries: (Q, D) to choose and measure with, if there are real ones; else a thousand rows, moved.
-        seed: of what is drawn at random.
-        progress: is told how many rows are done.
+        seed: seed of what is drawn at random.
+        progress: callback that is told how many rows are done.
 
     Raises:
         UnknownName: if there is no such kind.

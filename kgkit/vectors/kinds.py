@@ -25,10 +25,10 @@ class Kind:
     """A kind of index.
 
     Attributes:
-        name: of the kind.
+        name: name of the kind.
         factory: faiss's description; `{lists}` and `{parts}` are filled in. Empty: nothing is built.
         knob: the parameter of searching that trades time for recall; "" if there is none.
-        settings: of the knob, cheapest first; those that go beyond the lists are left out.
+        settings: settings of the knob, cheapest first; those that go beyond the lists are left out.
         proposals: rows proposed for each one wanted, cheapest first.
     """
 

@@ -49,8 +49,8 @@ class Vectors:
 
     Attributes:
         matrix: (R, D) float32, read-only, not normalised.
-        manifest: how it was made.
-        folder: where it lies.
+        manifest: record of how they were made.
+        folder: folder of the files.
 
     Example:
         >>> vectors = kgkit.open_kb("wordnet").vectors("text")
@@ -129,7 +129,7 @@ class Vectors:
 
         Args:
             queries: (Q, D), or (D,) for one, which is answered as (1, k).
-            k: how many.
+            k: number of neighbours.
             among: ids to choose from, which are then compared one by one; None for all.
 
         Raises:

@@ -44,11 +44,11 @@ def picture(
 
     Args:
         points: (P, 2).
-        groups: of each point; "" is none.
+        groups: groups of each point; "" is none.
         suffix: `.png`, `.svg` or `.pdf`.
         names: points to be named and how, the most important first; those without room are left out.
-        title: above it.
-        note: below it, small.
+        title: title above it.
+        note: note below it, small.
 
     Returns:
         The content of the file.
@@ -161,10 +161,10 @@ def _keep(
     """Leave *text* in the picture if there is room for it.
 
     Args:
-        axes: of the picture.
-        text: which stands at its point.
+        axes: axes of the picture.
+        text: text of a point.
         boxes: boxes of the texts that are there; that of this one is added.
-        moves: by how many of its own widths and heights it may be moved, tried in this order.
+        moves: steps in its own widths and heights by which it may be moved, tried in this order.
         inward: whether it is first moved into the picture where it would stick out.
     """
     renderer = axes.figure.canvas.get_renderer()

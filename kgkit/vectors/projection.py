@@ -36,8 +36,8 @@ def sample_rows(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None
 
     Args:
         matrix: (R, D).
-        limit: how many at most.
-        seed: of what is drawn.
+        limit: largest number of rows.
+        seed: seed of what is drawn.
         among: rows to draw from; None for all.
     """
     rows = np.flatnonzero(lengths_of(matrix) > 0)
@@ -59,12 +59,12 @@ def write_projector(
     """Write the embedding projector's pair of files into *folder*.
 
     Args:
-        folder: which is there.
+        folder: folder that exists.
         matrix: (R, D).
-        rows: (P,) those to be written.
+        rows: (P,) rows to be written.
         columns: headings of the metadata.
         metadata: a row of fields for each point; tabs and ends of lines in them become spaces.
-        progress: is told how many points are done.
+        progress: callback that is told how many points are done.
     """
     plain = np.asarray(matrix)
     with (folder / VECTORS).open("w", encoding="ascii", newline="\n") as file:
@@ -106,9 +106,9 @@ def project_rows(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int 
 
     Args:
         matrix: (R, D); rows are taken at length 1, so near means near by cosine.
-        rows: (P,), which are no zeros.
+        rows: (P,) rows that are no zeros.
         method: `pca` or `tsne`.
-        seed: of what t-SNE draws.
+        seed: seed of what t-SNE draws.
 
     Raises:
         UsageError: if there are fewer than 3 points.

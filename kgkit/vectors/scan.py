@@ -44,7 +44,7 @@ def scan(
     Args:
         matrix: (R, D) float32.
         queries: (Q, D) float32, of any length.
-        k: how many rows are wanted of each.
+        k: number of rows for each query.
         begin: the first row.
         lengths: (R,), what `lengths_of` says of the matrix; saves a third of the time for a single query.
     """

@@ -47,9 +47,9 @@ def tune(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matri
     """Return the cheapest setting of *kind* with the recall *target*, or the dearest, if none has it.
 
     Args:
-        propose: searches the index.
-        kind: whose knob is turned.
-        most: settings beyond it are not tried.
+        propose: function that searches the index.
+        kind: kind of index whose knob is turned.
+        most: largest setting that is tried.
         matrix: (R, D), compared with in full to know the truth.
         queries: (Q, D); the first half is chosen with, the second measured with.
         target: recall in [0, 1].

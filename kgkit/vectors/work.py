@@ -57,9 +57,9 @@ class Work:
 
     Args:
         kb: the open knowledge base whose entities the rows belong to.
-        name: of the vectors.
+        name: name of the vectors.
         settings: everything that decides the numbers, JSON-like; becomes the manifest's `config`.
-        resume: False begins anew if there is a folder of a job that was stopped.
+        resume: whether to go on in the folder of a job that was stopped; False begins again.
 
     Raises:
         UsageError: if *name* cannot name vectors.
@@ -141,10 +141,10 @@ class Work:
         """Put the matrix and *files* of the folder in their place, and make them what KB/NAME stands for.
 
         Args:
-            method: which made them.
+            method: name of the method that made them.
             files: further files in the folder that are kept beside the matrix.
-            config: the manifest's, if it says more than the settings.
-            results: what was measured.
+            config: settings for the manifest, if it says more than `settings`.
+            results: figures that were measured.
             extends: vectors in the same space. Their maps into others are kept, and their index if their
                 rows are the first of these: what has been added is then found by comparing with it.
 

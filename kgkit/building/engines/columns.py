@@ -116,13 +116,13 @@ class RowsOfPart:
     """Turns the records of one part into rows, a batch for each kind as it fills.
 
     Args:
-        number: of the part, among all.
-        types: only entities of these kinds or types are kept; all if there are none.
+        number: number of the part, among all.
+        types: kinds or types of the entities that are kept; all if there are none.
         steps: whether the records come with `Step`; else each of them is a unit.
 
     Attributes:
-        records: how many have been taken in, one by one.
-        units: of the source that have been read.
+        records: number of records that have been taken in.
+        units: number of units of the source that have been read.
     """
 
     def __init__(self, number: int, types: Sequence[str] = (), *, steps: bool = True) -> None:

@@ -80,10 +80,10 @@ class DuckDBSession:
     """Tables in a DuckDB database on the disk; implements `Session`.
 
     Args:
-        folder: for the file and for what does not fit into memory.
-        files: Parquet, the rows of `records`.
-        memory: bytes that may be used, by and large.
-        threads: how many at most.
+        folder: folder for the file and for what does not fit into memory.
+        files: Parquet files with the rows of `records`.
+        memory: bytes that may be used, roughly.
+        threads: largest number of threads.
     """
 
     def __init__(self, folder: Path, files: Sequence[Path], *, memory: int, threads: int) -> None:

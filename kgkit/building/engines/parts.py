@@ -53,11 +53,11 @@ class ReadingProgress(NamedTuple):
 
     Attributes:
         finished_parts: parts that are read.
-        parts: how many there are.
+        parts: number of all parts.
         units: pages, or whatever the builder counts, read by now.
-        new: those of them that this build has read itself.
-        seconds: that it has been reading.
-        new_parts: those of the parts that this build has read itself.
+        new: units that this build has read itself.
+        seconds: seconds of reading.
+        new_parts: parts that this build has read itself.
     """
 
     finished_parts: int
@@ -79,7 +79,7 @@ class PartsFolder:
 
     Args:
         root: the folder of all builds of one KB.
-        work: what decides what the parts hold: anything msgspec can encode.
+        work: settings that decide what the parts hold: anything msgspec can encode.
     """
 
     def __init__(self, root: Path, work: Any) -> None:
@@ -128,12 +128,12 @@ class PartsFolder:
         """Observe one part, and write its rows.
 
         Args:
-            part: which.
+            part: part that is read.
             number: its number.
-            types: as in `RowsOfPart`.
-            steps: as in `RowsOfPart`.
-            limit: only so many units of it.
-            tell: told how many units have been read; what it raises ends the reading.
+            types: kinds and types, as in `RowsOfPart`.
+            steps: flag, as in `RowsOfPart`.
+            limit: largest number of units of it.
+            tell: callback that is told how many units have been read; what it raises ends the reading.
 
         Raises:
             SourceError: at the first thing that is not as it should be.
@@ -192,13 +192,13 @@ def observe_parts(
     """Observe those of *parts* that are not done; return the files of all, in order.
 
     Args:
-        folder: where they are written.
-        parts: all of them.
-        workers: how many processes; with one, this one does it.
-        types: as in `RowsOfPart`.
-        steps: as in `RowsOfPart`.
-        limit: only so many units, of the first parts; then one process reads them in turn.
-        tell: told now and then how far it is.
+        folder: folder of the parts.
+        parts: all parts of the source.
+        workers: number of processes; with one, this one does it.
+        types: kinds and types, as in `RowsOfPart`.
+        steps: flag, as in `RowsOfPart`.
+        limit: largest number of units, of the first parts; then one process reads them in turn.
+        tell: callback that is told now and then how far it is.
 
     Raises:
         SourceError: at the first thing that is not as it should be; the parts that are done stay.

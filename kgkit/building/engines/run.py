@@ -29,10 +29,10 @@ class TableEngine:
     """Does one build; what it has read stays until `clean`, for a build that is stopped to go on from.
 
     Args:
-        builder: whose records.
-        material: what it reads.
-        options: how.
-        kb: which KB it becomes.
+        builder: builder of the records.
+        material: material that the builder reads.
+        options: options of the build.
+        kb: home of the KB that it becomes.
     """
 
     def __init__(self, builder: Builder, material: Material, options: BuildOptions, kb: KBHome) -> None:

@@ -41,9 +41,9 @@ class SparkTables:
     doing, and nothing that was done before.
 
     Args:
-        session: of Spark; its views are this object's own.
-        folder: for the tables; all machines see it.
-        files: Parquet, the rows of `records`.
+        session: session of Spark; its views are this object's own.
+        folder: folder for the tables; all machines see it.
+        files: Parquet files with the rows of `records`.
     """
 
     def __init__(self, session: SparkSession, folder: Path, files: Sequence[Path]) -> None:
@@ -126,12 +126,12 @@ def spark_tables(
     What comes with the tables lets the workers read other parts into another folder.
 
     Args:
-        folder: where the parts are written.
-        parts: all of them.
-        options: of the build.
+        folder: folder of the parts.
+        parts: all parts of the source.
+        options: options of the build.
         steps: whether the records come with `Step`.
-        tell: told now and then how far the reading is.
-        tell_stage: told what is being done.
+        tell: callback that is told now and then how far the reading is.
+        tell_stage: callback that is told what is being done.
 
     Raises:
         SourceError: at the first thing that is not as it should be; the parts that are done stay.

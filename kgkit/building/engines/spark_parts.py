@@ -30,11 +30,11 @@ class _Work(NamedTuple):
     """What the workers are told.
 
     Attributes:
-        folder: where the parts are written.
+        folder: folder of the parts.
         reports: the folder for what is told of parts that are not done.
         parts: those to be read, with their numbers.
-        types, steps: as in `RowsOfPart`.
-        version: of the kgkit that builds.
+        types, steps: values as in `RowsOfPart`.
+        version: version of the kgkit that builds.
     """
 
     folder: PartsFolder
@@ -76,13 +76,13 @@ def observe_on_workers(
     A task whose worker is lost is given to another one, which reads that part anew.
 
     Args:
-        session: of Spark.
-        folder: where the parts are written.
+        session: session of Spark.
+        folder: folder of the parts.
         reports: an empty folder for what workers tell.
-        parts: all of them.
-        types: as in `RowsOfPart`.
-        steps: as in `RowsOfPart`.
-        tell: told now and then how far it is.
+        parts: all parts of the source.
+        types: kinds and types, as in `RowsOfPart`.
+        steps: flag, as in `RowsOfPart`.
+        tell: callback that is told now and then how far it is.
 
     Raises:
         SourceError: at the first thing that is not as it should be; the parts that are done stay.

@@ -82,7 +82,7 @@ def settings(folder: Path, options: BuildOptions, environ: Mapping[str, str] = o
 
     Args:
         folder: a folder for what does not fit into memory.
-        options: of the build.
+        options: options of the build.
         environ: the environment, which may say where Spark's master is.
     """
     options_of_spark = {
@@ -123,7 +123,7 @@ def spark_session(folder: Path, options: BuildOptions) -> Iterator[SparkSession]
 
     Args:
         folder: a folder of the build.
-        options: of the build.
+        options: options of the build.
 
     Raises:
         UsageError: if Spark cannot be started.

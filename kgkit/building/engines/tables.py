@@ -39,15 +39,16 @@ class Tables:
     """Runs the queries of one build and writes what they give.
 
     Args:
-        session: has the table `records`.
-        parts: of which it has the rows.
-        store: where the tables are written.
-        inverses, smoothing, pieces: as in `Builder`.
-        generator: the trait: `alias` KBs of many aliases are matched by tries.
-        min_count: a pair of surface and entity that was counted, but less often, is left out.
-        tell: told what is being done.
-        count: counts surfaces in the texts of the source, given all of them, folded, and their number; gives
-            the files that have the rows. None where there are no texts.
+        session: session with the table `records`.
+        parts: parts that the rows are of.
+        store: writer of the tables.
+        inverses, smoothing, pieces: values as in `Builder`.
+        generator: name of the generator: `alias` KBs of many aliases are matched by tries.
+        min_count: least count of a pair of surface and entity; those that were counted less often are left
+            out.
+        tell: callback that is told what is being done.
+        count: function that counts surfaces in the texts of the source, given all of them, folded, and their
+            number; gives the files that have the rows. None where there are no texts.
     """
 
     def __init__(

@@ -66,8 +66,8 @@ class Alignment:
         weight: (T, S) float32, W.
         source: the vectors it maps, `KB/NAME`.
         target: the encoder, or the vectors, whose space it maps into.
-        fingerprint: of the target, see `fingerprint_of`.
-        report: what was measured.
+        fingerprint: fingerprint of the target, see `fingerprint_of`.
+        report: figures that were measured.
     """
 
     def __init__(self, weight: Rows, *, source: str, target: str, fingerprint: str, report: Report) -> None:
@@ -178,11 +178,11 @@ def align_words(
     """Map *vectors* into the word-piece space of *encoder* by words, and save the map beside them.
 
     Args:
-        vectors: with words, as Wikipedia2Vec's are.
-        encoder: whose input embeddings.
-        config: how.
+        vectors: vectors with words, as Wikipedia2Vec's are.
+        encoder: encoder whose input embeddings are the space.
+        config: settings.
         pairs: a file of anchors, word and piece, instead of the words that both share.
-        progress: is told (steps done, of how many).
+        progress: callback that is told (steps done, of how many).
 
     Raises:
         NotThere: if the vectors keep no words.
@@ -212,10 +212,10 @@ def align_entities(
 
     Args:
         source, target: vectors, of one KB or of two.
-        config: how.
+        config: settings.
         pairs: a file of anchors instead, with what gives the row of a name in each, such as
             `kb.store.id_of`. A name whose row is behind the end of a matrix is unknown to it.
-        progress: is told (steps done, of how many).
+        progress: callback that is told (steps done, of how many).
 
     Raises:
         UsageError: if they share no entity that has a vector in both.

@@ -62,7 +62,7 @@ def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None
     Args:
         source: the words of the table, frequent ones first.
         target: the pieces of the tokenizer.
-        fold: that a word which the pieces have in lower case only may stand for that, where the table
+        fold: whether a word which the pieces have in lower case only may stand for that, where the table
             has no such word: the first that does. None: if no piece has an upper-case letter.
     """
     words_of_target = unsplit_words(target)
@@ -100,7 +100,7 @@ def read_pairs(
 
     Args:
         path: the file.
-        source, target: return the row of a name.
+        source, target: functions that return the row of a name.
 
     Raises:
         NotThere: if there is no such file.

@@ -53,9 +53,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """How well a map does on some anchors.
 
     Attributes:
-        anchors: how many.
-        accuracy: k -> the share whose own target is among the k nearest to what they are mapped to, by
-            cosine, of all rows of the target.
+        anchors: number of anchors.
+        accuracy: mapping of k to the share whose own target is among the k nearest to what they are mapped
+            to, by cosine, of all rows of the target.
         error: ‖W F − E‖ / ‖E‖ (Frobenius): 0 is perfect, 1 is what a map to nothing has.
     """
 
@@ -69,11 +69,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         anchors: all of them: what the map is fitted on.
-        rank: of the source rows of the anchors; below their width, a map without a ridge is the smallest of
-            many.
+        rank: rank of the source rows of the anchors; below their width, a map without a ridge is the smallest
+            of many.
         candidates: rows of the target that can be a neighbour.
-        train: of a map fitted on the anchors that are not held out, on these.
-        held_out: of the same map on the others; None if none is held out.
+        train: check of a map fitted on the anchors that are not held out, on these.
+        held_out: check of the same map on the others; None if none is held out.
     """
 
     anchors: int
@@ -88,7 +88,7 @@ class Fit(NamedTuple):
 
     Attributes:
         weight: (T, S) float32.
-        report: what was measured.
+        report: figures that were measured.
     """
 
     weight: Rows
@@ -103,9 +103,9 @@ def fit_map(
     Args:
         source: (·, S) float32.
         target: (V, T) float32.
-        anchors: which rows of the two belong together; those with a row of zeros are left out.
-        config: how.
-        progress: is told (steps done, of how many).
+        anchors: pairs of rows that belong together; those with a row of zeros are left out.
+        config: settings.
+        progress: callback that is told (steps done, of how many).
 
     Raises:
         UsageError: if there is no anchor.

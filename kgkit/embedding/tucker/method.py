@@ -63,11 +63,11 @@ class TrainedTuckER:
     """What came out of a training.
 
     Attributes:
-        model: in the state that ranked best, or the last if nothing was ranked.
+        model: model in the state that ranked best, or the last if nothing was ranked.
         best: the line of the curve that it belongs to, if it was ranked.
         curve: a line for each epoch.
-        seconds: of training and ranking, in all runs.
-        settings: as PyKEEN's pipeline would take them.
+        seconds: seconds of training and ranking, in all runs.
+        settings: settings as PyKEEN's pipeline would take them.
     """
 
     model: TuckER
@@ -93,8 +93,8 @@ def embed_tucker(
     Args:
         kb: the open knowledge base.
         config: settings; the preset `cpu` if left out.
-        resume: False begins anew.
-        progress: told steps done and steps at most.
+        resume: whether to go on with a stopped job; False begins again.
+        progress: callback that is told steps done and steps at most.
 
     Raises:
         UsageError: if the knowledge base has no facts, or the device is not there.
@@ -154,13 +154,13 @@ def train(
 
     Args:
         parts: relations numbered from 0.
-        entities: how many there are.
-        relations: how many there are.
+        entities: number of entities.
+        relations: number of relations.
         config: settings.
-        folder: if it holds a checkpoint, the run goes on from there.
-        device: where to train.
+        folder: folder of checkpoints; if it holds one, the run goes on from there.
+        device: torch device to train on.
         scores_all: score every entity in each step, not a sample.
-        progress: told steps done and steps at most.
+        progress: callback that is told steps done and steps at most.
 
     Raises:
         BuildFailed: if the loss is not finite.
@@ -218,9 +218,9 @@ def pykeen_settings(
     """Return the settings in the words of `pykeen.pipeline.pipeline`, JSON-like.
 
     Args:
-        config: ours.
-        entities: how many there are.
-        steps: of an epoch.
+        config: settings, from which PyKEEN's follow.
+        entities: number of entities.
+        steps: number of steps of an epoch.
         scores_all: whether a step scores every entity.
     """
     optimizer: dict[str, Any] = {"lr": config.lr}

@@ -60,8 +60,8 @@ class SharedBatches(IterableDataset[SharedBatch]):
         num_negatives: K.
         filtered: whether candidates known to be true are pointed out.
         grouped: one row for each (head, relation), with the first of its tails as its own.
-        drop_last: leave a smaller last batch out.
-        seed: of the order and the negatives.
+        drop_last: whether to leave a smaller last batch out.
+        seed: seed of the order and the negatives.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class RankingScores:
         hits_at_1: share of ranks that are 1.
         hits_at_3: share of at most 3.
         hits_at_10: share of at most 10.
-        questions: how many ranks.
+        questions: number of ranks.
     """
 
     mrr: float

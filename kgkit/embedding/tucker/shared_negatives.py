@@ -177,8 +177,8 @@ def shared_bce(
         own: (B,) the column of the true tail.
         true_pairs: (2, F) rows and columns that count for nothing.
         log_chance: (C,) of each candidate.
-        smoothing: of the labels, as PyKEEN does it.
-        num_entities: how many entities there are.
+        smoothing: smoothing of the labels, as PyKEEN does it.
+        num_entities: number of entities.
     """
     false = smoothing / max(num_entities - 1, 1)
     labels = torch.full_like(scores, false).scatter_(1, own[:, None], 1.0 - smoothing)  # (B, C)

@@ -54,7 +54,7 @@ def shared_softmax(
         own: (B,).
         true_pairs: (2, F).
         log_chance: (C,).
-        half: multiply matrices in bfloat16; sums and everything else stay in float32.
+        half: whether to multiply matrices in bfloat16; sums and everything else stay in float32.
     """
     loss: Tensor = _SharedSoftmax.apply(query, tails, own, true_pairs, log_chance, half)  # type: ignore[no-untyped-call]
     return loss

@@ -65,9 +65,9 @@ def split(triples: np.ndarray, count: int, entities: int, generator: np.random.G
 
     Args:
         triples: (T, 3).
-        count: how many are wanted.
+        count: number of triples to split off.
         entities: N.
-        generator: draws them.
+        generator: generator of random numbers.
     """
     degree = np.bincount(triples[:, [0, 2]].ravel(), minlength=entities)
     uses = np.bincount(triples[:, 1])

@@ -39,13 +39,13 @@ class Watch(TrainingCallback):
     """Ranks, remembers, saves and stops.
 
     Args:
-        folder: for the files.
-        config: how often, and when to stop.
-        questions: (Q, 3) what is ranked, relations as the model numbers them; may be none.
+        folder: folder for the files.
+        config: settings: how often, and when to stop.
+        questions: (Q, 3) questions to be ranked, relations as the model numbers them; may be none.
         true_tails: true tails.
         candidates: entities to rank against; None for all.
-        steps: of an epoch.
-        progress: told steps done and steps at most.
+        steps: number of steps of an epoch.
+        progress: callback that is told steps done and steps at most.
     """
 
     def __init__(

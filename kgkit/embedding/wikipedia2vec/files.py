@@ -62,10 +62,10 @@ def read_vectors(
 
     Args:
         path: the file.
-        form: of the file; `auto` looks at its beginning.
-        progress: is told (bytes read, of how many); of a model, rows.
-        allow_pickle: open a model, which is a pickle: reading one runs whatever program is in it, with all
-            that you may do. Only where whoever made the file is trusted.
+        form: form of the file; `auto` looks at its beginning.
+        progress: callback that is told (bytes read, of how many); of a model, rows.
+        allow_pickle: whether to open a model, which is a pickle: reading one runs whatever program is in it,
+            with all that you may do. Only where whoever made the file is trusted.
 
     Raises:
         NotThere: if there is no such file.

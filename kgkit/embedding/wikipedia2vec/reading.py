@@ -65,7 +65,7 @@ class Coverage:
         again: titles of an entity that has its vector from another row.
         zero: entities whose row is zeros: to the KB, they have no vector.
         without: entities of the KB without a vector.
-        words: in the word table.
+        words: number of words in the word table.
         examples: some titles that the KB does not know.
     """
 
@@ -88,9 +88,9 @@ def read_wikipedia2vec(
     key is taken, else the first.
 
     Args:
-        kb: whose entities.
-        config: what to read.
-        progress: is told (bytes read, of how many).
+        kb: knowledge base of the entities.
+        config: settings: what to read.
+        progress: callback that is told (bytes read, of how many).
 
     Raises:
         NotThere: if there is no such file.
@@ -116,10 +116,10 @@ def train_wikipedia2vec(
     in. `config.keep` names titles that get a vector however few links they have.
 
     Args:
-        kb: whose entities.
-        config: how to train.
-        progress: is told (steps done, of how many).
-        resume: False begins anew.
+        kb: knowledge base of the entities.
+        config: settings of the training.
+        progress: callback that is told (steps done, of how many).
+        resume: whether to go on with a stopped job; False begins again.
 
     Raises:
         MissingExtra: if wikipedia2vec is not installed.

@@ -82,9 +82,9 @@ def train(config: SkipGramConfig, folder: Path, progress: Progress | None = None
     """Train Wikipedia2Vec in *folder*, going on where an earlier call was stopped.
 
     Args:
-        config: how. The folder must be used with one config only.
-        folder: for all that is made on the way; must be there.
-        progress: is told (steps done, of how many).
+        config: settings. The folder must be used with one config only.
+        folder: folder for all that is made on the way; must exist.
+        progress: callback that is told (steps done, of how many).
 
     Returns:
         The file of the model.
@@ -138,9 +138,9 @@ def select_entities(
     """Return which entities get a vector: title -> (links, pages with a link).
 
     Args:
-        counted: title, links, pages with a link, of all that are linked to.
-        least: so many links at least;
-        keep: or these titles.
+        counted: rows of title, links, pages with a link, of all that are linked to.
+        least: least number of links;
+        keep: titles that are taken with fewer links.
         pages: all titles of pages. A page of *keep* that nothing links to is taken too: what it links to
             teaches its vector.
     """
