@@ -359,7 +359,7 @@ def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
     training = LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL)
     folder = train_linker(kb, "agreed", training)
     manifest = LINKER.read(folder)
-    assert (manifest.kind, manifest.vectors, manifest.encoder) == ("prior", "", "")
+    assert (manifest.type, manifest.vectors, manifest.encoder) == ("prior", "", "")
     assert manifest.results["held_out"] == 300 and manifest.results["held_out_accuracy"] > 0.95
     assert manifest.coherence["rounds"] == 3 and FILE in manifest.sizes
     path = tmp_path / "other.jsonl"

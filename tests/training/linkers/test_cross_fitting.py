@@ -142,7 +142,7 @@ def test_coherence_is_trained_above_every_rung(kb, data, rung, monkeypatch):
         head=HeadConfig(width=8, epochs=2, batch=16),
     )  # fmt: skip
     manifest = LINKER.read(train_linker(kb, f"{rung}-both", training, device="cpu"))
-    assert (manifest.kind, manifest.vectors) == (rung, "text") and manifest.fingerprint
+    assert (manifest.type, manifest.vectors) == (rung, "text") and manifest.fingerprint
     assert manifest.results["held_out"] == 60
     linker = Linker.open(kb, model=f"{rung}-both", device="cpu")
     told = [

@@ -53,7 +53,7 @@ def entities(kb, model):
 def test_a_fine_tuned_linker_links_what_it_was_taught_and_has_its_encoders_with_it(kb, corpus):
     where = train_linker(kb, "tuned", full_training(corpus), device="cpu")
     manifest = LINKER.read(where)
-    assert manifest.kind == "full" and manifest.results["held_out_accuracy"] == 1.0
+    assert manifest.type == "full" and manifest.results["held_out_accuracy"] == 1.0
     assert manifest.vectors == "tuned" and kb.vectors("tuned").manifest.config["encoder"] == str(
         where.parent / "current" / "texts"
     )

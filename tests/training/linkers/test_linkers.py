@@ -255,7 +255,7 @@ def test_means_and_map_are_those_of_the_equations(kb, encoder, corpus):
 def test_a_trained_linker_links_what_it_was_taught(kb, corpus):
     folder = train_linker(kb, "taught", training(corpus, examples=True), device="cpu")
     manifest = LINKER.read(folder)
-    assert (manifest.kind, manifest.task, manifest.kb, manifest.build) == ("ridge", "wsd", "words", kb.build)
+    assert (manifest.type, manifest.task, manifest.kb, manifest.build) == ("ridge", "wsd", "words", kb.build)
     assert manifest.results["mentions"] == 82
     assert manifest.results["held_out_accuracy"] == 1.0
     assert manifest.results["calibration_error"] <= manifest.results["calibration_error_before"]
@@ -364,7 +364,7 @@ def head_training(corpus, **settings):
 def test_a_trained_head_links_what_it_was_taught(kb, corpus):
     folder = train_linker(kb, "deep", head_training(corpus), device="cpu")
     manifest = LINKER.read(folder)
-    assert manifest.kind == "head" and manifest.results["held_out_accuracy"] == 1.0
+    assert manifest.type == "head" and manifest.results["held_out_accuracy"] == 1.0
     assert "head/model.safetensors" in manifest.sizes
     [linked] = Linker.open(kb, model="deep")([TEXT])
     assert [link.entity for link in linked.links] == ["dog.n.01", "dog.n.02", "dog.n.01", "tree.n.01"]
