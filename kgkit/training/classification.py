@@ -34,6 +34,7 @@ from kgkit.inputs.knowbert import Batch, KnowBertReader, Text
 from kgkit.inputs.markers import marked, places_of
 from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.training.examples import TASKS, Example, Label, markers_of, repeated
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -323,7 +324,7 @@ def answers_of(
     examples: Sequence[Example],
     *,
     size: int = 32,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Label]:
     """Return what a model answers, by the ids of the examples, in their order.
 
@@ -353,5 +354,5 @@ def answers_of(
             told = model.classifier.answers(model(reader.batch(some).to(device)))
         answers.update(zip((one.id for one in some), told, strict=True))
         if progress is not None:
-            progress(len(answers), len(order))
+            progress("predicting", len(answers), len(order))
     return {one.id: answers[one.id] for one in examples}

@@ -32,12 +32,13 @@ from kgkit.models.folder import (
 )
 from kgkit.models.kinds import KBERT, KNOWBERT, KBertManifest
 from kgkit.models.manifest import MANIFEST, Needs, read_header
-from kgkit.training.curves import Shuffled, TrainingConfig
-from kgkit.training.job import Outcome, Plan, Progress, fit, run_job, scores_by_epoch
+from kgkit.training.batches import Shuffled
+from kgkit.training.config import TrainingConfig
+from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
 from kgkit.training.kbert_plan import KBertTraining
 from kgkit.training.runs import sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
-from kgkit.types import Document, LinkedDocument
+from kgkit.types import Document, LinkedDocument, Progress
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ class TrainedKBert:
         examples: "Sequence[Example]",
         *,
         size: int = 32,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | None = None,
     ) -> "list[Answered]":
         """Return what it says of examples; see `kgkit.training.kbert_tasks.answers_of`."""
         from kgkit.training.kbert_tasks import answers_of

@@ -405,7 +405,7 @@ def test_a_model_learns_a_task_and_its_answers_do_not_depend_on_what_is_read_tog
     others, told = sentences(30, seed=1), []
     answers = answers_of(model, reader, others, progress=lambda *done: told.append(done))
     assert scores_of("classification", others, answers)["accuracy"] > 0.9
-    assert list(answers) == [one.id for one in others] and told == [(30, 30)]
+    assert list(answers) == [one.id for one in others] and told == [("predicting", 30, 30)]
     assert answers == answers_of(model, reader, others[::-1], size=7)
     assert answers == answers_of(model, reader, [one._replace(label="strange") for one in others], size=1)
     with torch.no_grad():

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.inputs.knowbert import Batch, KnowBertReader, Text
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +44,9 @@ class LinkingBatch(NamedTuple):
         return LinkingBatch(self.kb, self.batch.to(device), self.gold.to(device))
 
 
-def lessons_of(taught: Iterable[Taught], reader: KnowBertReader, kb: str, *, null: bool) -> Iterator[Lesson]:
+def lessons_of(
+    taught: Iterable[LabelledDocument], reader: KnowBertReader, kb: str, *, null: bool
+) -> Iterator[Lesson]:
     """Yield documents as KnowBert reads them; stretches that teach nothing are left out.
 
     Args:

@@ -24,10 +24,11 @@ from kgkit.home import Home
 from kgkit.linking.knowbert import CLASSIFIER, FOLDER
 from kgkit.models.kinds import KNOWBERT
 from kgkit.models.manifest import Needs
-from kgkit.training.curves import TrainingConfig
-from kgkit.training.job import Outcome, Plan, Progress, fit, run_job
+from kgkit.training.config import TrainingConfig
+from kgkit.training.job import Outcome, Plan, fit, run_job
 from kgkit.training.knowbert.settings import LINKING, Chosen, KnowBertTraining
 from kgkit.training.knowbert.stages import BegunModel, begun, groups_of, stage_of, weights_of
+from kgkit.types import Progress
 
 
 def train_knowbert(
