@@ -534,7 +534,7 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
         "--name", "mine", "--epochs", 12, *small, *common,
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert done.out.startswith("mine: tagging, kinds\n") and "told apart: O, B-DOG" in done.out
+    assert done.out.startswith("mine: tagging, kinds\n") and "labels: O, B-DOG" in done.out
     assert "trained mine in " in done.err
     place = tmp_path / "tags.txt"
     scored = run("evaluate", "tagging", "--data", held, "--model", "mine", "--predictions", place, *common)
@@ -600,7 +600,7 @@ def test_labels_that_lack_or_that_nobody_tells_are_said(home, files, tmp_path):
     known = run(*asked, places["known"], *common)
     assert known.code == 0 and "known.tsv has labels that the model pair does not tell: yes\n" in known.err
     misspelt = run("evaluate", "classification", "--model", "pear", "--data", places["bare"], *common)
-    assert misspelt.code == 2 and "no KnowBert or K-BERT named 'pear'; there are: classifi" in misspelt.err
+    assert misspelt.code == 2 and "no predictor named 'pear'; there are: classifi" in misspelt.err
     strange = run(*asked, places["others"], *common)
     assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
 

@@ -8,7 +8,6 @@ import typer
 from kgkit.commands.models.list_models import needs_in_words, summary
 from kgkit.commands.options import HomeOption, JSONOption
 from kgkit.commands.output import plain, size, write_json, write_line
-from kgkit.errors import NotThere
 
 ModelArgument = Annotated[
     str,
@@ -24,13 +23,8 @@ _SHOWN = {
 def info(name: ModelArgument, home: HomeOption = None, as_json: JSONOption = False) -> None:
     """Show what a trained model is, what it needs, what it was trained on and what was measured."""
     from kgkit.home import Home
-    from kgkit.models.folder import find_model_folder
 
-    where = Home.find(home)
-    find_model_folder(name, where)  # says which there are
-    model = summary(name, where)
-    if "error" in model:
-        raise NotThere(model["error"])
+    model = summary(name, Home.find(home))
     if as_json:
         write_json(model)
         return
@@ -72,8 +66,8 @@ def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
     for name, value in content.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
+        elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
             for number, one in enumerate(value, 1):
                 yield from _flat(one, f"{before}{name}.{number}.")
-        elif value not in (None, "", []):
-            yield f"{before}{name}", ", ".join(map(str, value)) if isinstance(value, list) else value
+        elif value not in (None, "", [], ()):
+            yield f"{before}{name}", ", ".join(map(str, value)) if isinstance(value, list | tuple) else value

@@ -30,7 +30,7 @@ def list_models(home: HomeOption = None, as_json: JSONOption = False, quiet: Qui
     from kgkit.models.folder import model_names
 
     where = Home.find(home)
-    found = [summary(name, where) for name in model_names(where)]
+    found = [_summary_or_error(name, where) for name in model_names(where)]
     if as_json:
         write_json(found)
     else:
@@ -40,12 +40,21 @@ def list_models(home: HomeOption = None, as_json: JSONOption = False, quiet: Qui
 
 
 def summary(model: str, home: "Home") -> dict[str, Any]:
-    """Return what a model says of itself and what it needs; of one that cannot be used, why."""
+    """Return what a model says of itself and what it needs.
+
+    Raises:
+        UnknownName, NotThere: if there is no such model.
+        DamagedModel: if it cannot be read.
+    """
     from kgkit.models.folder import find_model_folder
     from kgkit.versions import read_current
 
+    return read_current(partial(find_model_folder, model, home), partial(_summary, home=home))
+
+
+def _summary_or_error(model: str, home: "Home") -> dict[str, Any]:
     try:
-        return read_current(partial(find_model_folder, model, home), partial(_summary, home=home))
+        return summary(model, home)
     except KgkitError as error:
         return {"name": model, "error": str(error)}
 
