@@ -64,12 +64,14 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="What scores the candidates: prior, or gloss (the texts of entities too).",
+        help="What scores the candidates: prior, gloss, or a trained linker; `kgkit models list` names them.",
     ),
 ]
 TaggerOption = Annotated[
     str,
-    typer.Option("--model", metavar="NAME", help="Name of a tagger (kgkit train tagger), or its folder."),
+    typer.Option(
+        "--model", metavar="NAME", help="Name of a tagger (`kgkit models list` names them), or its folder."
+    ),
 ]
 VectorsOption = Annotated[
     str | None,

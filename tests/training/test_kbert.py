@@ -21,7 +21,9 @@ from kgkit.home import Home
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import MANIFEST, read_kbert, read_knowbert, read_model, read_tagger
+from kgkit.models.kinds import KBERT, KNOWBERT
+from kgkit.models.manifest import MANIFEST
+from kgkit.models.opening import open_model
 from kgkit.training import kbert
 from kgkit.training.kbert import TrainedKBert, train_kbert
 from kgkit.training.kbert_plan import KBertTraining
@@ -119,7 +121,7 @@ def scored(home, name, task, files):
 def test_a_fact_tells_of_names_that_were_never_read(home, files, task):
     scores = scored(home, task, task, files)
     assert next(iter(scores.values())) == 1.0
-    results = read_kbert(find_trained(home, task)).results
+    results = KBERT.read(find_trained(home, task)).results
     assert scores == pytest.approx({metric: one for metric, one in results.items() if metric in scores})
 
 
@@ -136,14 +138,14 @@ def test_the_facts_of_each_of_two_knowledge_bases_are_read(tmp_path, encoder, fi
     with open_kb("first", home.path) as first, open_kb("second", home.path) as second:
         training = settings(encoder, files, "classification", **asked)
         train_kbert(home, "two", training, [first, second], device="cpu")
-    assert list(read_kbert(find_trained(home, "two")).kbs) == ["first", "second"]
-    assert read_kbert(find_trained(home, "two")).results["accuracy"] == 1.0  # as it was read to be trained
+    assert list(KBERT.read(find_trained(home, "two")).kbs) == ["first", "second"]
+    assert KBERT.read(find_trained(home, "two")).results["accuracy"] == 1.0  # as it was read to be trained
     assert scored(home, "two", "classification", files)["accuracy"] == 1.0  # as it is read when opened
 
 
 def test_a_control_cannot_know(home, files):
     assert scored(home, "control", "classification", files)["accuracy"] <= 0.7
-    manifest = read_kbert(find_trained(home, "control"))
+    manifest = KBERT.read(find_trained(home, "control"))
     assert manifest.kbs == {} and manifest.config["control"]
 
 
@@ -203,7 +205,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(home, copied, en
 def test_a_part_is_held_out_where_no_other_is_named_and_a_question_stays_whole(copied, encoder, files):
     training = settings(encoder, files, "ranking", dev=(), steps=1)
     trained(copied, "part", training)
-    results = read_kbert(find_trained(copied, "part")).results
+    results = KBERT.read(find_trained(copied, "part")).results
     assert (results["examples"], results["held_out"]) == (72, 8)  # 4 of 40 questions, with two answers each
 
 
@@ -211,7 +213,7 @@ def test_a_part_is_held_out_where_no_other_is_named_and_a_question_stays_whole(c
 def test_of_several_files_a_tenth_is_held_out_too(copied, encoder, files, task):
     both = (files[f"{task}.tsv"], files[f"{task}.test.tsv"])
     trained(copied, "two", settings(encoder, files, task, data=both, dev=(), steps=1))
-    results = read_kbert(find_trained(copied, "two")).results
+    results = KBERT.read(find_trained(copied, "two")).results
     assert results["examples"] + results["held_out"] == 90 and results["held_out"] in (8, 9)
 
 
@@ -220,11 +222,11 @@ def test_what_only_dev_has_is_told(copied, encoder, files, tmp_path, caplog):
     dev.write_text("label\ttext_a\n2\tthe dog\n1\tthe cat\n")
     trained(copied, "odd", settings(encoder, files, "classification", dev=(dev,), steps=1))
     assert "the data teach nothing of 2, which --dev has" in caplog.text
-    assert read_kbert(find_trained(copied, "odd")).results["told_apart"] == ["0", "1"]
+    assert KBERT.read(find_trained(copied, "odd")).results["labels"] == ["0", "1"]
 
 
 def test_what_a_model_says_of_itself(home, encoder, files):
-    manifest = read_kbert(find_trained(home, "tagging"))
+    manifest = KBERT.read(find_trained(home, "tagging"))
     with open_kb("kinds", home.path) as kb:
         assert manifest.kbs == {"kinds": kb.build}
     assert (manifest.kind, manifest.task, manifest.encoder, manifest.size) == (
@@ -239,9 +241,9 @@ def test_what_a_model_says_of_itself(home, encoder, files):
         2,
         False,
     )
-    assert read_kbert(find_trained(home, "pair")).relations
+    assert KBERT.read(find_trained(home, "pair")).relations
     assert set(manifest.data) == {str(files["tagging.tsv"]), str(files["tagging.test.tsv"])}
-    assert manifest.results["told_apart"] == ["O", "B-DOG"] and manifest.command == "kgkit train …"
+    assert manifest.results["labels"] == ["O", "B-DOG"] and manifest.command == "kgkit train …"
 
 
 # -- reading ----------------------------------------------------------------
@@ -321,7 +323,7 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
     build(copied.path, turned, name="kinds").close()
     assert scored(copied, "classification", "classification", files) == before
     pruned = run("kb", "prune", "kinds", "--home", copied.path)
-    assert f"warning: the model classification reads facts of {pruned.out}".rstrip() in pruned.err
+    assert f"warning: the model classification needs {pruned.out}".rstrip() in pruned.err
     assert "control" not in pruned.err
     with pytest.raises(StaleModel, match=r"reads facts of kinds@\w+, which is gone; here is kinds@"):
         TrainedKBert.open("classification", home=copied, device="cpu")
@@ -336,7 +338,7 @@ def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, file
     asked = settings(encoder, files, "pair", query="link", linker="senses", steps=1)
     trained(copied, "linked", asked)
     trained(copied, "plain", replace(asked, control=True))
-    assert read_kbert(find_trained(copied, "linked")).linker_made == sha256_of(linker)
+    assert KBERT.read(find_trained(copied, "linked")).linker_sha256 == sha256_of(linker)
     TrainedKBert.open("linked", home=copied, device="cpu").close()
     for change in (lambda: linker.write_text("{ }"), linker.unlink):
         change()
@@ -388,7 +390,7 @@ def test_a_few_examples_of_many_labels_may_be_held_out(copied, encoder, tmp_path
         task="classification", data=(tmp_path / "train.tsv",), dev=(tmp_path / "dev.tsv",),
         encoder=str(encoder), size=16, control=True, steps=1,
     )  # fmt: skip
-    assert len(read_kbert(train_kbert(copied, "many", asked, device="cpu")).results["told_apart"]) == 30
+    assert len(KBERT.read(train_kbert(copied, "many", asked, device="cpu")).results["labels"]) == 30
 
 
 def test_an_encoder_is_one_that_was_trained_without_knowledge(copied, encoder, files):
@@ -398,7 +400,7 @@ def test_an_encoder_is_one_that_was_trained_without_knowledge(copied, encoder, f
     folder.mkdir()
     known = {"vectors": ["text"], "joint": True}
     told = {
-        "format": 1, "kind": "knowbert", "name": "knowing", "task": "mlm", "kbs": {"kinds": known},
+        "format": 2, "kind": "knowbert", "name": "knowing", "task": "mlm", "kbs": {"kinds": known},
         "encoder": "x", "size": 16, "start": "", "config": {},
     }  # fmt: skip
     (folder / MANIFEST).write_text(json.dumps(told))
@@ -417,8 +419,8 @@ def test_three_classes_are_told_apart_and_of_two_that_of_the_label_1_is_scored(c
             task="pair", data=(path,), encoder=str(encoder), size=16, batch=16, epochs=12, lr=3e-3,
             lr_new=1e-2, bf16=False,
         )  # fmt: skip
-        results = read_kbert(trained(copied, name, asked)).results
-        assert results["told_apart"] == [*labels] and results["accuracy"] == 1.0
+        results = KBERT.read(trained(copied, name, asked)).results
+        assert results["labels"] == [*labels] and results["accuracy"] == 1.0
         positive = {metric: results.get(metric) for metric in ("f1", "precision", "recall")}
         assert positive == dict.fromkeys(positive, 1.0 if name == "law_qa" else None)
 
@@ -438,12 +440,12 @@ def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder,
 
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
     folder = find_trained(home, "pair")
-    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing"):
-        read_model(folder)
-    with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions"):
-        read_tagger(folder)
-    with pytest.raises(UsageError, match="pair is no KnowBert but of the kind kbert"):
-        read_knowbert(folder)
+    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing: `kgkit evaluate` scores it"):
+        open_model("pair", "linker", home=home)
+    with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions in plain text"):
+        open_model(str(folder), "tagger", home=home)
+    with pytest.raises(UsageError, match=r"pair is a K-BERT, not a KnowBert: .*`kgkit train knowbert` makes"):
+        KNOWBERT.read(folder)
     with pytest.raises(UnknownName, match="no K-BERT named 'nope'; there are: classification, control"):
         TrainedKBert.open("nope", home=home)
 
@@ -483,7 +485,7 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
         "--name", "mine", "--epochs", 12, *small, *common,
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert done.out.startswith("mine: tagging, kinds\n") and "told apart: O, B-DOG" in done.out
+    assert done.out.startswith("mine: tagging, kinds\n") and "labels: O, B-DOG" in done.out
     assert "trained mine in " in done.err
     place = tmp_path / "tags.txt"
     scored = run("evaluate", "tagging", "--data", held, "--model", "mine", "--predictions", place, *common)
@@ -522,8 +524,8 @@ def test_a_folder_has_the_parts_of_a_task(copied, encoder, files, tmp_path):
     assert lacking.code == 3 and f"no train.* in {folder} (dev.tsv): name the file" in lacking.err
     shutil.copy(files["pair.tsv"], folder / "train.tsv")
     assert run(*train).code == 0
-    assert [*read_kbert(find_trained(copied, "x")).kbs] == ["kinds"]  # the only one need not be named
-    assert [*read_kbert(find_trained(copied, "x")).data] == [f"{folder}/train.tsv", f"{folder}/dev.tsv"]
+    assert [*KBERT.read(find_trained(copied, "x")).kbs] == ["kinds"]  # the only one need not be named
+    assert [*KBERT.read(find_trained(copied, "x")).data] == [f"{folder}/train.tsv", f"{folder}/dev.tsv"]
     shutil.copy(files["pair.tsv"], folder / "train.txt")
     twice = run(*train)
     assert twice.code == 2 and "has train.tsv, train.txt: name the file with --data" in twice.err
@@ -549,7 +551,7 @@ def test_labels_that_lack_or_that_nobody_tells_are_said(home, files, tmp_path):
     known = run(*asked, places["known"], *common)
     assert known.code == 0 and "known.tsv has labels that the model pair does not tell: yes\n" in known.err
     misspelt = run("evaluate", "classification", "--model", "pear", "--data", places["bare"], *common)
-    assert misspelt.code == 2 and "no KnowBert or K-BERT named 'pear'; there are: classifi" in misspelt.err
+    assert misspelt.code == 2 and "no predictor named 'pear'; there are: classifi" in misspelt.err
     strange = run(*asked, places["others"], *common)
     assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
 

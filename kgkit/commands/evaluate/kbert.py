@@ -28,7 +28,10 @@ RowsOption = Annotated[
     list[Path], typer.Option("--data", metavar="FILE", help="Examples, as in training; repeat it for more.")
 ]
 KBertOption = Annotated[
-    str, typer.Option("--model", metavar="NAME", help="Of a K-BERT (kgkit train kbert); or its folder.")
+    str,
+    typer.Option(
+        "--model", metavar="NAME", help="Of a K-BERT (`kgkit models list` names them); or its folder."
+    ),
 ]
 PredictionsOption = Annotated[
     Path | None, typer.Option("--predictions", metavar="FILE", help="Write id, tab, answer of each example.")
@@ -150,11 +153,11 @@ def _cell(value: float | None) -> str:
 
 def _task_of(tasks: Sequence[str], model: str, home: "Home") -> str:
     """Return the task that a model was trained for, before it is opened."""
-    from kgkit.models.folder import find_kbert_folder
-    from kgkit.models.manifest import read_kbert
+    from kgkit.models.folder import find_model_folder
+    from kgkit.models.kinds import KBERT
     from kgkit.versions import read_current
 
-    own = read_current(lambda: find_kbert_folder(model, home), read_kbert).task
+    own = read_current(lambda: find_model_folder(model, home, KBERT), KBERT.read).task
     if own not in tasks:
         verb = "classification" if own == "pair" else own
         raise UsageError(

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 KnowBertOption = Annotated[
     str,
-    typer.Option("--model", metavar="NAME", help="Name of a KnowBert (kgkit train knowbert), or its folder."),
+    typer.Option(
+        "--model", metavar="NAME", help="Name of a KnowBert (`kgkit models list` names them), or its folder."
+    ),
 ]
 BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")]
 
@@ -201,7 +203,7 @@ def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowB
     from kgkit.linking.knowbert import TrainedKnowBert
 
     trained = TrainedKnowBert.open(model, home=home, around=None, device=device)
-    if not trained.manifest.guesses:
+    if not trained.manifest.language_model:
         trained.close()
         raise UsageError(
             f"the model {model} predicts no masked words: its last task was {trained.manifest.task}, and it "
