@@ -158,7 +158,7 @@ def test_auto_goes_by_size():
 
 
 def test_auto_compares_every_row_where_vectors_have_no_neighbourhoods(tmp_path, monkeypatch):
-    monkeypatch.setattr(kinds, "suited", lambda rows, width: "hnsw")
+    monkeypatch.setattr(kinds, "suitable_kind", lambda rows, width: "hnsw")
     noise = np.random.default_rng(0).standard_normal((4000, 64)).astype(np.float32)
     assert build_index(noise, tmp_path, kind="hnsw").manifest.kind == "hnsw"
     assert build_index(noise, tmp_path).manifest.kind == "exact"
