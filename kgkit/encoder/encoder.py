@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kgkit.encoder.batches import SURROGATES, Batch, batches
 from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
-from kgkit.encoder.loading import check_installed, length_limit, load_parts, quiet
+from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,8 +90,11 @@ class Encoder:
         folder: that holds its files.
         model: as Hugging Face has it, in float32, on its device.
         tokenizer: a fast one.
-        dtype: of the products; `auto` is bfloat16 where the device is made for it and the vectors agree
+        dtype: type of the products; `auto` is bfloat16 where the device is made for it and the vectors agree
             with float32 to a cosine of 0.999.
+
+    Raises:
+        SourceError: if the tokenizer has word pieces that the model has no embeddings for.
 
     Attributes:
         window: word pieces, special ones included, that the model can read at once.
@@ -113,6 +116,7 @@ class Encoder:
     ) -> None:
         from tokenizers import Tokenizer
 
+        check_vocabulary(folder, model, tokenizer)
         self.name, self.folder, self.model, self.tokenizer = name, folder, model, tokenizer
         self.settings: SentenceSettings = sentence_settings(folder)
         self._settings_files = settings_files(folder)  # now: a model that is trained anew takes them along

@@ -5,6 +5,7 @@ would ask on the terminal whether it may, and take the answer from standard inpu
 """
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.encoder.device import pick_device
-from kgkit.encoder.folder import CONFIG, first_line, read_json, weight_files
+from kgkit.encoder.folder import CONFIG, check_files, first_line, read_json, weight_files
 from kgkit.encoder.import_stubs import lean_imports
 from kgkit.errors import MissingExtra, NotThere, SourceError, UnknownName, UsageError
 
@@ -50,6 +51,9 @@ _MOST_DRAWN: Final = 64_000_000
 _LOADING: Final = threading.RLock()
 """Held while transformers loads a model, which replaces methods of its classes meanwhile: two threads would
 restore each other's replacements, and no later model of the process would have its weights tied."""
+
+_OF_CONFIG: Final = "Validation error for field"
+"""The beginning of what transformers says of a config with a field of another type."""
 
 _USUAL_LENGTH: Final = 512
 _OTHERWISE: Final = frozenset(["electra", "funnel"])  # their pretraining guesses no words
@@ -143,6 +147,7 @@ def pretrained(
         Exception: whatever the reader of the weights raises: safetensors, pickle and torch have their own.
     """
     kind_of_model = _model_class(kind)
+    check_files(folder)
     with _LOADING, _without_programs(folder), quiet():
         _check_size(folder, kind_of_model)
         model, report = kind_of_model.from_pretrained(
@@ -166,7 +171,7 @@ def _check_size(folder: Path, kind: Any) -> None:
     import torch
     from transformers import AutoConfig
 
-    _check_counts(folder)
+    _check_config(folder)
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     with torch.device("meta"):  # where tensors take no memory
         auto = kind.__name__.startswith("AutoModel")
@@ -180,17 +185,27 @@ def _check_size(folder: Path, kind: Any) -> None:
         )
 
 
-def _check_counts(folder: Path) -> None:
-    """Make sure that no number of parts in a config is more than any model has: they are made one by one.
+def _check_config(folder: Path) -> None:
+    """Make sure that the numbers of a config are such as a model can have.
+
+    Parts of a model are made one by one, so their number is bounded. Dropout of NaN is noticed by nothing
+    until the model is trained.
 
     Raises:
-        SourceError: if one is, or the config cannot be read.
+        SourceError: if one is not, or the config cannot be read.
     """
     path = folder / CONFIG
     for name, number in read_json(path).items():
-        counts = name.startswith(("num_", "n_")) and isinstance(number, int)
-        if counts and not 0 <= number <= _MOST_PARTS:
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            continue
+        if name.startswith(("num_", "n_")) and isinstance(number, int) and not 0 <= number <= _MOST_PARTS:
             raise SourceError(f"{name} is {number}; expected 0 to {_MOST_PARTS:,}", path=path)
+        if "dropout" in name and not 0 <= number <= 1:
+            raise SourceError(f"{name} is {number}; expected a probability, 0 to 1", path=path)
+        if name.endswith("_eps") and not 0 <= number < math.inf:
+            raise SourceError(f"{name} is {number}; expected a number of 0 or more", path=path)
+        if math.isnan(number):
+            raise SourceError(f"{name} is {number}; expected a number", path=path)
 
 
 def _model_class(name: str) -> Any:
@@ -240,6 +255,24 @@ def check_installed() -> None:
                 __import__(package)
             except ImportError:
                 raise MissingExtra(package, "embed") from None
+
+
+def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> None:
+    """Make sure that a model has an embedding for each word piece of its tokenizer.
+
+    Raises:
+        SourceError: if it has not: the first text with such a piece would end in an error of torch's.
+    """
+    embeddings: Any = model.get_input_embeddings()
+    count = len(embeddings.weight)
+    vocabulary = tokenizer.get_vocab()
+    if max(vocabulary.values(), default=-1) >= count:
+        piece = max(vocabulary, key=vocabulary.__getitem__)
+        raise SourceError(
+            f"the word piece {piece!r} has the id {vocabulary[piece]:,}; the model has {count:,} embeddings: "
+            "the tokenizer belongs to another model",
+            path=folder / "tokenizer.json",
+        )
 
 
 def length_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
@@ -300,8 +333,9 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """
     from transformers import AutoTokenizer
 
+    check_files(folder)
     if (folder / CONFIG).exists():
-        _check_counts(folder)  # the config is read for the tokenizer too
+        _check_config(folder)  # the config is read for the tokenizer too
     advice = "save it with `tokenizer.save_pretrained`, which writes tokenizer.json"
     try:
         with _without_programs(folder), quiet():
@@ -309,6 +343,8 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     except UsageError:
         raise
     except Exception as error:  # it raises whatever the parser of the day raises
+        if str(error).startswith(_OF_CONFIG):  # transformers reads the config first
+            raise SourceError(" ".join(str(error).split()), path=folder / CONFIG) from error
         raise NotThere(
             f"{folder} has no tokenizer that can be read ({first_line(error)}): {advice}"
         ) from error
@@ -330,7 +366,7 @@ def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str
     model: Any
     try:
         model, missing = pretrained(folder, _class(folder, config), {"dtype": "float32"})
-    except UsageError:
+    except (UsageError, SourceError):
         raise
     except Exception as error:  # safetensors, pickle, torch: each has its own
         raise SourceError(

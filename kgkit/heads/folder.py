@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 import torch
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+
+_LONGEST_CONFIG: Final = 64_000_000  # bytes: more than a label for each word of a vocabulary takes
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
 Head = TypeVar("Head", bound=nn.Module)
@@ -74,11 +76,15 @@ def read_settings(
     """
     _safetensors()
     for name in (CONFIG, WEIGHTS):
-        if not (folder / name).is_file():
+        if not (folder / name).exists():
             raise NotThere(f"no head in {folder}: there is no {name}")
+        if not (folder / name).is_file():
+            raise DamagedModel(f"{folder / name} is no file: it is a folder, a device or a pipe")
     path = folder / CONFIG
+    if (size := path.stat().st_size) > _LONGEST_CONFIG:
+        raise DamagedModel(f"{path} has {size:,} bytes; expected {_LONGEST_CONFIG:,} at most")
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes(), parse_constant=_finite)
     except (OSError, ValueError, RecursionError) as error:  # brackets in brackets, a hundred thousand deep
         raise DamagedModel(f"{path} cannot be read: {error}") from error
     other = found.pop("head", None) if isinstance(found, dict) else None
@@ -206,6 +212,15 @@ def encoder_below(
         raise
     except Exception as error:  # safetensors, pickle and torch have each their own
         raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
+
+
+def _finite(constant: str) -> float:
+    """Refuse NaN and infinities, which are no JSON.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{constant} is no number that a setting can have")
 
 
 def _safetensors() -> Any:
