@@ -68,12 +68,12 @@ def sentence_settings(folder: Path) -> SentenceSettings:
             if kind == "Pooling":
                 pooling = _pooling(folder / str(step.get("path", "")) / CONFIG)
     path = folder / "sentence_bert_config.json"
-    found = read_json(path) if path.exists() else {}
-    longest = found.get("max_seq_length")
+    settings = read_json(path) if path.exists() else {}
+    longest = settings.get("max_seq_length")
     return SentenceSettings(
         pooling=pooling,
         max_length=longest if isinstance(longest, int) and longest > 0 else None,
-        lowercase=bool(found.get("do_lower_case")),
+        lowercase=bool(settings.get("do_lower_case")),
     )
 
 
@@ -84,10 +84,10 @@ def settings_files(folder: Path) -> dict[Path, bytes]:
 
 
 def _steps(path: Path) -> list[dict[str, Any]]:
-    found = _json(path)
-    if not isinstance(found, list) or not all(isinstance(step, dict) for step in found):
+    steps = _json(path)
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise SourceError("expected a list of steps", path=path)
-    return found
+    return steps
 
 
 def _pooling(path: Path) -> Pooling:
@@ -101,9 +101,9 @@ def _pooling(path: Path) -> Pooling:
             if key.startswith("pooling_mode_") and on
         ]
     modes = list(modes) if isinstance(modes, list) else [modes]
-    for known in POOLINGS:
-        if modes == [known]:
-            return known
+    for pooling in POOLINGS:
+        if modes == [pooling]:
+            return pooling
     raise UsageError(
         f"{path} asks for pooling by {', '.join(map(str, modes))}; kgkit knows {', '.join(POOLINGS)}"
     )
@@ -111,12 +111,12 @@ def _pooling(path: Path) -> Pooling:
 
 def weight_files(folder: Path) -> list[Path]:
     """Return the files that hold the weights, in order; none if there are none."""
-    for whole, index in (WEIGHTS, OLD_WEIGHTS):
-        if (folder / whole).exists():
-            return [folder / whole]
+    for single, index in (WEIGHTS, OLD_WEIGHTS):
+        if (folder / single).exists():
+            return [folder / single]
         if (folder / index).exists():
             shards = read_json(folder / index).get("weight_map", {})
-            if not isinstance(shards, dict) or not all(isinstance(one, str) for one in shards.values()):
+            if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
                 raise SourceError("its weight_map names no files", path=folder / index)
             return [folder / str(shard) for shard in sorted(set(shards.values()))]
     return []
@@ -151,10 +151,10 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         SourceError: if it cannot be read as one.
     """
-    found = _json(path)
-    if not isinstance(found, dict):
+    content = _json(path)
+    if not isinstance(content, dict):
         raise SourceError("expected a JSON object", path=path)
-    return found
+    return content
 
 
 def check_files(folder: Path) -> None:

@@ -73,15 +73,15 @@ def load_parts(folder: Path, device: str) -> "tuple[PreTrainedModel, PreTrainedT
     # oneDNN keeps a kernel for each shape of a batch, a thousand of them unless told otherwise: a gigabyte.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     where = pick_device(device)
-    config = read_json(_there(folder, CONFIG))
+    config = read_json(_file_in(folder, CONFIG))
     if "model_type" not in config:
         raise SourceError("it names no model type, so it is no config of a transformer", path=folder / CONFIG)
     if config.get("is_encoder_decoder"):
         raise UsageError(f"{folder} holds an encoder with a decoder; kgkit takes encoders alone")
     files = weight_files(folder)
     if not files or not all(path.exists() for path in files):
-        lacking = next((path.name for path in files if not path.exists()), "model.safetensors")
-        raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {lacking}")
+        missing = next((path.name for path in files if not path.exists()), "model.safetensors")
+        raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {missing}")
     with lean_imports():
         tokenizer = load_tokenizer(folder)
         return _model(folder, files[0], where, config), tokenizer
@@ -96,19 +96,19 @@ def load_as(
     parameters are returned too.
 
     Args:
-        folder: of an encoder.
-        kind: the class, as `AutoModelForPreTraining`.
-        device: where it is to be.
+        folder: folder of an encoder.
+        kind: class of transformers, as `AutoModelForPreTraining`.
+        device: name of the torch device.
 
     Raises: as `load_parts` does.
     """
     bare, tokenizer = load_parts(folder, "cpu")  # says what is wrong with a folder
     if kind == "AutoModel":
-        found: Any = bare
-        return found.to(pick_device(device)), tokenizer, frozenset()
+        encoder: Any = bare
+        return encoder.to(pick_device(device)), tokenizer, frozenset()
     model: Any
-    model, lacking = pretrained(folder, kind, {"dtype": "float32"})
-    return model.to(pick_device(device)).eval(), tokenizer, lacking
+    model, missing = pretrained(folder, kind, {"dtype": "float32"})
+    return model.to(pick_device(device)).eval(), tokenizer, missing
 
 
 def language_class(folder: Path) -> str:
@@ -122,7 +122,7 @@ def language_class(folder: Path) -> str:
         MODEL_FOR_PRETRAINING_MAPPING_NAMES,
     )
 
-    kind = read_json(_there(folder, CONFIG)).get("model_type", "")
+    kind = read_json(_file_in(folder, CONFIG)).get("model_type", "")
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise UsageError(f"transformers has nothing that guesses words for encoders of the type {kind!r}")
     both = kind in MODEL_FOR_PRETRAINING_MAPPING_NAMES and kind not in _OTHERWISE
@@ -137,9 +137,9 @@ def pretrained(
     Models that several threads ask for are loaded one after the other: see `_LOADING`.
 
     Args:
-        folder: absolute, with `config.json` and weights.
-        kind: the class, as `AutoModelForPreTraining`.
-        settings: of that class, as `{"num_labels": 3}`, and `dtype`.
+        folder: folder with `config.json` and weights, absolute.
+        kind: class of transformers, as `AutoModelForPreTraining`.
+        settings: settings of that class, as `{"num_labels": 3}`, and `dtype`.
 
     Raises:
         UnknownName: if transformers has no such class of models.
@@ -176,8 +176,8 @@ def _check_size(folder: Path, kind: Any) -> None:
     with torch.device("meta"):  # where tensors take no memory
         auto = kind.__name__.startswith("AutoModel")
         model = kind.from_config(config, trust_remote_code=False) if auto else kind(config)
-    size = sum(one.numel() * one.element_size() for one in (*model.parameters(), *model.buffers()))
-    held = sum(one.stat().st_size for one in weight_files(folder) if one.is_file())
+    size = sum(tensor.numel() * tensor.element_size() for tensor in (*model.parameters(), *model.buffers()))
+    held = sum(tensor.stat().st_size for tensor in weight_files(folder) if tensor.is_file())
     if size > _LARGER * held + _MOST_DRAWN:
         raise SourceError(
             f"it asks for a model of {size / 1e6:,.0f} MB; the weights beside it have {held / 1e6:,.1f}",
@@ -216,13 +216,13 @@ def _model_class(name: str) -> Any:
     """
     import transformers
 
-    found = getattr(transformers, name, None)
-    is_model = isinstance(found, type) and (
-        name.startswith("AutoModel") or issubclass(found, transformers.PreTrainedModel)
+    model_class = getattr(transformers, name, None)
+    is_model = isinstance(model_class, type) and (
+        name.startswith("AutoModel") or issubclass(model_class, transformers.PreTrainedModel)
     )
     if not is_model:
         raise UnknownName("class of transformers' models", name, ("AutoModel", "BertModel", "…"))
-    return found
+    return model_class
 
 
 @contextmanager
@@ -317,7 +317,7 @@ def quiet() -> Iterator[None]:
         hub.setLevel(hub_level)
 
 
-def _there(folder: Path, name: str) -> Path:
+def _file_in(folder: Path, name: str) -> Path:
     if not (folder / name).exists():
         raise NotThere(f"{folder} is no encoder: it has no {name}")
     return folder / name
@@ -339,7 +339,9 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     advice = "save it with `tokenizer.save_pretrained`, which writes tokenizer.json"
     try:
         with _without_programs(folder), quiet():
-            found: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            tokenizer: Any = AutoTokenizer.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False
+            )
     except UsageError:
         raise
     except Exception as error:  # it raises whatever the parser of the day raises
@@ -349,17 +351,17 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
             f"{folder} has no tokenizer that can be read ({first_line(error)}): {advice}"
         ) from error
     # Without its files, transformers makes one that knows its special tokens and no others.
-    if len(found) <= len(found.all_special_tokens):
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise NotThere(f"{folder} has no tokenizer: {advice}")
-    if not found.is_fast:
+    if not tokenizer.is_fast:
         raise NotThere(f"{folder} has no fast tokenizer: {advice}")
-    most = found.model_max_length
+    most = tokenizer.model_max_length
     if not isinstance(most, int | float) or not most >= 1:
         raise NotThere(
             f"{folder} has no tokenizer that can be used: model_max_length is {repr(most)[:40]}, "
             "expected a number of tokens"
         )
-    return found  # type: ignore[no-any-return]
+    return tokenizer  # type: ignore[no-any-return]
 
 
 def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str, Any]) -> "PreTrainedModel":
@@ -372,9 +374,9 @@ def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str
         raise SourceError(
             f"cannot be loaded: {type(error).__name__}: {first_line(error)}", path=weights
         ) from error
-    if lacking := sorted(name for name in missing if _UNUSED not in name):
+    if absent := sorted(name for name in missing if _UNUSED not in name):
         raise SourceError(
-            f"{len(lacking)} parameters of the model are not in it, as {lacking[0]!r}: these weights belong "
+            f"{len(absent)} parameters of the model are not in it, as {absent[0]!r}: these weights belong "
             "to another config",
             path=weights,
         )

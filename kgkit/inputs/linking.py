@@ -29,9 +29,9 @@ class LinkerSentence(NamedTuple):
 
     Attributes:
         rows: (M,) rows of the mentions, by which their vectors are looked up.
-        ids: of each mention, the ids (C,) of its candidates.
-        features: of each mention, those of its candidates, (C, F).
-        right: of each mention, (C,) bool, which candidates are right; None where it is not known.
+        ids: M arrays (C,), the ids of a mention's candidates.
+        features: M arrays (C, F), their features.
+        right: M arrays (C,) of bool, whether a candidate is right; None where it is not known.
     """
 
     rows: Numbers

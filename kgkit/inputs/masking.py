@@ -45,7 +45,7 @@ def hide(text: TokenizedText, positions: Numbers, mask: int) -> MaskedText:
     """Return *text* with the pieces at *positions* hidden, and all that is known of the mentions they are of.
 
     Args:
-        text: any text.
+        text: text as it was read.
         positions: (N,) positions in it, ascending.
         mask: piece [MASK].
     """

@@ -32,7 +32,7 @@ class Passage(NamedTuple):
     """A text, or two.
 
     Attributes:
-        texts: one or two.
+        texts: tuple of one text, or two.
         follows: whether the second stands behind the first where they come from; None for one text.
     """
 

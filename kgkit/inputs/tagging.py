@@ -57,9 +57,9 @@ class TaggingWindow(NamedTuple):
 
     Attributes:
         ids: (T,) special ones included.
-        shapes: (T,) of the words that the pieces are of.
-        begin: the first of the document's words that are the window's own.
-        firsts: (W,) the first piece of each of these.
+        shapes: (T,) shapes of the words that the pieces are of.
+        begin: index of the first of the document's words that are the window's own.
+        firsts: (W,) first piece of each of these.
     """
 
     ids: Numbers

@@ -63,7 +63,7 @@ class TreeReader(TextReader):
         """Return the tree of a text, or of a pair of texts.
 
         Args:
-            texts: one text, or two.
+            texts: sequence of one text, or two.
             tokens: spans of tokens in the first text, in code points, end exclusive: no word piece is of two
                 of these.
 
