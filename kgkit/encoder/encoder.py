@@ -10,7 +10,7 @@ autocast, no faster and further from float32.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cached_property
@@ -26,6 +26,7 @@ from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
 from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
 from kgkit.errors import UsageError
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -211,7 +212,7 @@ class Encoder:
         *,
         normalize: bool = True,
         batch_tokens: int | None = None,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | None = None,
     ) -> Matrix:
         """Return the vectors of *texts*, (N, D), in their order.
 
@@ -222,7 +223,7 @@ class Encoder:
             texts: strings, empty ones too; a lone surrogate is read as U+FFFD.
             normalize: whether vectors have length 1.
             batch_tokens: greatest number of tokens that go through the model at once.
-            progress: function that is called with the number of distinct texts done, and of all.
+            progress: function that is called with "encoding", the number of distinct texts done, and of all.
 
         Raises:
             UsageError: if *texts* are no strings.
@@ -237,7 +238,7 @@ class Encoder:
             matrix[count : count + len(vectors)] = vectors
             count += len(vectors)
             if progress is not None:
-                progress(count, len(matrix))
+                progress("encoding", count, len(matrix))
         return matrix if len(matrix) == len(rows) else matrix[rows]
 
     def encode_chunks(

@@ -33,6 +33,7 @@ from kgkit.inputs.markers import insert_markers, marker_positions
 from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.training.examples import TASKS, Example, Label, markers_of, repeated
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -310,7 +311,7 @@ def answers_of(
     examples: Sequence[Example],
     *,
     size: int = 32,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Label]:
     """Return what a model answers, by the ids of the examples, in their order.
 
@@ -340,5 +341,5 @@ def answers_of(
             told = model.classifier.answers(model(reader.batch(some).to(device)))
         answers.update(zip((one.id for one in some), told, strict=True))
         if progress is not None:
-            progress(len(answers), len(order))
+            progress("predicting", len(answers), len(order))
     return {one.id: answers[one.id] for one in examples}

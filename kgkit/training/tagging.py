@@ -28,10 +28,10 @@ from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.models.folder import model_folder
 from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.curves import Trained, TrainingConfig
-from kgkit.training.linkers.ridge import Progress
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
 from kgkit.training.runs import peak_memory, sha256_of
-from kgkit.types import Document
+from kgkit.types import Document, Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -165,10 +165,6 @@ def _trained(
         scores = score_tagger(Tagger(model, reader, name=name), dev)
         return {"f1": scores.overall.f1, "span_f1": scores.spans.f1}
 
-    def told(done: int, total: int, _: float) -> None:
-        assert progress is not None
-        progress("training, step", done, total)
-
     trained = train(
         head, _Batches(lessons, training.batch, training.seed, reader.padding, shapes), _loss,
         [torch.optim.AdamW(_groups(head, training), weight_decay=training.decay)],
@@ -176,7 +172,7 @@ def _trained(
                        seed=training.seed),
         work,
         evaluate=scored if dev else None,
-        progress=None if progress is None else told,
+        progress=progress,
         resume=True,
     )  # fmt: skip
     results = _results(trained, lessons, taught, dev)
@@ -321,7 +317,10 @@ def _documents(
 
 
 def _results(
-    trained: Trained, lessons: Sequence[Lesson], taught: Sequence[NamedDocument], dev: Sequence[NamedDocument]
+    trained: TrainingState,
+    lessons: Sequence[Lesson],
+    taught: Sequence[NamedDocument],
+    dev: Sequence[NamedDocument],
 ) -> dict[str, Any]:
     best = trained.best or {}
     return {
