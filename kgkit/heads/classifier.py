@@ -52,12 +52,12 @@ class ClassifierConfig:
                 "are 1 or more, dropout is from 0 to below 1"
             )
         if len(set(self.labels)) < len(self.labels) or not all(self.labels):
-            told = ", ".join(map(repr, self.labels))
-            raise UsageError(f"labels are {told}: none of them may be empty, or come twice")
+            labels = ", ".join(map(repr, self.labels))
+            raise UsageError(f"labels are {labels}: none of them may be empty, or come twice")
         least = 1 if self.multi_label else 2
         if len(self.labels) < least:
-            told = ", ".join(self.labels) or "none"
-            raise UsageError(f"labels: {told}; there is nothing to tell apart with fewer than {least}")
+            labels = ", ".join(self.labels) or "none"
+            raise UsageError(f"labels: {labels}; there is nothing to tell apart with fewer than {least}")
 
 
 class Classifier(nn.Module):
@@ -65,7 +65,7 @@ class Classifier(nn.Module):
 
     Args:
         config: settings.
-        generator: that the first parameters are drawn with.
+        generator: generator that the first parameters are drawn with.
 
     Example:
         >>> classifier = Classifier(ClassifierConfig(hidden=384, labels=("F", "T")))
@@ -87,7 +87,7 @@ class Classifier(nn.Module):
         """Return the logits of the labels, (B, L), float32 at least.
 
         Args:
-            hidden: (B, T, H) of an encoder.
+            hidden: (B, T, H) output of an encoder.
             positions: (B, P) int64, below T: where each text is read.
 
         Raises:
@@ -110,18 +110,18 @@ class Classifier(nn.Module):
 
         Args:
             logits: (B, L).
-            gold: (B,) int64, the label that holds; where several may, (B, L) bool, those that do.
+            gold: (B,) int64, index of the label that holds; where several may, (B, L) bool, whether it holds.
 
         Raises:
             UsageError: if *gold* is of another kind, or shape.
         """
-        several = self.config.multi_label
-        shape, kind = (logits.shape, torch.bool) if several else (logits.shape[:1], torch.int64)
+        multi_label = self.config.multi_label
+        shape, kind = (logits.shape, torch.bool) if multi_label else (logits.shape[:1], torch.int64)
         if gold.shape != shape or gold.dtype != kind:
             raise UsageError(
                 f"gold is {gold.dtype} of the shape {tuple(gold.shape)}, expected {kind} of {tuple(shape)}"
             )
-        if several:
+        if multi_label:
             return functional.binary_cross_entropy_with_logits(logits, gold.to(logits.dtype))
         return functional.cross_entropy(logits, gold)
 
@@ -142,8 +142,8 @@ class Classifier(nn.Module):
         """Write the head into *folder*, which is made: weights, configuration, a model card.
 
         Args:
-            folder: where; what a head saved there before is replaced.
-            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+            folder: folder for the head; what a head saved there before is replaced.
+            about: Markdown of the card: what it was trained on, under which licences, how well it does.
 
         Raises:
             MissingExtra: if safetensors is not installed.
