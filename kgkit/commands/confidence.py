@@ -49,7 +49,7 @@ class Watched:
         self._before: dict[Place, float] = {}
         self._temperature: float | None = None
         if linker.coherence is None and linker.tagger is None:
-            self._temperature = getattr(linker.scorer, "temperature", None)
+            self._temperature = linker.scorer.temperature
         if self._temperature is not None:
             linker.scorer = _Bare(linker.scorer, self._temperature, self._before)
 
@@ -98,22 +98,23 @@ class _Bare:
     """A scorer that also notes how sure its best candidates would be at temperature 1."""
 
     def __init__(self, scorer: "Scorer", temperature: float, before: dict[Place, float]) -> None:
-        self.scorer, self.temperature, self.before = scorer, temperature, before
-        self.name, self.ahead = scorer.name, scorer.ahead
-        self.tells_null = getattr(scorer, "tells_null", False)
+        self.scorer, self.before = scorer, before
+        self.temperature: float | None = temperature
+        self.name, self.batch_size, self.scores_null = scorer.name, scorer.batch_size, scorer.scores_null
+        self.by_mention, self.explain = scorer.by_mention, scorer.explain
 
     def __call__(self, documents: "Sequence[Document]") -> "list[list[Scores]]":
         import numpy as np
 
-        found = self.scorer(documents)
+        found, temperature = self.scorer(documents), self.temperature or 1.0
         for document, of_mentions in zip(documents, found, strict=True):
             for mention, scores in zip(document.mentions or (), of_mentions, strict=True):
                 if len(scores) and (total := float(scores.sum(dtype=np.float64))) > 0:
                     # A score s became p = exp(s / T), of which p^T is exp(s) again; the best is 1 here.
-                    bare = (scores.astype(np.float64) / scores.max()) ** self.temperature
+                    bare = (scores.astype(np.float64) / scores.max()) ** temperature
                     sure = total / float(bare.sum())
-                    if self.tells_null:  # what is missing is NULL's, whose score has a temperature too
-                        null = (max(0.0, 1 - total) / float(scores.max())) ** self.temperature
+                    if self.scores_null:  # what is missing is NULL's, whose score has a temperature too
+                        null = (max(0.0, 1 - total) / float(scores.max())) ** temperature
                         sure = 1 / (float(bare.sum()) + null)
                     self.before[document.id, mention.start, mention.end] = sure
         return found

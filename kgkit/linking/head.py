@@ -35,7 +35,7 @@ from kgkit.linking.ridge import (
     queries,
     span_config,
 )
-from kgkit.linking.scoring import Scores
+from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
 from kgkit.models.manifest import MANIFEST, damaged, read_model, understanding
@@ -55,13 +55,13 @@ HEAD: Final = "head"
 SCALE: Final = "scale.npy"
 ENCODER: Final = "encoder"
 TEXTS: Final = "texts"
-"""The folders, in that of a model of the rung `full`, of the encoders of documents and of entities' texts."""
+"""The folders, in that of a model of the type `full`, of the encoders of documents and of entities' texts."""
 
 _AT_ONCE: Final = 32  # sentences
 _HEADS: Final = 10_000  # more than any model has
 
 
-class HeadScorer:
+class HeadScorer(Scorer):
     """Scores candidates by a trained head.
 
     Args:
@@ -75,7 +75,8 @@ class HeadScorer:
         name: that links carry.
     """
 
-    ahead = 32
+    batch_size = 32
+    temperature: float
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from kgkit.errors import KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader, Knowledge, Text
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.scoring import Scores
+from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.folder import find_knowbert_folder
 from kgkit.models.manifest import KnowBertManifest, damaged, read_knowbert
 from kgkit.types import NO_CANDIDATES, Document
@@ -180,7 +180,7 @@ class TrainedKnowBert:
                 yield Contextual(text, spans, vectors[: len(one.ids)][~one.special])
 
 
-class KnowBertScorer:
+class KnowBertScorer(Scorer):
     """Scores candidates by the linker inside a KnowBert, of one of its knowledge bases.
 
     A document is read in windows. A mention that a cut between two of them goes through is read in one more
@@ -194,7 +194,8 @@ class KnowBertScorer:
             that do share the probability with NULL, and the others have none.
     """
 
-    ahead = 32
+    batch_size = 32
+    temperature: float
 
     def __init__(self, trained: TrainedKnowBert, kb: str, *, use_threshold: bool = False) -> None:
         self.trained, self.kb, self.name = trained, kb, trained.manifest.name
@@ -202,7 +203,7 @@ class KnowBertScorer:
         config = trained.knowbert.kars[kb].linker.config
         self.has_null = config.null
         self.threshold = config.threshold if use_threshold else None
-        self.tells_null = config.null or self.threshold is not None
+        self.scores_null = config.null or self.threshold is not None
 
     @classmethod
     def open(
@@ -236,7 +237,7 @@ class KnowBertScorer:
             mentions = document.mentions or []
             priors = [(one.candidates or NO_CANDIDATES).priors for one in mentions]
             # Of those that are never read: where there is NULL, it has all of the probability.
-            found.append([np.zeros_like(one) for one in priors] if self.tells_null else priors)
+            found.append([np.zeros_like(one) for one in priors] if self.scores_null else priors)
             stretches = reader.stretches(
                 document, {self.kb: self._among(document)}, whole={self.kb: len(mentions)}
             )

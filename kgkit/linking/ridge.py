@@ -21,7 +21,7 @@ A meaning is the sense of a candidate where it has one (`dog%1:05:00::`), else i
     S  meanings seen    K  layers    D  width    C  candidates of a mention
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.gloss import GlossConfig, warn_of_missing
-from kgkit.linking.scoring import Scores, shares
+from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
 from kgkit.models.manifest import ModelManifest, damaged, read_model, understanding
@@ -56,7 +56,6 @@ START: Final = (1.0, 0.0, 4.0, 0.0)
 """α, β, γ, δ where nothing says otherwise; γ was chosen on semeval2007 and on AIDA's testa."""
 
 _TAU: Final = GlossConfig().temperature
-_TINY: Final = 1e-6
 _NEAR: Final = 0.03  # what differs less from the mean of the candidates differs by rounding
 
 
@@ -128,7 +127,7 @@ class RidgeArrays(NamedTuple):
         return found
 
 
-class RidgeScorer:
+class RidgeScorer(Scorer):
     """Scores candidates by their prior, the vectors of their texts, and what was seen in training.
 
     Args:
@@ -139,7 +138,8 @@ class RidgeScorer:
         name: that links carry.
     """
 
-    ahead = 32
+    batch_size = 32
+    temperature: float
 
     def __init__(
         self,
@@ -191,20 +191,43 @@ class RidgeScorer:
         return [
             [
                 probabilities(self.scores(query, candidates), candidates, self.temperature)
-                for query, candidates in zip(
-                    queries(vectors, len(self.reader.config.layers), self.arrays.mean),
-                    [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()],
-                    strict=True,
-                )
+                for query, candidates in mentions
             ]
-            for document, vectors in self.reader(documents)
+            for mentions in self._read(documents)
         ]
+
+    def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        return [
+            [self._parts(query, candidates) for query, candidates in mentions]
+            for mentions in self._read(documents)
+        ]
+
+    def _read(self, documents: Sequence[Document]) -> Iterator[list[tuple[Matrix, Candidates]]]:
+        """Yield q, (K · D,), and the candidates of each mention of a document."""
+        for document, vectors in self.reader(documents):
+            candidates = [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()]
+            read = queries(vectors, len(self.reader.config.layers), self.arrays.mean)
+            yield [*zip(read, candidates, strict=True)]
+
+    def _parts(self, query: Matrix, candidates: Candidates) -> ScoreParts:
+        """Return the scores of a mention's candidates; α log p of the prior is one part, all else context."""
+        total = self.scores(query, candidates)
+        prior = self.weights[0] * np.log(np.maximum(shares(candidates.priors), TINY))
+        return ScoreParts(
+            probabilities(total, candidates, self.temperature),
+            prior / self.temperature,
+            (total - prior) / self.temperature,
+        )
+
+    @property
+    def weights(self) -> Scores:
+        """The weights α, β, γ, δ, (4,)."""
+        return np.asarray(START if self.arrays.weights is None else self.arrays.weights, np.float32)
 
     def scores(self, query: Matrix, candidates: Candidates) -> Scores:
         """Return s, (C,), of the candidates of one mention; *query* is q, (K · D,)."""
-        weights = START if self.arrays.weights is None else self.arrays.weights
-        found: Scores = self.terms(query, candidates) @ np.asarray(weights, np.float32)
-        return found
+        scores: Scores = self.terms(query, candidates) @ self.weights
+        return scores
 
     def terms(self, query: Matrix, candidates: Candidates) -> Matrix:
         """Return what α, β, γ and δ weigh, (C, 4), of a mention's candidates; *query* is q, (K · D,)."""
@@ -213,7 +236,7 @@ class RidgeScorer:
         there = np.linalg.norm(texts, axis=1) > 0
         fit = unit(texts) @ unit(read_of(query, arrays.mean)[None, : texts.shape[1]])[0]  # cos(v₁, g)
         fit[~there] = fit[there].mean() if there.any() else 0  # as `gloss` has it
-        gloss = np.log(np.maximum(shares(candidates.priors), _TINY)) + fit / _TAU
+        gloss = np.log(np.maximum(shares(candidates.priors), TINY)) + fit / _TAU
         wanted = meanings(candidates)
         place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
         seen = arrays.meanings[place] == wanted

@@ -28,7 +28,7 @@ import numpy as np
 
 from kgkit.linking.entity_features import EntityTraits, EntityTraitsConfig, Matrix, Numbers, relative
 from kgkit.linking.link_features import LinkTraits, LinkTraitsConfig
-from kgkit.linking.scoring import Scorer, Scores
+from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores
 from kgkit.models.arrays import read_archive
 from kgkit.models.manifest import Temperature, understanding
 from kgkit.types import NO_CANDIDATES, Document
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
 FILE: Final = "coherence.npz"
-
-_TINY: Final = 1e-6
 
 
 class Members(NamedTuple):
@@ -167,7 +165,7 @@ class _Settings(msgspec.Struct):
     temperature: Temperature
 
 
-class CoherentScorer:
+class CoherentScorer(Scorer):
     """Scores candidates by a first stage, and then by coherence.
 
     Args:
@@ -177,12 +175,23 @@ class CoherentScorer:
     """
 
     def __init__(self, first: Scorer, coherence: TrainedCoherence, *, name: str) -> None:
-        self.first, self.coherence, self.name, self.ahead = first, coherence, name, first.ahead
+        self.first, self.coherence, self.name, self.batch_size = first, coherence, name, first.batch_size
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         return [
             self.coherence(document, scores)
             for document, scores in zip(documents, self.first(documents), strict=True)
+        ]
+
+    def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        return [
+            [
+                part.with_coherence(score)
+                for part, score in zip(
+                    parts, self.coherence(document, [part.score for part in parts]), strict=True
+                )
+            ]
+            for document, parts in zip(documents, self.first.explain(documents), strict=True)
         ]
 
 
@@ -209,5 +218,5 @@ def probabilities(scores: Scores, sizes: Numbers, temperature: float = 1.0, *, n
 def _logarithms(scores: Sequence[Scores]) -> Matrix:
     """Return (R, 2): the logarithms of scores, and those less the mention's best."""
     sizes = np.array([len(score) for score in scores], np.int64)
-    told = np.log(np.maximum(np.concatenate([np.empty(0, np.float32), *scores]), _TINY))[:, None]
+    told = np.log(np.maximum(np.concatenate([np.empty(0, np.float32), *scores]), TINY))[:, None]
     return np.concatenate([told, relative(told, sizes)], axis=1)

@@ -355,7 +355,7 @@ def test_mentions_that_tell_nothing_are_not_learnt_from():
 
 
 def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
-    training = LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL)
+    training = LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL)
     folder = train_linker(kb, "agreed", training)
     manifest = read_model(folder)
     assert (manifest.kind, manifest.vectors, manifest.encoder) == ("prior", "", "")
@@ -376,7 +376,7 @@ def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
 
 def test_what_means_nothing_can_be_learnt(kb, data):
     coherence = CoherenceTraining(nil=True, hidden=8, epochs=60, batch=16, members=3, lr=0.02)
-    train_linker(kb, "nil", LinkerTraining(task="el", data=(data,), rung="prior", coherence=coherence))
+    train_linker(kb, "nil", LinkerTraining(task="el", data=(data,), type="prior", coherence=coherence))
     [gold] = [gold for gold in read_gold_documents(data) if gold.document.id == "4"]
     [linked] = Linker.open(kb, model="nil", nil="mark", threshold=0.5)(
         [with_candidates(kb, gold.document, gold.candidates)]
@@ -399,7 +399,7 @@ def test_two_trainings_are_equal_and_another_seed_is_another(kb, taught):
 
 
 def test_other_documents_change_nothing_and_null_keeps_its_part(kb, data, taught):
-    train_linker(kb, "agreed", LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL))
+    train_linker(kb, "agreed", LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL))
     linker = Linker.open(kb, model="agreed")
     documents = [one.document for one in taught[:5]]
     for document, linked in zip(documents, linker(documents), strict=True):
@@ -428,7 +428,7 @@ def test_a_first_stage_that_learns_nothing_is_asked_as_it_is(kb, taught):
 
 def test_a_damaged_or_stale_model_is_told(kb, data, tmp_path):
     training = LinkerTraining(
-        task="el", data=(data,), rung="prior", coherence=CoherenceTraining(hidden=0, epochs=1, rounds=0)
+        task="el", data=(data,), type="prior", coherence=CoherenceTraining(hidden=0, epochs=1, rounds=0)
     )
     folder = train_linker(kb, "agreed", training)
     manifest = json.loads((folder / MANIFEST).read_bytes())
@@ -462,12 +462,12 @@ def test_settings_that_cannot_be_are_refused(kb, data, tmp_path):
         with pytest.raises(UsageError, match="probable in"):
             LinkTraitsConfig(**settings)
     with pytest.raises(UsageError, match=r"prior has nothing to learn: .*--coherence"):
-        LinkerTraining(task="el", data=(data,), rung="prior")
+        LinkerTraining(task="el", data=(data,), type="prior")
     few = tmp_path / "few.jsonl"
     few.write_text("".join(json.dumps(one) + "\n" for one in documents(2)))
     with pytest.raises(UsageError, match="coherence is learnt from 5 documents at least, there are 2"):
         train_linker(
-            kb, "m", LinkerTraining(task="el", data=(few,), rung="prior", coherence=CoherenceTraining())
+            kb, "m", LinkerTraining(task="el", data=(few,), type="prior", coherence=CoherenceTraining())
         )
 
 
@@ -477,7 +477,7 @@ def test_settings_that_cannot_be_are_refused(kb, data, tmp_path):
 def test_the_command_trains_coherence_and_others_use_it_by_name(kb, data, tmp_path):
     home = kb.home.path.parents[1]
     trained = run(
-        "train", "linker", "--task", "el", "--rung", "prior", "--coherence", "--popularity", "visits",
+        "train", "linker", "--task", "el", "--type", "prior", "--coherence", "--popularity", "visits",
         "--nil", "--name", "told", "--data", data, "--home", home, "--json",
     )  # fmt: skip
     assert trained.code == 0, trained.err
@@ -499,7 +499,7 @@ def test_the_command_trains_coherence_and_others_use_it_by_name(kb, data, tmp_pa
 
 def test_the_command_s_seed_is_that_of_coherence_too(kb, data):
     home = kb.home.path.parents[1]
-    common = ("train", "linker", "--task", "el", "--rung", "prior", "--coherence", "--data", data)
+    common = ("train", "linker", "--task", "el", "--type", "prior", "--coherence", "--data", data)
     written = []
     for seed in (0, 1, 1):
         done = run(*common, "--name", "m", "--seed", seed, "--home", home, "--json")
@@ -521,7 +521,7 @@ from kgkit.training.linkers.settings import LinkerTraining
 with kgkit.open_kb("lands", {str(kb.home.path.parents[1])!r}) as kb:
     coherence = CoherenceTraining(hidden=0, epochs=1, members=2)
     data = (Path({str(data)!r}),)
-    train_linker(kb, "light", LinkerTraining(task="el", data=data, rung="prior", coherence=coherence))
+    train_linker(kb, "light", LinkerTraining(task="el", data=data, type="prior", coherence=coherence))
     links = len(next(Linker.open(kb, model="light")(["Ann Berg saw Norway"])).links)
 print(links, [name for name in ("torch", "transformers", "faiss") if name in sys.modules])
 """
@@ -529,7 +529,7 @@ print(links, [name for name in ("torch", "transformers", "faiss") if name in sys
 
 
 def test_a_second_stage_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, data):
-    training = LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL)
+    training = LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL)
     folder = train_linker(kb, "settings", training)
     manifest = json.loads((folder / MANIFEST).read_text())
     second = manifest["coherence"]

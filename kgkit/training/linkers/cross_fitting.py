@@ -33,8 +33,8 @@ Said = list[list[Scores]]
 def said_by(scorer: Scorer, taught: Sequence[LabelledDocument], progress: Progress | None) -> Said:
     """Return what a scorer says that has not learnt from any of them."""
     found: Said = []
-    for begin in range(0, len(taught), scorer.ahead):
-        found += scorer([one.document for one in taught[begin : begin + scorer.ahead]])
+    for begin in range(0, len(taught), scorer.batch_size):
+        found += scorer([one.document for one in taught[begin : begin + scorer.batch_size]])
         if progress is not None:
             progress("reading", len(found), len(taught))
     return found

@@ -1,4 +1,4 @@
-"""The rung `full`: the encoder is fine-tuned, and with it the one of the entities' texts.
+"""The type `full`: the encoder is fine-tuned, and with it the one of the entities' texts.
 
     1  the traits of candidates, as the head is told them, counts alone: likeness changes with the encoder
     2  the head is trained over the encoder as it is, else its first steps would spoil the encoder

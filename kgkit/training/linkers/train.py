@@ -88,11 +88,11 @@ def _train(
     if training.coherence is not None:
         check_numbers(kb, training.coherence.popularity)
     began = time.monotonic()
-    if training.rung in UNTRAINED:
+    if training.type in UNTRAINED:
         return _train_above(kb, name, training, folder, device, progress)
     vectors = kb.vectors(text_vectors(kb, training.vectors))
     encoder = encoder_of(vectors, device=device)
-    reader = SpanReader(encoder, training.reader or usual_reader(training.rung, encoder))
+    reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*sources_of(kb, generator, training, progress)]
     parts = [
@@ -108,10 +108,10 @@ def _train(
     ]
     data = {str(path): sha256_of(path) for path in training.files}
     told_apart = training, kb.build, vectors.manifest.version, data
-    work = stack.enter_context(work_folder(home, "linker", name, told_apart, alone=training.rung != RIDGE))
+    work = stack.enter_context(work_folder(home, "linker", name, told_apart, alone=training.type != RIDGE))
     trained: TrainedRidge | TrainedHead | TrainedFull
     second = None
-    if training.rung == FULL:
+    if training.type == FULL:
         trained = full = _trained_full(
             kb, name, folder, training, reader, vectors, parts, work, device, progress
         )
@@ -129,7 +129,7 @@ def _train(
             for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
                 head.save_pretrained(staged / where, half=portable)
             np.save(staged / SCALE, trained.scale)
-        for own in (ENCODER, TEXTS) if training.rung == FULL else ():
+        for own in (ENCODER, TEXTS) if training.type == FULL else ():
             shutil.copytree(work / own, staged / own)
         told = {
             "kb": "" if portable else kb.name,
@@ -154,7 +154,7 @@ def _trained(
     device: str,
     progress: Progress | None,
 ) -> "TrainedRidge | TrainedHead":
-    if training.rung == RIDGE:
+    if training.type == RIDGE:
         return train_ridge(reader, vectors, parts, training.ridge)
     try:
         from kgkit.training.linkers.head import HeadConfig, train_head  # here: torch takes seconds to load
@@ -232,11 +232,11 @@ def _train_above(
     device: str,
     progress: Progress | None,
 ) -> Path:
-    """Train coherence above a rung that has nothing to learn."""
+    """Train coherence above a model type that has nothing to learn."""
     began = time.monotonic()
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     taught = [one for source in sources_of(kb, generator, training, progress) for one in source]
-    first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
+    first = find_scorer(training.type, kb, vectors=training.vectors, device=device)
     said = said_by(first, taught, progress)
     second = _second(kb, taught, said, training, progress)
     told: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
@@ -263,12 +263,12 @@ def _write(
     data: dict[str, str],
     began: float,
 ) -> None:
-    """Write the second stage and the manifest; *told* are fields of it that each rung has its own of."""
+    """Write the second stage and the manifest; *told* are fields of it that depend on the model type."""
     coherence = None if second is None else second.coherence.save(staged)
     of_second = {} if second is None else measured(second.scored, second.coherence.temperature)
     manifest = ModelManifest(
         format=FORMAT,
-        kind=training.rung,
+        kind=training.type,
         name=name,
         task=training.task,
         **told,

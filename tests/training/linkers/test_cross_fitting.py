@@ -1,4 +1,4 @@
-"""What a first stage says of documents it has not seen, and coherence above rungs that learn."""
+"""What a first stage says of documents it has not seen, and coherence above model types that learn."""
 
 import json
 
@@ -133,18 +133,18 @@ def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part)
     assert len(whole_map.arrays.meanings) == 4
 
 
-@pytest.mark.parametrize("rung", ["gloss", "ridge", "head"])
-def test_coherence_is_trained_above_every_rung(kb, data, rung, monkeypatch):
+@pytest.mark.parametrize("model_type", ["gloss", "ridge", "head"])
+def test_coherence_is_trained_above_every_model_type(kb, data, model_type, monkeypatch):
     small = GlossConfig(size=16, context=2)  # what the tiny encoder can read
     monkeypatch.setattr("kgkit.linking.gloss.GlossConfig", lambda: small)
     training = LinkerTraining(
-        task="el", data=(data,), rung=rung, reader=READ, coherence=COHERENCE,
+        task="el", data=(data,), type=model_type, reader=READ, coherence=COHERENCE,
         head=HeadConfig(width=8, epochs=2, batch=16),
     )  # fmt: skip
-    manifest = read_model(train_linker(kb, f"{rung}-both", training, device="cpu"))
-    assert (manifest.kind, manifest.vectors) == (rung, "text") and manifest.fingerprint
+    manifest = read_model(train_linker(kb, f"{model_type}-both", training, device="cpu"))
+    assert (manifest.kind, manifest.vectors) == (model_type, "text") and manifest.fingerprint
     assert manifest.results["held_out"] == 60
-    linker = Linker.open(kb, model=f"{rung}-both", device="cpu")
+    linker = Linker.open(kb, model=f"{model_type}-both", device="cpu")
     told = [
         [link.entity for link in linked.links] for linked in linker(["the dog and a fruit", "a dog, a tree"])
     ]
@@ -153,7 +153,7 @@ def test_coherence_is_trained_above_every_rung(kb, data, rung, monkeypatch):
 
 def test_full_has_no_coherence_and_few_documents_are_told(kb, data, tmp_path):
     with pytest.raises(UsageError, match="Train coherence above head instead"):
-        LinkerTraining(task="el", data=(data,), rung="full", coherence=COHERENCE)
+        LinkerTraining(task="el", data=(data,), type="full", coherence=COHERENCE)
     few = tmp_path / "few.jsonl"
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:2]))
     with pytest.raises(UsageError, match="coherence is learnt from 3 documents at least, there are 2"):

@@ -1,4 +1,4 @@
-"""The rung `full`, and portable heads: against slow twins, stopped and begun again, with a KB that grew."""
+"""The type `full`, and portable heads: against slow twins, stopped and begun again, with a KB that grew."""
 
 import json
 
@@ -42,7 +42,7 @@ MEANT = ["dog.n.01", "dog.n.02", "dog.n.01", "tree.n.01"]
 
 def full_training(corpus, **settings):
     chosen = {"width": 16, "epochs": 3, "tokens": 64, "lr": 5e-3, "encoder_lr": 1e-3, "text_lr": 1e-3}
-    return training(corpus, rung="full", full=FullConfig(**{**chosen, **settings}), examples=True)
+    return training(corpus, type="full", full=FullConfig(**{**chosen, **settings}), examples=True)
 
 
 def entities(kb, model):
@@ -213,7 +213,7 @@ def test_coherence_above_it_is_refused(corpus):
     from kgkit.training.linkers.coherence import CoherenceTraining
 
     with pytest.raises(UsageError, match="above head instead"):
-        training(corpus, rung="full", coherence=CoherenceTraining())
+        training(corpus, type="full", coherence=CoherenceTraining())
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_what_is_frozen_is_as_it_was(kb, corpus, encoder):
 
 def portable(corpus, source="data", **settings):
     config = HeadConfig(width=16, epochs=30, batch=16, lr=1e-2, portable=source, **settings)
-    return training(corpus, rung="head", head=config, examples=True)
+    return training(corpus, type="head", head=config, examples=True)
 
 
 @pytest.mark.parametrize("source", ["data", "kb"])
