@@ -23,7 +23,7 @@ from kgkit.errors import MissingExtra, UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.tagging import SHAPES, Reading, TaggingConfig, WordReader, padded
+from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.models.folder import model_folder
 from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
@@ -93,7 +93,7 @@ class TaggerTraining:
 class Lesson(NamedTuple):
     """A window with the labels (W,) of its own words."""
 
-    reading: Reading
+    reading: TaggingWindow
     labels: Numbers
 
 
@@ -249,7 +249,7 @@ def lessons_of(named: NamedDocument, reader: WordReader, types: Sequence[str]) -
         kind = types.index(name.type)
         labels[first:end] = 2 + 2 * kind
         labels[first : min(end, first + 1)] = 1 + 2 * kind
-    for reading in words.readings:
+    for reading in words.windows:
         yield Lesson(reading, labels[reading.begin : reading.begin + len(reading.firsts)])
 
 
@@ -277,7 +277,7 @@ class _Batches:
         shuffled = drawn.permutation(self.count)
         for place in places:
             chosen = [self.lessons[at] for at in parts[shuffled[place]]]
-            inputs = padded([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
+            inputs = tagger_inputs([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
             gold = np.full(tuple(inputs.words.shape), -1, np.int64)  # (n, W)
             for row, one in enumerate(chosen):
                 gold[row, : len(one.labels)] = one.labels

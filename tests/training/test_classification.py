@@ -257,7 +257,7 @@ def test_names_are_marked_and_read_where_they_begin(reading, taught):
         "[CLS] the [E1] dog [/E1] barks in the [E2] big city [/E2] [SUBJECT=DOG] [OBJECT=CITY] [SEP]"
     )
     assert one.places == (2, 8) and one.gold == 1
-    known = one.text.known["words"].spans.tolist()
+    known = one.text.mentions["words"].spans.tolist()
     assert [said(taught, one.text.ids[slice(*span)]) for span in known] == ["dog", "big city"]
     assert one.text.special.tolist() == [piece[0] == "[" for piece in said(taught, one.text.ids).split()]
 
@@ -415,7 +415,7 @@ def test_a_model_learns_a_task_and_its_answers_do_not_depend_on_what_is_read_tog
 
 
 def test_every_part_learns_from_the_loss(taught, knowledge, reading):
-    config = ClassifierConfig(hidden=WIDTH, labels=LABELS, several=True)
+    config = ClassifierConfig(hidden=WIDTH, labels=LABELS, multi_label=True)
     model = model_of(taught, knowledge, config).train()
     some = [relation(marks=(DOG,), label=frozenset({"yes"})), relation(marks=(CITY,), label=frozenset())]
     loss, weight = loss_of(model.classifier)(model, reading().batch(some))
@@ -444,7 +444,7 @@ def test_an_encoder_without_knowledge_is_classified_with_alike(taught, knowledge
 def test_models_that_do_not_fit_are_refused(taught, knowledge, reading):
     from transformers import BertForMaskedLM
 
-    classifier = Classifier(ClassifierConfig(hidden=WIDTH, labels=LABELS, places=2))
+    classifier = Classifier(ClassifierConfig(hidden=WIDTH, labels=LABELS, positions=2))
     around = BertForMaskedLM(taught.model.config)
     with pytest.raises(
         UsageError, match=r"not on a BertForMaskedLM: read the KnowBert with model='AutoModel'"

@@ -14,7 +14,8 @@ from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.home import Home
-from kgkit.inputs.knowbert import KnowBertReader, Knowledge
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.knowledge import Knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import FOLDER, TrainedKnowBert, knowledge_of
 from kgkit.models.folder import find_knowbert_folder
@@ -417,8 +418,8 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
         model.reader = KnowBertReader(model.encoder, model.knowledge, size=training.size)  # knows them too
     reader = task.ExampleReader(model.reader, model.encoder.tokenizer, model.specials, labels)
     config = ClassifierConfig(
-        hidden=model.encoder.width, labels=labels, places=2 if training.task == "relation" else 1,
-        several=several,
+        hidden=model.encoder.width, labels=labels, positions=2 if training.task == "relation" else 1,
+        multi_label=several,
     )  # fmt: skip
     model.classifier = Classifier(config, torch.Generator().manual_seed(training.seed))
     model.classifier.to(model.encoder.device)
