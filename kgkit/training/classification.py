@@ -19,7 +19,9 @@ Departures:
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from itertools import groupby, tee
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier
     from kgkit.heads.knowbert import KnowBert
     from kgkit.linking.knowbert import TrainedKnowBert
+    from kgkit.models.kinds import KnowBertManifest
+    from kgkit.models.opening import Opening
 
 _log = logging.getLogger(__name__)
 
@@ -292,6 +296,16 @@ def open_classified(trained: "TrainedKnowBert") -> tuple[Classified, ExampleRead
     head = Classifier.from_pretrained(trained.folder / CLASSIFIER, device=device)
     reader = ExampleReader(trained.reader, trained.encoder.tokenizer, manifest.specials, head.config.labels)
     return Classified(trained.knowbert, head).eval(), reader
+
+
+def open_predictor(
+    folder: Path, manifest: "KnowBertManifest", opening: "Opening"
+) -> "Callable[..., dict[str, Label]]":
+    """Open a KnowBert in the role of a predictor: a function that answers examples, see `answers_of`."""
+    from kgkit.linking.knowbert import TrainedKnowBert
+
+    trained = TrainedKnowBert.open_folder(folder, manifest, opening.home, device=opening.device)
+    return partial(answers_of, *open_classified(trained))
 
 
 def loss_of(classifier: "Classifier") -> Callable[[nn.Module, ExampleBatch], tuple[Tensor, float]]:

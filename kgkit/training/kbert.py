@@ -8,11 +8,9 @@ text counts for more than one of a long text.
 """
 
 import logging
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,7 +18,7 @@ import msgspec
 import numpy as np
 
 from kgkit.encoder import Encoder, pick_device
-from kgkit.errors import MissingExtra, NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
@@ -28,28 +26,17 @@ from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.models.folder import (
     BUILT_IN,
-    find_kbert_folder,
     find_model_folder,
     find_trained,
     has_model,
-    model_folder,
 )
-from kgkit.models.manifest import (
-    FORMAT,
-    KBERT,
-    KNOWBERT,
-    MANIFEST,
-    KBertManifest,
-    is_kind,
-    read_kbert,
-    read_knowbert,
-)
-from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
+from kgkit.models.kinds import KBERT, KNOWBERT, KBertManifest
+from kgkit.models.manifest import MANIFEST, Needs, read_header
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
-from kgkit.training.curve import TrainingState
+from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
 from kgkit.training.kbert_plan import KBertTraining
-from kgkit.training.runs import peak_memory, sha256_of
+from kgkit.training.runs import sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document, LinkedDocument, Progress
 from kgkit.versions import read_current
@@ -57,6 +44,7 @@ from kgkit.versions import read_current
 if TYPE_CHECKING:
     from typing import Self
 
+    from kgkit.models.opening import Opening
     from kgkit.training.kbert_tasks import Answered, Example, TaskReader, TreeTask
 
 log = logging.getLogger(__name__)
@@ -105,39 +93,30 @@ def train_kbert(
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
-    with ExitStack() as stack:
-        return _trained(stack, home, name, training, kbs, device, command, progress)
+    return run_job(
+        KBERT, home, name, training,
+        lambda _: _prepare(home, training, kbs, device, progress),
+        files=training.files, command=command, seed=training.seed,
+    )  # fmt: skip
 
 
-def _trained(
-    stack: ExitStack,
+def _prepare(
     home: Home,
-    name: str,
     training: KBertTraining,
     kbs: Sequence[KnowledgeBase],
     device: str,
-    command: str,
     progress: Progress | None,
-) -> Path:
-    """Train a K-BERT; the work folder is held until *stack* is closed."""
-    try:
-        import torch
-        from transformers import set_seed
+) -> Plan:
+    """Read the data, and begin a K-BERT."""
+    import torch
 
-        from kgkit.training.loop import train
-    except ImportError as error:
-        raise MissingExtra(error.name or "accelerate", "models") from error
     from kgkit.training.examples import warn_of_labels
     from kgkit.training.kbert_tasks import answers_of, labels_of, loss_of, scores_of
 
     if not (kbs or training.control):
         raise UsageError("there is no knowledge base: name one with --kb, or say --control")
-    folder, began = model_folder(home, name), time.monotonic()
-    set_seed(training.seed)
     used = () if training.control else tuple(kbs)
     taught, held_out = _examples(training)
-    if not held_out:
-        log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
     labels = labels_of(training.task, taught if training.dev else [*taught, *held_out])
     if training.task != "tagging":
         warn_of_labels(labels, len(taught))
@@ -145,38 +124,34 @@ def _trained(
         log.warning("the data teach nothing of %s, which --dev has", ", ".join(strange))
     encoder = _encoder(home, training.encoder, device)
     made = _begun(home, training, encoder, used, labels, device)
-    data = {str(path): sha256_of(path) for path in training.files}
     builds = {kb.name: kb.build for kb in used}
-    linker_made = _checksum(home, training.linker) if used else ""
-    told = training, builds, encoder.fingerprint, data, linker_made
-    work = stack.enter_context(work_folder(home, "kbert", name, told))
+    linker_sha256 = _checksum(home, training.linker) if used else ""
 
     def evaluate(asked: "TreeTask") -> dict[str, float]:
         answers = answers_of(asked, made.reader, held_out, size=training.batch)
         return scores_of(training.task, held_out, answers)
 
-    reading = time.monotonic() - began
-    trained = train(
-        made.model,
-        Shuffled(
-            taught, training.batch, made.reader.batch, training.seed,
-            lengths=[sum(map(len, one.texts)) for one in taught],  # the same with facts and without
-        ),
-        loss_of(made.model.classifier),
-        [torch.optim.AdamW(_groups(made.model, training), fused=True)],
-        TrainingConfig(
-            epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
-            seed=training.seed,
-        ),
-        work,
-        evaluate=evaluate if held_out else None,
-        progress=progress,
-        resume=True,
-    )  # fmt: skip
-    counts = {"examples": len(taught), "labels": len(labels), "held_out": len(held_out)}
-    results = _results(trained, labels) | counts
-    results |= {"seconds": round(reading + trained.seconds, 1), "peak_memory": peak_memory()}
-    with stage_model(folder) as (staged, final):
+    def train(work: Path) -> Outcome:
+        trained = fit(
+            made.model,
+            Shuffled(
+                taught, training.batch, made.reader.batch, training.seed,
+                lengths=[sum(map(len, one.texts)) for one in taught],  # the same with facts and without
+            ),
+            loss_of(made.model.classifier),
+            [torch.optim.AdamW(_groups(made.model, training), fused=True)],
+            TrainingConfig(
+                epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
+                seed=training.seed,
+            ),
+            work,
+            evaluate=evaluate if held_out else None,
+            progress=progress,
+        )  # fmt: skip
+        counts = {"examples": len(taught), "held_out": len(held_out), "labels": list(labels)}
+        return Outcome({**scores_by_epoch(trained), **counts, "seconds": trained.seconds}, save)
+
+    def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
         about = ", ".join(f"`{one.name}`" for one in training.data)
         about = (
             f"Trained for the task {training.task} on {about}. Their licence may bind what is made of them."
@@ -184,16 +159,18 @@ def _trained(
         made.model.kbert.save_pretrained(staged / FOLDER, about=about)
         encoder.save_tokenizer(staged / FOLDER / ENCODER)  # the weights lie there already
         made.model.classifier.save_pretrained(staged / CLASSIFIER, about=about)
-        manifest = KBertManifest(
-            format=FORMAT, kind=KBERT, name=name, task=training.task, kbs=builds, encoder=training.encoder,
-            size=training.size, query=training.query, linker=training.linker, linker_made=linker_made,
-            coherence=training.coherence, max_facts=training.max_facts, relations=training.says_relations,
-            attributes=training.attributes, config=msgspec.to_builtins(asdict(training), enc_hook=str),
-            results=results, data=data, command=command, sizes=sizes_of(staged),
-            kgkit_version=kgkit_version(), created=datetime.now(UTC).isoformat(timespec="seconds"),
-        )  # fmt: skip
-        (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    return final
+        linker = training.linker if used and training.linker not in BUILT_IN else ""
+        return {
+            "task": training.task, "encoder": training.encoder,
+            "needs": Needs(kbs=builds, exact=True, linker=linker),
+            "size": training.size, "query": training.query, "linker": training.linker,
+            "linker_sha256": linker_sha256, "coherence": training.coherence,
+            "max_facts": training.max_facts, "relations": training.says_relations,
+            "attributes": training.attributes,
+            "config": msgspec.to_builtins(asdict(training), enc_hook=str),
+        }  # fmt: skip
+
+    return Plan((builds, encoder.fingerprint, linker_sha256), train)
 
 
 class _Begun(NamedTuple):
@@ -221,13 +198,6 @@ def _begun(
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(ClassifierConfig(hidden=encoder.width, labels=labels), drawn)
     return _Begun(TreeTask(KBert(encoder.model, config), classifier.to(encoder.device)), reader)
-
-
-def _results(trained: TrainingState, labels: Sequence[str]) -> dict[str, Any]:
-    """Return the scores of each epoch, and of the best one."""
-    epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
-    best = {key: one for key, one in (trained.best or {}).items() if key != "step"}
-    return {"told_apart": list(labels), "best_epoch": best.pop("epoch", None), **best, "epochs": epochs}
 
 
 class TrainedKBert:
@@ -265,28 +235,30 @@ class TrainedKBert:
         """
         where = home if isinstance(home, Home) else Home.find(home)
         return read_current(
-            lambda: find_kbert_folder(model, where),
-            lambda folder: cls._open_from(folder, model, where, device),
+            lambda: find_model_folder(model, where, KBERT),
+            lambda folder: cls.open_folder(folder, KBERT.read(folder), where, device=device),
         )
 
     @classmethod
-    def _open_from(cls, folder: Path, model: str, where: Home, device: str) -> "Self":
+    def open_folder(
+        cls, folder: Path, manifest: KBertManifest, home: Home, *, device: str = "auto"
+    ) -> "Self":
+        """Open the model in *folder*, of which *manifest* tells; the rest is as in `open`."""
         from kgkit.heads import Classifier, KBert, KBertConfig
         from kgkit.heads.folder import read_settings
         from kgkit.heads.kbert import KIND
         from kgkit.training.kbert_tasks import TreeTask
 
-        manifest = read_kbert(folder)
-        if manifest.linker_made and _checksum(where, manifest.linker) != manifest.linker_made:
+        if manifest.linker_sha256 and _checksum(home, manifest.linker) != manifest.linker_sha256:
             raise StaleModel(
-                f"the model {model} reads links of the model {manifest.linker}, which has been trained again "
-                "since, or is gone: train it again too"
+                f"the model {manifest.name} reads links of the model {manifest.linker}, which has been "
+                "trained again since, or is gone: train it again too"
             )
         encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
         kbert = KBert(encoder.model, read_settings(folder / FOLDER, KIND, KBertConfig))
         classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
         with ExitStack() as stack:
-            kbs = [_as_trained(name, build, where, stack) for name, build in manifest.kbs.items()]
+            kbs = [_as_trained(name, build, home, stack) for name, build in manifest.kbs.items()]
             labels = classifier.config.labels
             reader = _reader(encoder, kbs, manifest, manifest.relations, labels, device)
             found = cls(TreeTask(kbert, classifier).eval(), reader, manifest)
@@ -314,6 +286,11 @@ class TrainedKBert:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def open_predictor(folder: Path, manifest: KBertManifest, opening: "Opening") -> TrainedKBert:
+    """Open a K-BERT in the role of a predictor."""
+    return TrainedKBert.open_folder(folder, manifest, opening.home, device=opening.device)
 
 
 def _as_trained(name: str, build: str, home: Home, stack: ExitStack) -> KnowledgeBase:
@@ -364,11 +341,12 @@ def encoder_at(home: Home, name: str) -> str:
     if not has_model(home, name):
         return name
     folder = find_trained(home, name)
-    if is_kind(KBERT, folder):
+    header = read_header(folder)
+    if header.kind == KBERT.name:
         raise UsageError(f"{name} is a K-BERT, and no encoder: begin as what it began as")
-    if not is_kind(KNOWBERT, folder):
+    if header.kind != KNOWBERT.name:
         return name
-    if any(about.joint for about in read_knowbert(folder).kbs.values()):
+    if any(about.joint for about in KNOWBERT.read(folder).kbs.values()):
         raise UsageError(
             f"the encoder of {name} was trained with its knowledge bases, which a K-BERT does not read: "
             "begin as one that was trained without, as `kgkit train encoder` makes"

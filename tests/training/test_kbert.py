@@ -21,7 +21,8 @@ from kgkit.home import Home
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import MANIFEST, read_kbert, read_knowbert, read_model, read_tagger
+from kgkit.models.kinds import KBERT, KNOWBERT, LINKER, TAGGER
+from kgkit.models.manifest import MANIFEST
 from kgkit.training import kbert
 from kgkit.training.kbert import TrainedKBert, train_kbert
 from kgkit.training.kbert_plan import KBertTraining
@@ -119,7 +120,7 @@ def scored(home, name, task, files):
 def test_a_fact_tells_of_names_that_were_never_read(home, files, task):
     scores = scored(home, task, task, files)
     assert next(iter(scores.values())) == 1.0
-    results = read_kbert(find_trained(home, task)).results
+    results = KBERT.read(find_trained(home, task)).results
     assert scores == pytest.approx({metric: one for metric, one in results.items() if metric in scores})
 
 
@@ -136,14 +137,14 @@ def test_the_facts_of_each_of_two_knowledge_bases_are_read(tmp_path, encoder, fi
     with open_kb("first", home.path) as first, open_kb("second", home.path) as second:
         training = settings(encoder, files, "classification", **asked)
         train_kbert(home, "two", training, [first, second], device="cpu")
-    assert list(read_kbert(find_trained(home, "two")).kbs) == ["first", "second"]
-    assert read_kbert(find_trained(home, "two")).results["accuracy"] == 1.0  # as it was read to be trained
+    assert list(KBERT.read(find_trained(home, "two")).kbs) == ["first", "second"]
+    assert KBERT.read(find_trained(home, "two")).results["accuracy"] == 1.0  # as it was read to be trained
     assert scored(home, "two", "classification", files)["accuracy"] == 1.0  # as it is read when opened
 
 
 def test_a_control_cannot_know(home, files):
     assert scored(home, "control", "classification", files)["accuracy"] <= 0.7
-    manifest = read_kbert(find_trained(home, "control"))
+    manifest = KBERT.read(find_trained(home, "control"))
     assert manifest.kbs == {} and manifest.config["control"]
 
 
@@ -203,7 +204,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(home, copied, en
 def test_a_part_is_held_out_where_no_other_is_named_and_a_question_stays_whole(copied, encoder, files):
     training = settings(encoder, files, "ranking", dev=(), steps=1)
     trained(copied, "part", training)
-    results = read_kbert(find_trained(copied, "part")).results
+    results = KBERT.read(find_trained(copied, "part")).results
     assert (results["examples"], results["held_out"]) == (72, 8)  # 4 of 40 questions, with two answers each
 
 
@@ -211,7 +212,7 @@ def test_a_part_is_held_out_where_no_other_is_named_and_a_question_stays_whole(c
 def test_of_several_files_a_tenth_is_held_out_too(copied, encoder, files, task):
     both = (files[f"{task}.tsv"], files[f"{task}.test.tsv"])
     trained(copied, "two", settings(encoder, files, task, data=both, dev=(), steps=1))
-    results = read_kbert(find_trained(copied, "two")).results
+    results = KBERT.read(find_trained(copied, "two")).results
     assert results["examples"] + results["held_out"] == 90 and results["held_out"] in (8, 9)
 
 
@@ -220,11 +221,11 @@ def test_what_only_dev_has_is_told(copied, encoder, files, tmp_path, caplog):
     dev.write_text("label\ttext_a\n2\tthe dog\n1\tthe cat\n")
     trained(copied, "odd", settings(encoder, files, "classification", dev=(dev,), steps=1))
     assert "the data teach nothing of 2, which --dev has" in caplog.text
-    assert read_kbert(find_trained(copied, "odd")).results["told_apart"] == ["0", "1"]
+    assert KBERT.read(find_trained(copied, "odd")).results["labels"] == ["0", "1"]
 
 
 def test_what_a_model_says_of_itself(home, encoder, files):
-    manifest = read_kbert(find_trained(home, "tagging"))
+    manifest = KBERT.read(find_trained(home, "tagging"))
     with open_kb("kinds", home.path) as kb:
         assert manifest.kbs == {"kinds": kb.build}
     assert (manifest.kind, manifest.task, manifest.encoder, manifest.size) == (
@@ -239,9 +240,9 @@ def test_what_a_model_says_of_itself(home, encoder, files):
         2,
         False,
     )
-    assert read_kbert(find_trained(home, "pair")).relations
+    assert KBERT.read(find_trained(home, "pair")).relations
     assert set(manifest.data) == {str(files["tagging.tsv"]), str(files["tagging.test.tsv"])}
-    assert manifest.results["told_apart"] == ["O", "B-DOG"] and manifest.command == "kgkit train …"
+    assert manifest.results["labels"] == ["O", "B-DOG"] and manifest.command == "kgkit train …"
 
 
 # -- reading ----------------------------------------------------------------
@@ -387,7 +388,7 @@ def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, file
     asked = settings(encoder, files, "pair", query="link", linker="senses", steps=1)
     trained(copied, "linked", asked)
     trained(copied, "plain", replace(asked, control=True))
-    assert read_kbert(find_trained(copied, "linked")).linker_made == sha256_of(linker)
+    assert KBERT.read(find_trained(copied, "linked")).linker_sha256 == sha256_of(linker)
     TrainedKBert.open("linked", home=copied, device="cpu").close()
     for change in (lambda: linker.write_text("{ }"), linker.unlink):
         change()
@@ -439,7 +440,7 @@ def test_a_few_examples_of_many_labels_may_be_held_out(copied, encoder, tmp_path
         task="classification", data=(tmp_path / "train.tsv",), dev=(tmp_path / "dev.tsv",),
         encoder=str(encoder), size=16, control=True, steps=1,
     )  # fmt: skip
-    assert len(read_kbert(train_kbert(copied, "many", asked, device="cpu")).results["told_apart"]) == 30
+    assert len(KBERT.read(train_kbert(copied, "many", asked, device="cpu")).results["labels"]) == 30
 
 
 def test_an_encoder_is_one_that_was_trained_without_knowledge(copied, encoder, files):
@@ -468,8 +469,8 @@ def test_three_classes_are_told_apart_and_of_two_that_of_the_label_1_is_scored(c
             task="pair", data=(path,), encoder=str(encoder), size=16, batch=16, epochs=12, lr=3e-3,
             lr_new=1e-2, bf16=False,
         )  # fmt: skip
-        results = read_kbert(trained(copied, name, asked)).results
-        assert results["told_apart"] == [*labels] and results["accuracy"] == 1.0
+        results = KBERT.read(trained(copied, name, asked)).results
+        assert results["labels"] == [*labels] and results["accuracy"] == 1.0
         positive = {metric: results.get(metric) for metric in ("f1", "precision", "recall")}
         assert positive == dict.fromkeys(positive, 1.0 if name == "law_qa" else None)
 
@@ -490,11 +491,11 @@ def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder,
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
     folder = find_trained(home, "pair")
     with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing"):
-        read_model(folder)
+        LINKER.read(folder)
     with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions"):
-        read_tagger(folder)
+        TAGGER.read(folder)
     with pytest.raises(UsageError, match="pair is no KnowBert but of the kind kbert"):
-        read_knowbert(folder)
+        KNOWBERT.read(folder)
     with pytest.raises(UnknownName, match="no K-BERT named 'nope'; there are: classification, control"):
         TrainedKBert.open("nope", home=home)
 
@@ -573,8 +574,8 @@ def test_a_folder_has_the_parts_of_a_task(copied, encoder, files, tmp_path):
     assert lacking.code == 3 and f"no train.* in {folder} (dev.tsv): name the file" in lacking.err
     shutil.copy(files["pair.tsv"], folder / "train.tsv")
     assert run(*train).code == 0
-    assert [*read_kbert(find_trained(copied, "x")).kbs] == ["kinds"]  # the only one need not be named
-    assert [*read_kbert(find_trained(copied, "x")).data] == [f"{folder}/train.tsv", f"{folder}/dev.tsv"]
+    assert [*KBERT.read(find_trained(copied, "x")).kbs] == ["kinds"]  # the only one need not be named
+    assert [*KBERT.read(find_trained(copied, "x")).data] == [f"{folder}/train.tsv", f"{folder}/dev.tsv"]
     shutil.copy(files["pair.tsv"], folder / "train.txt")
     twice = run(*train)
     assert twice.code == 2 and "has train.tsv, train.txt: name the file with --data" in twice.err

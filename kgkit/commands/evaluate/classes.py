@@ -12,7 +12,7 @@ from kgkit.commands.evaluate.sets import check_known, check_sets, percents, set_
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import number, typed, write_json
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.home import Home
@@ -110,16 +110,14 @@ def classification(
 
 def _is_kbert(model: str, home: Path | None) -> bool:
     from kgkit.home import Home
-    from kgkit.models.folder import find_model_folder, names_of
-    from kgkit.models.manifest import KBERT, KNOWBERT, is_kind
+    from kgkit.models.folder import find_model_folder
+    from kgkit.models.kinds import KBERT
+    from kgkit.models.manifest import read_header
     from kgkit.versions import read_current
 
     where = Home.find(home)
-    try:
-        return read_current(lambda: find_model_folder(model, where), lambda found: is_kind(KBERT, found))
-    except UnknownName:
-        known = [*names_of(KNOWBERT, where), *names_of(KBERT, where)]
-        raise UnknownName("KnowBert or K-BERT", model, sorted(known)) from None
+    header = read_current(lambda: find_model_folder(model, where, "predictor"), read_header)
+    return header.kind == KBERT.name
 
 
 def _score(
@@ -195,12 +193,12 @@ def _score(
 
 def _check_task(model: str, task: str, home: "Home") -> None:
     """Refuse a model that was trained for another task, before it is opened."""
-    from kgkit.models.folder import find_knowbert_folder
-    from kgkit.models.manifest import read_knowbert
+    from kgkit.models.folder import find_model_folder
+    from kgkit.models.kinds import KNOWBERT
     from kgkit.training.examples import TASKS
     from kgkit.versions import read_current
 
-    own = read_current(lambda: find_knowbert_folder(model, home), read_knowbert).task
+    own = read_current(lambda: find_model_folder(model, home, KNOWBERT), KNOWBERT.read).task
     if own != task:
         advice = (
             f"`kgkit evaluate {own}` scores it"

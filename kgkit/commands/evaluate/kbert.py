@@ -150,11 +150,11 @@ def _cell(value: float | None) -> str:
 
 def _task_of(tasks: Sequence[str], model: str, home: "Home") -> str:
     """Return the task that a model was trained for, before it is opened."""
-    from kgkit.models.folder import find_kbert_folder
-    from kgkit.models.manifest import read_kbert
+    from kgkit.models.folder import find_model_folder
+    from kgkit.models.kinds import KBERT
     from kgkit.versions import read_current
 
-    own = read_current(lambda: find_kbert_folder(model, home), read_kbert).task
+    own = read_current(lambda: find_model_folder(model, home, KBERT), KBERT.read).task
     if own not in tasks:
         verb = "classification" if own == "pair" else own
         raise UsageError(

@@ -116,7 +116,7 @@ def kbert(
     from kgkit.home import Home
     from kgkit.kb import open_kb
     from kgkit.models.folder import model_folder
-    from kgkit.models.manifest import read_kbert
+    from kgkit.models.kinds import KBERT
     from kgkit.models.publishing import older, read_trained
     from kgkit.models.registering import catalogue
     from kgkit.training import recorded
@@ -148,7 +148,7 @@ def kbert(
             show(f"{stage} {done:,} of {total:,}")
 
         folder = train_kbert(where, name, training, kbs, device=device, command=typed(), progress=tell)
-        manifest = read_trained(where, name, folder, read_kbert)
+        manifest = read_trained(where, name, folder, KBERT)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
         for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):

@@ -143,7 +143,7 @@ def knowbert(
     """
     from kgkit.home import Home
     from kgkit.models.folder import model_folder
-    from kgkit.models.manifest import read_knowbert
+    from kgkit.models.kinds import KNOWBERT
     from kgkit.models.publishing import older, read_trained
     from kgkit.models.registering import catalogue
     from kgkit.training import recorded
@@ -174,7 +174,7 @@ def knowbert(
             show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
 
         folder = train_knowbert(where, name, training, chosen, device=device, command=typed(), progress=tell)
-        manifest = read_trained(where, name, folder, read_knowbert)
+        manifest = read_trained(where, name, folder, KNOWBERT)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
         for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
@@ -201,8 +201,8 @@ def write_results(results: dict[str, Any]) -> None:
         if isinstance(value, _PLAIN)
     ]
     write_table([Column(heading=""), Column(heading="", align="right")], rows)
-    if labels := results.get("told_apart"):
-        write_line(f"told apart: {', '.join(labels)}")
+    if labels := results.get("labels"):
+        write_line(f"labels: {', '.join(labels)}")
     for kb, told in results.get("linkers", {}).items():
         for what, value in told.items():
             write_line(f"{kb}: {what.replace('_', ' ')} {value:,.3f}")

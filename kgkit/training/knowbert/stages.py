@@ -18,8 +18,8 @@ from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.knowledge import Knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import FOLDER, TrainedKnowBert, knowledge_of
-from kgkit.models.folder import find_knowbert_folder
-from kgkit.models.manifest import KnownKB, read_knowbert
+from kgkit.models.folder import find_model_folder
+from kgkit.models.kinds import KNOWBERT, KnownKB
 from kgkit.training.batches import Shuffled
 from kgkit.training.curve import TrainingState
 from kgkit.training.knowbert import data
@@ -106,14 +106,16 @@ def _continued(home: Home, training: KnowBertTraining, device: str, stack: ExitS
     from kgkit.heads.knowbert import ENCODER, KnowBert
 
     def opened(folder: Path) -> TrainedKnowBert:
-        read_knowbert(folder)  # says so, if it is another kind of model
+        KNOWBERT.read(folder)  # says so, if it is another kind of model
         around = _around(training, folder / FOLDER / ENCODER)
         return TrainedKnowBert.open(str(folder), home=home, around=around, device=device)
 
-    before = stack.enter_context(read_current(lambda: find_knowbert_folder(training.start, home), opened))
+    before = stack.enter_context(
+        read_current(lambda: find_model_folder(training.start, home, KNOWBERT), opened)
+    )
     knowbert, manifest = before.knowbert, before.manifest
     drawn = knowbert.drawn
-    guesses = manifest.guesses and _guesses(drawn)
+    guesses = manifest.language_model and _guesses(drawn)
     if not training.control:
         kept = dict(before.reader.knowledge), dict(manifest.kbs)
         return BegunModel(knowbert, before.encoder, *kept, manifest.encoder, drawn, guesses, training.size)
@@ -191,7 +193,7 @@ def weights_of(home: Home, training: KnowBertTraining) -> str:
     """Return what changes when the model that this one begins as is trained anew."""
     if not training.start:
         return ""
-    return read_current(lambda: find_knowbert_folder(training.start, home), read_knowbert).created
+    return read_current(lambda: find_model_folder(training.start, home, KNOWBERT), KNOWBERT.read).created
 
 
 def groups_of(trained: "nn.Module", model: BegunModel, training: KnowBertTraining) -> list[dict[str, Any]]:
@@ -437,8 +439,7 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
         best = {key: one for key, one in (trained.best or {}).items() if key not in ("step", "epoch")}
         return {
             "examples": len(examples.taught),
-            "labels": len(labels),
-            "told_apart": list(labels),
+            "labels": list(labels),
             "held_out": len(examples.held_out),
             **best,
             "epochs": epochs,

@@ -12,30 +12,23 @@ Departures:
     A linker is as published for entities (`el`) or for senses, whatever knowledge base it is of.
 """
 
-import logging
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from kgkit.errors import MissingExtra
 from kgkit.home import Home
 from kgkit.linking.knowbert import CLASSIFIER, FOLDER
-from kgkit.models.folder import model_folder
-from kgkit.models.manifest import FORMAT, KNOWBERT, MANIFEST, KnowBertManifest
-from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
+from kgkit.models.kinds import KNOWBERT
+from kgkit.models.manifest import Needs
 from kgkit.training.config import TrainingConfig
+from kgkit.training.job import Outcome, Plan, fit, run_job
 from kgkit.training.knowbert.settings import LINKING, Chosen, KnowBertTraining
 from kgkit.training.knowbert.stages import BegunModel, begun, groups_of, stage_of, weights_of
-from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.types import Progress
-
-log = logging.getLogger(__name__)
 
 
 def train_knowbert(
@@ -72,31 +65,29 @@ def train_knowbert(
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
-    try:
-        import torch
-        from transformers import set_seed
+    return run_job(
+        KNOWBERT, home, name, training,
+        lambda stack: _prepare(home, training, kbs, device, progress, stack),
+        files=training.files, command=command, seed=training.seed,
+    )  # fmt: skip
 
-        from kgkit.training.loop import train
-    except ImportError as error:
-        raise MissingExtra(error.name or "accelerate", "models") from error
-    folder, began = model_folder(home, name), time.monotonic()
-    set_seed(training.seed)
-    with ExitStack() as stack:
-        model = begun(home, training, kbs, device, stack)
-        stage = stage_of(training, model, progress)
-        data = {str(path): sha256_of(path) for path in training.files}
-        version = {one: about.about for one, about in model.reader.knowledge.items()}
-        begins = model.encoder.fingerprint, weights_of(home, training)
-        told = training, version, begins, data
-        work = stack.enter_context(work_folder(home, "knowbert", name, told))
 
-        if stage.evaluate is None:
-            log.warning(
-                "too few data to hold some out: no epoch is chosen, the last one is it; or name --dev"
-            )
-        reading = time.monotonic() - began
+def _prepare(
+    home: Home,
+    training: KnowBertTraining,
+    kbs: Sequence[Chosen],
+    device: str,
+    progress: Progress | None,
+    stack: ExitStack,
+) -> Plan:
+    """Begin a model, and read the data of its stage."""
+    import torch
 
-        trained = train(
+    model = begun(home, training, kbs, device, stack)
+    stage = stage_of(training, model, progress)
+
+    def train(work: Path) -> Outcome:
+        trained = fit(
             stage.model, stage.batches, stage.loss,
             [torch.optim.AdamW(groups_of(stage.model, model, training), fused=True)],
             TrainingConfig(epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
@@ -104,35 +95,31 @@ def train_knowbert(
             work,
             evaluate=stage.evaluate,
             progress=progress,
-            resume=True,
         )  # fmt: skip
         results = stage.results(trained)
         if trained.best is not None:  # the epoch whose weights these are
             results["best_epoch"] = trained.best["epoch"]
-        results |= {"seconds": round(reading + trained.seconds, 1), "peak_memory": peak_memory()}
-        with stage_model(folder) as (staged, final):
-            _save(model, staged, training, results)
-            manifest = KnowBertManifest(
-                format=FORMAT,
-                kind=KNOWBERT,
-                name=name,
-                task=training.task,
-                kbs=model.kbs,
-                encoder=model.origin,
-                size=training.size,
-                specials=model.specials,
-                guesses=_guesses(training, model),
-                start=training.start,
-                config=msgspec.to_builtins(asdict(training), enc_hook=str),
-                results=results,
-                data=data,
-                command=command,
-                sizes=sizes_of(staged),
-                kgkit_version=kgkit_version(),
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
-            )
-            (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    return final
+        return Outcome({**results, "seconds": trained.seconds}, save)
+
+    def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        _save(model, staged, training, results)
+        return {
+            "task": training.task,
+            "kbs": model.kbs,
+            "encoder": model.origin,
+            "needs": Needs(
+                kbs={kb: model.handle(kb).build for kb in model.kbs},
+                vectors=tuple(f"{kb}/{name}" for kb, about in model.kbs.items() for name in about.vectors),
+            ),
+            "size": training.size,
+            "specials": model.specials,
+            "language_model": _guesses(training, model),
+            "start": training.start,
+            "config": msgspec.to_builtins(asdict(training), enc_hook=str),
+        }
+
+    builds = {one: about.about for one, about in model.reader.knowledge.items()}
+    return Plan((builds, model.encoder.fingerprint, weights_of(home, training)), train)
 
 
 def _guesses(training: KnowBertTraining, model: BegunModel) -> bool:

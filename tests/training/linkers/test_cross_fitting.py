@@ -16,7 +16,7 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.manifest import read_model
+from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import documents_of, said_by_ridge, stretches_of, without
 from kgkit.training.linkers.head import HeadConfig
@@ -141,8 +141,8 @@ def test_coherence_is_trained_above_every_model_type(kb, data, model_type, monke
         task="el", data=(data,), type=model_type, reader=READ, coherence=COHERENCE,
         head=HeadConfig(width=8, epochs=2, batch=16),
     )  # fmt: skip
-    manifest = read_model(train_linker(kb, f"{model_type}-both", training, device="cpu"))
-    assert (manifest.kind, manifest.vectors) == (model_type, "text") and manifest.fingerprint
+    manifest = LINKER.read(train_linker(kb, f"{model_type}-both", training, device="cpu"))
+    assert (manifest.type, manifest.vectors) == (model_type, "text") and manifest.fingerprint
     assert manifest.results["held_out"] == 60
     linker = Linker.open(kb, model=f"{model_type}-both", device="cpu")
     told = [
