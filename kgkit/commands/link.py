@@ -150,11 +150,11 @@ def link(
         jsonl, output = True, None
     if table and (jsonl or output is not None):
         raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
-    written = [place for place in (output, html) if place is not None]
-    for place in written:
-        check_place(place)
-        if place.resolve() in {file.resolve() for file in files}:
-            raise UsageError(f"{place} is one of the texts to read; write to another file")
+    written = [path for path in (output, html) if path is not None]
+    for path in written:
+        check_place(path)
+        if path.resolve() in {file.resolve() for file in files}:
+            raise UsageError(f"{path} is one of the texts to read; write to another file")
     if output is not None and html is not None and output.resolve() == html.resolve():
         raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     shown = output is None and (jsonl or table or html is None)
@@ -181,16 +181,16 @@ def link(
         if html is not None:
             takes.append(stack.enter_context(_page(html, linker.describe)))
         with messages.progress("linking") as tell:
-            done, links = 0, 0
+            count, links = 0, 0
             for linked in linker(_with_candidates(linker.kb, documents)):
                 for take in takes:
                     take(linked)
-                done, links = done + 1, links + len(linked.links)
-                tell(f"{_counted(done, 'document')}, {_counted(links, 'link')}")
+                count, links = count + 1, links + len(linked.links)
+                tell(f"{_counted(count, 'document')}, {_counted(links, 'link')}")
     messages.say_left_out([linker.generator.left_out])
     if written:
-        places = ", ".join(map(str, written))
-        messages.say(f"{_counted(links, 'link')} in {_counted(done, 'document')}: {places}")
+        paths = ", ".join(map(str, written))
+        messages.say(f"{_counted(links, 'link')} in {_counted(count, 'document')}: {paths}")
 
 
 def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "Iterator[Document]":
@@ -265,6 +265,6 @@ def _described(link: "Link") -> str:
     """Return the parts of a link's score, less those of the second candidate: `context +1.2`."""
     if link.nil:
         return ""
-    best, *others = [candidate.parts or {} for candidate in link.candidates]
-    second = others[0] if others else dict.fromkeys(best, 0.0)
+    best, *runners_up = [candidate.parts or {} for candidate in link.candidates]
+    second = runners_up[0] if runners_up else dict.fromkeys(best, 0.0)
     return ", ".join(f"{name} {value - second.get(name, 0.0):+.1f}" for name, value in best.items())

@@ -80,9 +80,9 @@ class GlossScorer(Scorer):
         """
         from kgkit.embedding.text import encoder_of
 
-        found = kb.vectors(text_vectors(kb, vectors))
-        warn_of_missing(kb, found)
-        return cls(found, encoder_of(found, device=device))
+        opened = kb.vectors(text_vectors(kb, vectors))
+        warn_of_missing(kb, opened)
+        return cls(opened, encoder_of(opened, device=device))
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         return [[score for score, _, _ in mentions] for mentions in self._scored(documents)]
@@ -117,10 +117,10 @@ class GlossScorer(Scorer):
 def warn_of_missing(kb: "KnowledgeBase", vectors: "Vectors") -> None:
     """Say so, if entities have come to *kb* since *vectors* were made: they have none."""
     if vectors.manifest.build != kb.build:
-        told = (kb.name, vectors.manifest.name)
+        names = (kb.name, vectors.manifest.name)
         log.warning(
             "entities have been added to %s since its vectors %s were made, and have none: `kgkit embed %s "
             "--name %s --update` gives them one",
-            *told,
-            *told,
+            *names,
+            *names,
         )

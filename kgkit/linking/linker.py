@@ -213,13 +213,13 @@ class Linker:
         source = iter(self._mentions(documents))
         links: list[Link] = []
         while chunk := list(islice(source, self.scorer.batch_size)):
-            for (document, given, last), (scores, parts) in zip(chunk, self._scored(chunk), strict=True):
+            for (document, preset, last), (scores, parts) in zip(chunk, self._scored(chunk), strict=True):
                 mentions = document.mentions or []
                 nulls = self._nulls(mentions, scores)
                 if self.coherence is not None:
                     scores = self._agreed(mentions, scores)
                     parts = parts and [part.with_coherence(s) for part, s in zip(parts, scores, strict=True)]
-                weighed = given and any(hasattr(mention, "score") for mention in mentions)  # by a tagger
+                weighed = preset and any(hasattr(mention, "score") for mention in mentions)  # by a tagger
                 if weighed:
                     scores = _weighed(mentions, scores)
                 meaning = self._meaning if weighed or not self._by_candidates else self._shared_meaning
@@ -231,7 +231,7 @@ class Linker:
                         start, end, text = mention.start, mention.end, mention.text
                         links.append(Link(start, end, text, self.kb.name, *fields, mention.id))
                 if last:
-                    if self.config.overlaps == "score" and not given:
+                    if self.config.overlaps == "score" and not preset:
                         links = best_links(links)
                     yield LinkedDocument(document.id, document.text, self.model, links)
                     links = []
@@ -275,21 +275,21 @@ class Linker:
         divisible = self.scorer.by_mention and is_divisible(self.generator)
         multiple = 1 if self.coherence is None else self.coherence.config.window
         for document in source if self.tagger is None else self.tagger(source):
-            given = document.mentions is not None
+            preset = document.mentions is not None
             if divisible and is_long(document.text):
                 overlaps = self.config.overlaps != "longest"
                 for batch, last in document_batches(
                     document, self.generator, overlaps=overlaps, multiple=multiple
                 ):
-                    yield batch, given, last
+                    yield batch, preset, last
                 continue
             generated = next(iter(self.generator([document])))
             mentions = generated.mentions or []
-            if given:
+            if preset:
                 mentions = sorted(mentions, key=lambda mention: mention.start)
             elif self.config.overlaps == "longest":
                 mentions = longest(mentions)
-            yield msgspec.structs.replace(generated, mentions=list(mentions)), given, True
+            yield msgspec.structs.replace(generated, mentions=list(mentions)), preset, True
 
     def _shared_meaning(
         self, candidates: Candidates, scores: Scores, null: bool, _: ScoreParts | None

@@ -11,15 +11,15 @@ from kgkit.errors import DamagedModel, StaleModel, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.home import Home
 from kgkit.linking import Linker, PriorScorer
-from kgkit.linking.entity_features import EntityTraits, EntityTraitsConfig, relative
-from kgkit.linking.link_features import LinkTraits, LinkTraitsConfig
+from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, relative
+from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.text import fold, tokens
-from kgkit.training.linkers.coherence import CoherenceTraining, _Network, _Set, train_coherence
-from kgkit.training.linkers.cross_fitting import said_by, stretches_of
+from kgkit.training.linkers.coherence import CoherenceTraining, _CoherenceExamples, _Network, train_coherence
+from kgkit.training.linkers.cross_fitting import folds_of, score_documents
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
@@ -143,7 +143,7 @@ def test_candidates_of_the_data_must_be_names(tmp_path):
 
 
 def test_traits_of_a_candidate_are_those_of_their_names(kb):
-    traits = EntityTraits(kb, EntityTraitsConfig(popularity=("visits",), types=("team",)))
+    traits = EntityFeatures(kb, EntityFeaturesConfig(popularity=("visits",), types=("team",)))
     text = "Norway lost. The team of the island and a warm country."
     keys = ["Norway", "Norway team", "Norway (island), Sea"]
     document = Document("d", text, [(0, 12), (13, len(text))], mentions=[Mention(0, 6, "Norway")])
@@ -175,7 +175,7 @@ def test_traits_of_a_candidate_are_those_of_their_names(kb):
 def test_names_are_compared_as_people_write_them(kb):
     def of(surface, key):
         document = Document("d", surface, mentions=[Mention(0, len(surface), surface)])
-        traits = EntityTraits(kb)
+        traits = EntityFeatures(kb)
         [row] = traits(with_candidates(kb, document, [[key]]))
         return dict(zip(traits.names, row.tolist(), strict=True))
 
@@ -253,8 +253,8 @@ def test_traits_of_links_are_those_of_their_definitions(kb, taught, number):
     rng = np.random.default_rng(number)
     mentions = [mention for one in taught[number : number + 2] for mention in one.document.mentions]
     scores = [rng.dirichlet(np.full(len(m.candidates), 0.3)).astype(np.float32) for m in mentions]
-    config = LinkTraitsConfig(probable=0.05)
-    found = LinkTraits(kb, config)(mentions, scores)
+    config = LinkFeaturesConfig(probable=0.05)
+    found = LinkFeatures(kb, config)(mentions, scores)
     expected = slow_links(kb, mentions, scores, config)
     np.testing.assert_allclose(found[:, : expected.shape[1]], expected, atol=1e-5)
     sizes = np.array([len(score) for score in scores])
@@ -266,9 +266,9 @@ def test_traits_of_links_are_those_of_their_definitions(kb, taught, number):
 def test_a_long_document_is_looked_at_in_parts(kb, taught):
     mentions = [mention for one in taught[:4] for mention in one.document.mentions]
     scores = [mention.candidates.priors for mention in mentions]
-    links = LinkTraits(kb, LinkTraitsConfig(window=len(mentions) - 1))
+    links = LinkFeatures(kb, LinkFeaturesConfig(window=len(mentions) - 1))
     begin = len(mentions) // 2
-    parts = [LinkTraits(kb)(mentions[here], scores[here]) for here in (slice(0, begin), slice(begin, None))]
+    parts = [LinkFeatures(kb)(mentions[here], scores[here]) for here in (slice(0, begin), slice(begin, None))]
     np.testing.assert_array_equal(links(mentions, scores), np.concatenate(parts))
     assert links([], []).shape == (0, len(links.names))
     nothing = [Mention(0, 1, "x", NO_CANDIDATES)]
@@ -327,13 +327,13 @@ def test_members_say_their_mean():
     np.testing.assert_allclose(members(traits), (one + two) / 2, atol=1e-5)
 
 
-def test_no_member_learns_from_its_own_stretch(kb, taught, monkeypatch):
-    stretches = np.array(list(stretches_of(len(taught), 3))).argmax(0)
+def test_no_member_learns_from_its_own_fold(kb, taught, monkeypatch):
+    stretches = np.array(list(folds_of(len(taught), 3))).argmax(0)
     assert np.diff(stretches).min() >= 0 and np.bincount(stretches).tolist() == [20, 20, 20]
     learnt, learn = [], _Network.learn
 
     def watch(self, told, mentions, rng):
-        learnt.append((set(told.stretches[mentions].tolist()), set(told.stretches.tolist())))
+        learnt.append((set(told.folds[mentions].tolist()), set(told.folds.tolist())))
         learn(self, told, mentions, rng)
 
     monkeypatch.setattr(_Network, "learn", watch)
@@ -343,7 +343,9 @@ def test_no_member_learns_from_its_own_stretch(kb, taught, monkeypatch):
 
 def test_mentions_that_tell_nothing_are_not_learnt_from():
     right = np.array([1, 0, 0, 0, 1], bool)
-    told = _Set(np.zeros((5, 1), np.float32), right, np.array([2, 1, 0, 1, 1]), np.zeros(5), nil=False)
+    told = _CoherenceExamples(
+        np.zeros((5, 1), np.float32), right, np.array([2, 1, 0, 1, 1]), np.zeros(5), nil=False
+    )
     for nil, expected in ((False, [0]), (True, [0, 1, 3, 4])):
         network = _Network(1, CoherenceTraining(hidden=0, epochs=1), np.random.default_rng(0))
         seen = []
@@ -419,9 +421,9 @@ def test_other_documents_change_nothing_and_null_keeps_its_part(kb, data, taught
 
 def test_a_first_stage_that_learns_nothing_is_asked_as_it_is(kb, taught):
     told = []
-    found = said_by(PriorScorer(), taught, lambda *done: told.append(done))
+    found = score_documents(PriorScorer(), taught, lambda *done: told.append(done))
     assert all(np.array_equal(a, b) for a, b in zip(found[3], priors(taught)[3], strict=True))
-    assert told[-1] == (60, 60)
+    assert told[-1] == ("reading", 60, 60)
 
 
 # -- what goes wrong ----------------------------------------------------------------------
@@ -461,7 +463,7 @@ def test_settings_that_cannot_be_are_refused(kb, data, tmp_path):
             CoherenceTraining(**settings)
     for settings in ({"probable": 1}, {"window": 0}, {"max_neighbors": 0}):
         with pytest.raises(UsageError, match="probable in"):
-            LinkTraitsConfig(**settings)
+            LinkFeaturesConfig(**settings)
     with pytest.raises(UsageError, match=r"prior has nothing to learn: .*--coherence"):
         LinkerTraining(task="el", data=(data,), type="prior")
     few = tmp_path / "few.jsonl"

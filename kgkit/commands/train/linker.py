@@ -165,8 +165,8 @@ def linker(
         run as record,
     ):
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage}, {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage}, {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
         folder = train_linker(opened, name, training, device=device, progress=tell)
         manifest = read_trained(where, name, folder, LINKER)
@@ -174,8 +174,8 @@ def linker(
         held_out = int(manifest.results.get("held_out", 0))
         for metric in _SHARES if held_out else ():
             record.score(task, "held out", metric, manifest.results[metric], held_out)
-    place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
+    replacing = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
     if as_json:
         import msgspec
 

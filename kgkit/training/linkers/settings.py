@@ -17,7 +17,7 @@ from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import BUILT_IN, FULL
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
-    Given,
+    CandidateSource,
     LabelledDocument,
     MissingGold,
     labelled_entities,
@@ -70,7 +70,7 @@ class LinkerTraining:
     data: tuple[Path, ...]
     gold: tuple[Path, ...] = ()
     type: str = RIDGE
-    candidates: Given = "surface"
+    candidates: CandidateSource = "surface"
     examples: bool = False
     without: tuple[Path, ...] = ()
     vectors: str | None = None
@@ -122,13 +122,15 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     words += ["--examples"] if training.examples else []
     words += [word for path in training.without for word in ("--without", str(path))]
     settings = training.head or training.full
-    for one in () if settings is None else fields(settings):
-        value = getattr(settings, one.name)
-        if one.name in _OPTIONS and value != one.default:
-            words += [f"--{one.name}"] if value is True else [f"--{one.name}", str(value)]
+    for option_field in () if settings is None else fields(settings):
+        value = getattr(settings, option_field.name)
+        if option_field.name in _OPTIONS and value != option_field.default:
+            words += [f"--{option_field.name}"] if value is True else [f"--{option_field.name}", str(value)]
     if training.coherence is not None:
         words += ["--coherence", *(["--nil"] if training.coherence.nil else [])]
-        words += [word for one in training.coherence.popularity for word in ("--popularity", one)]
+        words += [
+            word for option_field in training.coherence.popularity for word in ("--popularity", option_field)
+        ]
         seeded = training.coherence.seed and "--seed" not in words
         words += ["--seed", str(training.coherence.seed)] if seeded else []
     return f"kgkit train linker {shlex.join(words)}"
@@ -155,35 +157,35 @@ def sources_of(
         SourceError: if a file is not what it should be.
         UsageError: if no mention has a right candidate, and there are no examples either.
     """
-    lacking = MissingGold(kb)
+    missing = MissingGold(kb)
     if training.task == "wsd":
         pairs = zip(training.data, training.gold, strict=True)
         parts = [
-            labelled_senses(kb, generator, data, gold, training.candidates, lacking) for data, gold in pairs
+            labelled_senses(kb, generator, data, gold, training.candidates, missing) for data, gold in pairs
         ]
     else:
-        parts = [labelled_entities(kb, generator, data, lacking) for data in training.data]
+        parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
     if parts:
         listed = _listed(chain.from_iterable(parts), "looking up documents", progress)
-        if not training.examples and not any(right.any() for one in listed for right in one.right):
-            raise lacking.refused()
-        lacking.warn()
+        if not training.examples and not any(right.any() for document in listed for right in document.right):
+            raise missing.error()
+        missing.warn()
         yield listed
     if training.examples:
         lines = (line for path in training.without for _, line in text_lines(path))
         without = frozenset(letters(line) for line in lines)
-        found = _listed(labelled_examples(kb, generator, without=without), "looking up examples", progress)
-        if not found:
+        usage = _listed(labelled_examples(kb, generator, without=without), "looking up examples", progress)
+        if not usage:
             raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
-        yield found
+        yield usage
 
 
 def _listed(
-    taught: Iterator[LabelledDocument], stage: str, progress: Progress | None
+    documents: Iterator[LabelledDocument], stage: str, progress: Progress | None
 ) -> list[LabelledDocument]:
-    found = []
-    for one in taught:
-        found.append(one)
+    listed = []
+    for document in documents:
+        listed.append(document)
         if progress is not None:
-            progress(stage, len(found), 0)
-    return found
+            progress(stage, len(listed), 0)
+    return listed

@@ -21,14 +21,14 @@ from kgkit.inputs import SpanReader
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking.head import hidden_of
-from kgkit.linking.prior_features import prior_traits
+from kgkit.linking.prior_features import prior_features
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.bi_encoder import freeze
 from kgkit.training.linkers.fine_tuned import FullConfig
-from kgkit.training.linkers.head import HeadConfig, told_sentences
+from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_senses
-from kgkit.training.linkers.means import Part, fitted, joined, text_mean
+from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Entity
 from kgkit.vectors.scan import unit
@@ -276,12 +276,12 @@ def test_a_portable_head_is_small_and_serves_any_knowledge_base(
 def test_priors_that_are_counted_on_the_data_leave_the_document_out(kb, corpus, encoder, tmp_path):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     reader = SpanReader(encoder, READ)
-    part = Part(reader, list(labelled_senses(kb, generator, *corpus)), tmp_path / "read", None)
+    part = TrainingSet(reader, list(labelled_senses(kb, generator, *corpus)), tmp_path / "read", None)
     vectors, sums, config = kb.vectors("text"), joined([part.sums()]), RidgeConfig()
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), config)
-    first = next(told_sentences(reader, [part], sums, arrays, vectors, None)).of_priors("data")
+    first = next(labelled_sentences(reader, [part], sums, arrays, vectors, None)).with_prior_features("data")
     counts = np.array([2 * 19 + 1, 19 + 1])  # a dog twice in each of the others, another once
-    wanted = prior_traits(counts / counts.sum(), np.array([2]))
+    wanted = prior_features(counts / counts.sum(), np.array([2]))
     np.testing.assert_allclose(first.sentence.features[0], wanted, rtol=1e-5)
 
 

@@ -26,16 +26,16 @@ from kgkit.errors import (
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.head import HeadScorer
-from kgkit.linking.prior_features import traits
+from kgkit.linking.prior_features import candidate_features
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.features import features
-from kgkit.training.linkers.head import HeadConfig, told_sentences
+from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
-from kgkit.training.linkers.means import Part, fitted, joined, text_mean
+from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.settings import LinkerTraining, command_of, sources_of
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Document, Entity, Mention
@@ -417,10 +417,10 @@ def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_pa
     taught = list(labelled_senses(kb, generator, *corpus))[:3]
     taught[1] = taught[1]._replace(right=[~right for right in taught[1].right])
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
-    part = Part(reader, taught, tmp_path / "features", None)
+    part = TrainingSet(reader, taught, tmp_path / "features", None)
     sums = joined([part.sums()])
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), RidgeConfig())
-    told = list(told_sentences(reader, [part], sums, arrays, vectors, None))
+    told = list(labelled_sentences(reader, [part], sums, arrays, vectors, None))
     assert len(told) == 12
     query = part.queries_of(np.arange(12), part.mean)
     for place, one in enumerate(told):
@@ -441,7 +441,7 @@ def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_pa
 
 
 def test_traits_are_those_of_their_names():
-    found = traits(
+    found = candidate_features(
         np.array([2.0, 0.0, 2.0, 0.0], np.float32),
         np.array([0.5, 0.9, 0.1, 0.0], np.float32),
         np.array([3, 0, 1]),
