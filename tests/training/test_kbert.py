@@ -16,17 +16,18 @@ from safetensors.torch import load_file
 from kgkit.building import Alias, Entity, Triple
 from kgkit.catalog import Catalog
 from kgkit.encoder import Encoder
-from kgkit.errors import SourceError, StaleModel, UnknownName, UsageError
+from kgkit.errors import StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
 from kgkit.models.folder import find_trained
-from kgkit.models.kinds import KBERT, KNOWBERT, LINKER, TAGGER
+from kgkit.models.kinds import KBERT, KNOWBERT
 from kgkit.models.manifest import MANIFEST
+from kgkit.models.opening import open_model
 from kgkit.training import kbert
 from kgkit.training.kbert import TrainedKBert, train_kbert
 from kgkit.training.kbert_plan import KBertTraining
-from kgkit.training.kbert_tasks import Answered, Example, TaskReader, labels_of, read_task, scores_of
+from kgkit.training.kbert_tasks import Example, TaskReader, read_task, scores_of
 from kgkit.training.runs import sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from tests.cli_helpers import run
@@ -289,55 +290,6 @@ def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
         tasks.batch([example._replace(gold=("B-Y", "O", "O", "O"))])
 
 
-def test_files_of_tasks_are_refused_where_they_are_not_what_they_should_be(files, tmp_path):
-    with pytest.raises(SourceError, match="example 2 is one text, not a pair: its task is classification"):
-        read_task("pair", files["classification.tsv"])
-    with pytest.raises(UnknownName, match="no task"):
-        read_task("typing", files["pair.tsv"])
-    bare = tmp_path / "bare.tsv"
-    bare.write_text("text_a\ttext_b\tqid\na\tb\t1\n")
-    [one] = read_task("ranking", bare)
-    assert one.gold is None
-    with pytest.raises(UsageError, match="example 2 has no label: nothing can be learnt from it"):
-        labels_of("ranking", [one])
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_two_examples_of_one_id_are_refused_in_every_task(task, tmp_path):
-    alike = tmp_path / "alike.tsv"
-    alike.write_text(rows(task, NAMES[:1] * 3))  # no ids: they are made of lines, or of places
-    found = read_task(task, alike)
-    assert len({one.id for one in found}) == 3
-    told = [Answered(one.gold, 0.5) for one in found]
-    assert scores_of(task, found, told)
-    with pytest.raises(
-        UsageError, match=f"two examples have the id '{found[0].id}': score those of one file"
-    ):
-        scores_of(task, [*found, found[0]], [*told, told[0]])
-    if task in ("classification", "pair"):
-        second = "\ttext_b" if task == "pair" else ""
-        alike.write_text(f"id\tlabel\ttext_a{second}\n" + "".join(f"a\t1\tthe dog{second}\n" for _ in "12"))
-        with pytest.raises(
-            SourceError, match=r"alike\.tsv:3: two examples have the id 'a', those of line 2 and 3"
-        ):
-            read_task(task, alike)
-
-
-def test_scores_are_those_of_the_task():
-    two = [Example("1", ("a",), (), ("1",)), Example("2", ("b",), (), ("0",))]
-    told = [Answered(("1",), 0.9), Answered(("1",), 0.8)]
-    assert scores_of("classification", two, told) == {
-        "accuracy": 0.5, "f1": pytest.approx(2 / 3), "precision": 0.5, "recall": 1.0,
-    }  # fmt: skip
-    ranked = [one._replace(group="q") for one in two]
-    assert scores_of("ranking", ranked, told) == {"mrr": 1.0, "map": 1.0, "accuracy": 0.5}
-    named = [Example("1", ("a b c",), (), ("B-X", "I-X", "O"))]
-    found = scores_of("tagging", named, [Answered(("B-Y", "I-Y", "O"), 0.5)])
-    assert found == {"f1": 0.0, "precision": 0.0, "recall": 0.0, "untyped_f1": 1.0}
-    with pytest.raises(UsageError, match="example 1 has no label: score on a file with gold"):
-        scores_of("classification", [two[0]._replace(gold=None)], told[:1])
-
-
 # -- what is refused --------------------------------------------------------
 
 
@@ -371,7 +323,7 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
     build(copied.path, turned, name="kinds").close()
     assert scored(copied, "classification", "classification", files) == before
     pruned = run("kb", "prune", "kinds", "--home", copied.path)
-    assert f"warning: the model classification reads facts of {pruned.out}".rstrip() in pruned.err
+    assert f"warning: the model classification needs {pruned.out}".rstrip() in pruned.err
     assert "control" not in pruned.err
     with pytest.raises(StaleModel, match=r"reads facts of kinds@\w+, which is gone; here is kinds@"):
         TrainedKBert.open("classification", home=copied, device="cpu")
@@ -450,7 +402,7 @@ def test_an_encoder_is_one_that_was_trained_without_knowledge(copied, encoder, f
     folder.mkdir()
     known = {"vectors": ["text"], "joint": True}
     told = {
-        "format": 1, "kind": "knowbert", "name": "knowing", "task": "mlm", "kbs": {"kinds": known},
+        "format": 2, "kind": "knowbert", "name": "knowing", "task": "mlm", "kbs": {"kinds": known},
         "encoder": "x", "size": 16, "start": "", "config": {},
     }  # fmt: skip
     (folder / MANIFEST).write_text(json.dumps(told))
@@ -490,11 +442,11 @@ def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder,
 
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
     folder = find_trained(home, "pair")
-    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing"):
-        LINKER.read(folder)
-    with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions"):
-        TAGGER.read(folder)
-    with pytest.raises(UsageError, match="pair is no KnowBert but of the kind kbert"):
+    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing: `kgkit evaluate` scores it"):
+        open_model("pair", "linker", home=home)
+    with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions in plain text"):
+        open_model(str(folder), "tagger", home=home)
+    with pytest.raises(UsageError, match=r"pair is a K-BERT, not a KnowBert: .*`kgkit train knowbert` makes"):
         KNOWBERT.read(folder)
     with pytest.raises(UnknownName, match="no K-BERT named 'nope'; there are: classification, control"):
         TrainedKBert.open("nope", home=home)
@@ -535,7 +487,7 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
         "--name", "mine", "--epochs", 12, *small, *common,
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert done.out.startswith("mine: tagging, kinds\n") and "told apart: O, B-DOG" in done.out
+    assert done.out.startswith("mine: tagging, kinds\n") and "labels: O, B-DOG" in done.out
     assert "trained mine in " in done.err
     place = tmp_path / "tags.txt"
     scored = run("evaluate", "tagging", "--data", held, "--model", "mine", "--predictions", place, *common)
@@ -601,7 +553,7 @@ def test_labels_that_lack_or_that_nobody_tells_are_said(home, files, tmp_path):
     known = run(*asked, places["known"], *common)
     assert known.code == 0 and "known.tsv has labels that the model pair does not tell: yes\n" in known.err
     misspelt = run("evaluate", "classification", "--model", "pear", "--data", places["bare"], *common)
-    assert misspelt.code == 2 and "no KnowBert or K-BERT named 'pear'; there are: classifi" in misspelt.err
+    assert misspelt.code == 2 and "no predictor named 'pear'; there are: classifi" in misspelt.err
     strange = run(*asked, places["others"], *common)
     assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
 

@@ -28,7 +28,10 @@ RowsOption = Annotated[
     list[Path], typer.Option("--data", metavar="FILE", help="Examples, as in training; repeat it for more.")
 ]
 KBertOption = Annotated[
-    str, typer.Option("--model", metavar="NAME", help="Of a K-BERT (kgkit train kbert); or its folder.")
+    str,
+    typer.Option(
+        "--model", metavar="NAME", help="Of a K-BERT (`kgkit models list` names them); or its folder."
+    ),
 ]
 PredictionsOption = Annotated[
     Path | None, typer.Option("--predictions", metavar="FILE", help="Write id, tab, answer of each example.")

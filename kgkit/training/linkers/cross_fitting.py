@@ -9,7 +9,7 @@ N  documents    M  mentions    C  candidates of one    W  numbers of a mention
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,9 @@ def cross_fit_head(
     temperature: float,
     folds: int,
     folder: Path,
-    **settings: Any,
+    *,
+    device: str = "auto",
+    progress: Progress | None = None,
 ) -> DocumentScores:
     """Return what heads say of the documents of the first part, each without its stretch.
 
@@ -97,7 +99,8 @@ def cross_fit_head(
         temperature: of the head that has learnt from all.
         folds: how many.
         folder: for checkpoints.
-        settings: `device`, `progress`: of `train_head`.
+        device: torch device on which heads are trained.
+        progress: callback while they are.
     """
     from kgkit.linking.head import HeadScorer
     from kgkit.training.linkers.head import train_head
@@ -106,7 +109,16 @@ def cross_fit_head(
     scores: DocumentScores = []
     for fold, own in enumerate(folds_of(len(part.labelled), folds)):
         remaining_sets = [without(part, own), *parts[1:]]
-        trained = train_head(reader, vectors, remaining_sets, ridge, config, folder / f"{fold}", **settings)
+        trained = train_head(
+            reader,
+            vectors,
+            remaining_sets,
+            ridge,
+            config,
+            folder / f"{fold}",
+            device=device,
+            progress=progress,
+        )
         scorer = HeadScorer(reader, vectors, trained.arrays, trained.heads, trained.scale, share=config.ridge)
         for document, read in documents_of(part, own):
             scores.append(
