@@ -191,9 +191,8 @@ def test_prune_names_every_model_that_needs_what_it_removes(home):
 
 
 def test_help_of_every_model_option_names_the_list():
-    commands = ("link", "tag", "evaluate wsd", "evaluate el", "evaluate ner", "evaluate ppl",
-                "evaluate probe", "evaluate wic", "evaluate relation", "evaluate typing", "evaluate classification",
-                "evaluate tagging", "evaluate ranking")  # fmt: skip
+    scored = "wsd el ner ppl probe wic relation typing classification tagging ranking"
+    commands = ["link", "tag", *(f"evaluate {task}" for task in scored.split())]
     for command in commands:
         shown = " ".join(run(*command.split(), "--help").out.replace("│", " ").split())
         assert "--model" in shown and "kgkit models list" in shown, command
