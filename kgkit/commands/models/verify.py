@@ -32,9 +32,7 @@ def verify(
     models = list(dict.fromkeys(names or model_names(where)))
     for name in models:
         find_model_folder(name, where)  # all of them are there, or none is read
-    checked = [
-        (name, read_current(partial(find_model_folder, name, where), verify_model)) for name in models
-    ]
+    checked = [(name, read_current(partial(find_model_folder, name, where), verify_model)) for name in models]
     if as_json:
         write_json(
             [{"name": name, "sound": not problems, "problems": problems} for name, problems in checked]
