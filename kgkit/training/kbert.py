@@ -23,7 +23,7 @@ from kgkit.home import Home
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
-from kgkit.linking.multi_kb import SeveralLinkers
+from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.models.folder import (
     BUILT_IN,
     find_model_folder,
@@ -402,11 +402,11 @@ def _reader(
     trees = TreeReader(encoder, builder, size=told.size)
     if told.query != "link" or not kbs:
         return TaskReader(trees, labels)
-    linkers = SeveralLinkers(kbs, model=told.linker, coherence=told.coherence, device=device)
+    linkers = MultiKBLinker.open(kbs, model=told.linker, coherence=told.coherence, device=device)
     return TaskReader(trees, labels, _remembering(linkers, device))
 
 
-def _remembering(linkers: SeveralLinkers, device: str) -> Look:
+def _remembering(linkers: MultiKBLinker, device: str) -> Look:
     """Return what links texts, and words that refer back, each text once."""
     known: dict[str, LinkedDocument] = {}  # texts come again in each epoch
 

@@ -24,10 +24,15 @@ from kgkit.models.folder import FULL, model_folder, text_vectors
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
 from kgkit.training.job import Outcome, Plan, run_job
-from kgkit.training.linkers.coherence import Learnt, train_coherence
-from kgkit.training.linkers.cross_fitting import Said, said_by, said_by_head, said_by_ridge
+from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
+from kgkit.training.linkers.cross_fitting import (
+    DocumentScores,
+    cross_fit_head,
+    cross_fit_ridge,
+    score_documents,
+)
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import Part
+from kgkit.training.linkers.means import TrainingSet
 from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.types import Progress
@@ -71,7 +76,7 @@ def train_linker(
     model_folder(home, name)  # refuses the name before coherence's numbers are looked up
     if training.coherence is not None:
         check_numbers(kb, training.coherence.popularity)
-    prepare = _prepare_coherence if training.rung in UNTRAINED else _prepare
+    prepare = _prepare_coherence if training.type in UNTRAINED else _prepare
     return run_job(
         LINKER, home, name, training,
         lambda _: prepare(kb, home, name, training, device, progress),
@@ -90,11 +95,11 @@ def _prepare(
     """Read the data of a linker that learns."""
     vectors = kb.vectors(text_vectors(kb, training.vectors))
     encoder = encoder_of(vectors, device=device)
-    reader = SpanReader(encoder, training.reader or usual_reader(training.rung, encoder))
+    reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*sources_of(kb, generator, training, progress)]
     parts = [
-        Part(
+        TrainingSet(
             reader,
             source,
             home.cache / "features",
@@ -106,19 +111,19 @@ def _prepare(
     ]
 
     def train(work: Path) -> Outcome:
-        if training.rung == FULL:
+        if training.type == FULL:
             full = _trained_full(
                 kb, name, model_folder(home, name), training, reader, vectors, parts, work, device, progress
             )
             return Outcome(full.results, partial(_save, kb, training, reader, full.vectors, full, None, work))
         first, second = _trained(training, reader, vectors, parts, work, device, progress), None
         if training.coherence is not None:
-            said = _said(training, reader, vectors, parts, first, work, device, progress)
-            second = _second(kb, parts[0].taught, said, training, progress)
+            scores = _first_stage_scores(training, reader, vectors, parts, first, work, device, progress)
+            second = _second(kb, parts[0].labelled, scores, training, progress)
         save = partial(_save, kb, training, reader, vectors, first, second, work)
         return Outcome(first.results | _measured(second), save)
 
-    return Plan((kb.build, vectors.manifest.version), train, exclusive=training.rung != RIDGE)
+    return Plan((kb.build, vectors.manifest.version), train, exclusive=training.type != RIDGE)
 
 
 def _save(
@@ -127,7 +132,7 @@ def _save(
     reader: SpanReader,
     vectors: "Vectors",
     trained: "TrainedRidge | TrainedHead | TrainedFull",
-    second: Learnt | None,
+    second: TrainedSecondStage | None,
     work: Path,
     staged: Path,
     _: Mapping[str, Any],
@@ -140,7 +145,7 @@ def _save(
         for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
             head.save_pretrained(staged / where, half=own_kb is None)
         np.save(staged / SCALE, trained.scale)
-    for own in (ENCODER, TEXTS) if training.rung == FULL else ():
+    for own in (ENCODER, TEXTS) if training.type == FULL else ():
         shutil.copytree(work / own, staged / own)
     return {
         **_fields(own_kb, training, vectors, second, staged),
@@ -154,12 +159,12 @@ def _trained(
     training: LinkerTraining,
     reader: SpanReader,
     vectors: "Vectors",
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     work: Path,
     device: str,
     progress: Progress | None,
 ) -> "TrainedRidge | TrainedHead":
-    if training.rung == RIDGE:
+    if training.type == RIDGE:
         return train_ridge(reader, vectors, parts, training.ridge)
     try:
         from kgkit.training.linkers.head import HeadConfig, train_head  # here: torch takes seconds to load
@@ -177,7 +182,7 @@ def _trained_full(
     training: LinkerTraining,
     reader: SpanReader,
     vectors: "Vectors",
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     work: Path,
     device: str,
     progress: Progress | None,
@@ -194,39 +199,39 @@ def _trained_full(
     )  # fmt: skip
 
 
-def _said(
+def _first_stage_scores(
     training: LinkerTraining,
     reader: SpanReader,
     vectors: "Vectors",
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     trained: "TrainedRidge | TrainedHead",
     work: Path,
     device: str,
     progress: Progress | None,
-) -> Said:
+) -> DocumentScores:
     """Return what the first stage says of the documents of the data, trained without them."""
     assert training.coherence is not None
-    stretches = training.coherence.members
+    folds = training.coherence.members
     if isinstance(trained, TrainedRidge):
-        return said_by_ridge(
-            reader, vectors, parts, training.ridge, trained.temperature, stretches, trained.arrays.weights
+        return cross_fit_ridge(
+            reader, vectors, parts, training.ridge, trained.temperature, folds, trained.arrays.weights
         )
-    return said_by_head(
-        reader, vectors, parts, training.ridge, trained.config, trained.temperature, stretches, work,
+    return cross_fit_head(
+        reader, vectors, parts, training.ridge, trained.config, trained.temperature, folds, work,
         device=device, progress=progress,
     )  # fmt: skip
 
 
 def _second(
     kb: "KnowledgeBase",
-    taught: Sequence[LabelledDocument],
-    said: Said,
+    labelled: Sequence[LabelledDocument],
+    scores: DocumentScores,
     training: LinkerTraining,
     progress: Progress | None,
-) -> Learnt:
+) -> TrainedSecondStage:
     """Train the second stage."""
     assert training.coherence is not None
-    return train_coherence(kb, taught, said, training.coherence, progress)
+    return train_coherence(kb, labelled, scores, training.coherence, progress)
 
 
 def _prepare_coherence(
@@ -239,13 +244,13 @@ def _prepare_coherence(
 ) -> Plan:
     """Read the data of coherence above a type that has nothing to learn."""
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    taught = [one for source in sources_of(kb, generator, training, progress) for one in source]
-    first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
+    labelled = [document for source in sources_of(kb, generator, training, progress) for document in source]
+    first = find_scorer(training.type, kb, vectors=training.vectors, device=device)
 
     def train(_: Path) -> Outcome:
-        said = said_by(first, taught, progress)
-        second = _second(kb, taught, said, training, progress)
-        mentions = sum(bool(right.any()) for one in taught for right in one.right)
+        scores = score_documents(first, labelled, progress)
+        second = _second(kb, labelled, scores, training, progress)
+        mentions = sum(bool(right.any()) for document in labelled for right in document.right)
 
         def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
             vectors = first.vectors if isinstance(first, GlossScorer) else None
@@ -256,7 +261,7 @@ def _prepare_coherence(
     return Plan(kb.build, train, exclusive=False)
 
 
-def _measured(second: Learnt | None) -> dict[str, float]:
+def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
     """Return what was measured of a second stage."""
     return {} if second is None else measured(second.scored, second.coherence.temperature)
 
@@ -265,7 +270,7 @@ def _fields(
     kb: "KnowledgeBase | None",
     training: LinkerTraining,
     vectors: "Vectors | None",
-    second: Learnt | None,
+    second: TrainedSecondStage | None,
     staged: Path,
 ) -> dict[str, Any]:
     """Write the second stage, and return the fields of the manifest that all types have."""
@@ -280,7 +285,7 @@ def _fields(
         own = () if vectors is None else (f"{kb.name}/{vectors.manifest.name}",)
         needs = Needs(kbs={kb.name: kb.build}, vectors=own)
     coherence = None if second is None else second.coherence.save(staged)
-    return {**fields, "type": training.rung, "task": training.task, "needs": needs, "coherence": coherence}
+    return {**fields, "type": training.type, "task": training.task, "needs": needs, "coherence": coherence}
 
 
 def _settings(ridge: RidgeConfig, trained: "TrainedRidge | TrainedHead | TrainedFull") -> dict[str, Any]:
