@@ -102,7 +102,10 @@ def run_job(
     """
     folder, began = model_folder(home, name), time.monotonic()
     if seed is not None:
-        _set_seed(seed)
+        check_gradient()
+        from transformers import set_seed
+
+        set_seed(seed)
     with ExitStack() as stack:
         plan = prepare(stack)
         data = {str(path): sha256_of(path) for path in files}
@@ -155,22 +158,21 @@ def fit(
 
 def scores_by_epoch(trained: TrainingState) -> dict[str, Any]:
     """Return what was measured of the best epoch, its number as `best_epoch`, and of each one as `epochs`."""
-    epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
-    best = {key: one for key, one in (trained.best or {}).items() if key != "step"}
+    epochs = [{key: value for key, value in row.items() if key != "step"} for row in trained.evaluations]
+    best = {key: value for key, value in (trained.best or {}).items() if key != "step"}
     chosen = {"best_epoch": best.pop("epoch")} if "epoch" in best else {}
     return {**chosen, **best, "epochs": epochs}
 
 
-def _set_seed(seed: int) -> None:
-    """Set all seeds.
+def check_gradient() -> None:
+    """Make sure that a model can be trained by gradient.
 
     Raises:
-        MissingExtra: if what trains by gradient is not installed.
+        MissingExtra: if what it takes is not installed.
     """
     try:
-        from transformers import set_seed
+        import transformers  # noqa: F401
 
         import kgkit.training.loop  # noqa: F401  # needs torch and accelerate
     except ImportError as error:
         raise MissingExtra(error.name or "accelerate", "models") from error
-    set_seed(seed)
