@@ -1049,7 +1049,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     told = json.loads(done.out)
     assert told["task"] == "mlm" and told["kbs"]["words"]["joint"] and told["path"].endswith("/small")
     assert told["config"]["bf16"] == "auto"
-    assert "in the place of the older small (knowbert)" in done.err
+    assert "in the place of the older small (knowbert, for words)" in done.err
     with Catalog.open(copied) as catalog:
         runs = list(catalog.runs())
         assert {one.model.name for one in runs} == {"small"}
