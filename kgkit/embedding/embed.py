@@ -2,7 +2,6 @@
 
 import logging
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kgkit.embedding.concat import ConcatConfig, embed_concat
@@ -10,6 +9,7 @@ from kgkit.embedding.remapping import IndexSpec, old_vectors, take_over
 from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.types import Progress
 from kgkit.vectors import Vectors, find_vectors
 from kgkit.vectors.index import index_manifest
 from kgkit.vectors.kinds import AUTO, RECALL, faiss_module, find_kind
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kgkit.embedding.tucker import TuckERConfig
     from kgkit.embedding.wikipedia2vec import SkipGramConfig, Wikipedia2VecConfig
 
-Progress = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and of how much."""
 
 _log = logging.getLogger(__name__)
@@ -98,13 +97,11 @@ def update(
             if old.manifest.method == "text":
                 from kgkit.embedding.text import update_text
 
-                report = _stage_progress(progress, "encoding")
                 vectors = update_text(
-                    opened, name, device=device, index=new_index, resume=resume, progress=report
+                    opened, name, device=device, index=new_index, resume=resume, progress=progress
                 )
             else:
-                report = _stage_progress(progress, "taking over")
-                vectors = take_over(opened, name, index=new_index, progress=report)
+                vectors = take_over(opened, name, index=new_index, progress=progress)
         little = _STALE_SHARE if index == AUTO else 0.0
         return _finish(opened, vectors, None if _has(vectors, new_index, little) else new_index, progress)
 
@@ -172,21 +169,21 @@ def _run_method(kb: KnowledgeBase, config: object, resume: bool, progress: Progr
         case "TextConfig":
             from kgkit.embedding.text import embed_text
 
-            return embed_text(kb, config, resume=resume, progress=_stage_progress(progress, "encoding"))  # type: ignore[arg-type]
+            return embed_text(kb, config, resume=resume, progress=progress)  # type: ignore[arg-type]
         case "TuckERConfig":
             from kgkit.embedding.tucker import embed_tucker
 
-            return embed_tucker(kb, config, resume=resume, progress=_stage_progress(progress, "training"))  # type: ignore[arg-type]
+            return embed_tucker(kb, config, resume=resume, progress=progress)  # type: ignore[arg-type]
         case "Wikipedia2VecConfig":
             from kgkit.embedding.wikipedia2vec import read_wikipedia2vec
 
-            return read_wikipedia2vec(kb, config, _stage_progress(progress, "reading"))  # type: ignore[arg-type]
-        case "SkipGramConfig":
+            return read_wikipedia2vec(kb, config, progress)  # type: ignore[arg-type]
+        case "TrainingConfig":
             from kgkit.embedding.wikipedia2vec import train_wikipedia2vec
 
-            return train_wikipedia2vec(kb, config, _stage_progress(progress, "training"), resume=resume)  # type: ignore[arg-type]
+            return train_wikipedia2vec(kb, config, progress, resume=resume)  # type: ignore[arg-type]
         case "ConcatConfig":
-            return embed_concat(kb, config, progress=_stage_progress(progress, "joining"))  # type: ignore[arg-type]
+            return embed_concat(kb, config, progress=progress)  # type: ignore[arg-type]
     raise UsageError(f"{type(config).__name__} is the configuration of no method that makes vectors")
 
 
@@ -208,15 +205,10 @@ def _with_index(kb: KnowledgeBase, vectors: Vectors, index: IndexSpec, progress:
     try:
         with making(kb.home, vectors.manifest.name):
             if find_vectors(kb.home, vectors.manifest.name) == vectors.folder:  # else others came between
-                report = _stage_progress(progress, "indexing")
                 build_index(
-                    vectors.matrix, vectors.folder, kind=index.kind, recall=index.recall, progress=report
+                    vectors.matrix, vectors.folder, kind=index.kind, recall=index.recall, progress=progress
                 )
     except BaseException:
         _log.warning("%s is made, its index is not: `kgkit index %s` builds it", *[vectors.name] * 2)
         raise
     return Vectors.open(vectors.folder)
-
-
-def _stage_progress(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:
-    return None if progress is None else lambda count, total: progress(stage, count, total)

@@ -1,9 +1,20 @@
 """The example: what every task is read as, whatever file it comes from and whichever model it is given to."""
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
 
 Gold = str | frozenset[str] | tuple[str, ...] | float | int
 """What is right: a label; the labels that hold; a tag for each token; a number; the index of a choice."""
+
+Probabilities = Mapping[str, float] | tuple[float, ...]
+"""How sure an answer is: of each label; or one number for each tag that was answered, or for each choice."""
+
+HELD_OUT: Final = 10
+"""One example in so many is held out of training, where no other file chooses the epoch."""
+
+Order = Literal["id", "position"]
 
 
 class Example(NamedTuple):
@@ -11,12 +22,13 @@ class Example(NamedTuple):
 
     Attributes:
         id: unique in its file.
-        texts: one text, a pair, or the choices of a `choice`.
+        texts: one text, or a pair; of a `choice` its context, none to a pair.
         marks: spans of names in the first text: code points, end exclusive.
         tokens: spans of the tokens of the first text that have tags: code points, end exclusive.
         tail: names of special word pieces that follow the last text, such as the types of names.
         group: key of examples that belong together, such as the answers to one question.
         gold: see `Gold`; None in a file without gold.
+        choices: the texts of a `choice`, one of which is right; () in any other task.
     """
 
     id: str
@@ -26,3 +38,94 @@ class Example(NamedTuple):
     tail: tuple[str, ...] = ()
     group: str = ""
     gold: Gold | None = None
+    choices: tuple[str, ...] = ()
+
+
+class Prediction(NamedTuple):
+    """What a model answers to an example.
+
+    Attributes:
+        id: of the example.
+        answer: of the same type as the gold of the task's examples.
+        probabilities: see `Probabilities`; None where there are none, as of numbers.
+    """
+
+    id: str
+    answer: Gold
+    probabilities: Probabilities | None = None
+
+
+def alternatives(example: Example) -> list[Example]:
+    """Return an example for each choice of a `choice`: the context with that choice as the last text.
+
+    A question that follows a context stands before each choice, with a space between, so that none is of more
+    than a pair of texts (Radford et al. 2018, "Improving Language Understanding by Generative Pre-Training").
+
+    Args:
+        example: one with choices.
+    """
+    before = [*example.texts[:1]]
+    question = "".join(f"{text} " for text in example.texts[1:])
+    return [
+        example._replace(
+            id=f"{example.id}.{index}", texts=(*before, question + choice), group=example.id, gold=None,
+            choices=(),
+        )
+        for index, choice in enumerate(example.choices)
+    ]  # fmt: skip
+
+
+def marker_pairs(names: int) -> list[tuple[str, str]]:
+    """Return the special pieces that open and close each of so many names."""
+    numbers = [""] if names == 1 else [str(number) for number in range(1, names + 1)]
+    return [(f"[E{number}]", f"[/E{number}]") for number in numbers]
+
+
+def duplicate_id(ids: Iterable[str]) -> str | None:
+    """Return the first id that occurs a second time; None if all differ."""
+    earlier = set[str]()
+    for name in ids:
+        if name in earlier:
+            return name
+        earlier.add(name)
+    return None
+
+
+def merge_files(files: Sequence[Sequence[Example]]) -> list[Example]:
+    """Return the examples of all files; of several files ids and groups begin with the file's number."""
+    if len(files) == 1:
+        return list(files[0])
+    return [
+        example._replace(
+            id=f"{number}.{example.id}", group=f"{number}.{example.group}" if example.group else ""
+        )
+        for number, examples in enumerate(files, start=1)
+        for example in examples
+    ]
+
+
+def hold_out(examples: Sequence[Example], by: Order = "position") -> tuple[list[Example], list[Example]]:
+    """Divide examples into those to learn from, and a tenth that chooses the epoch.
+
+    Examples of one group stay together. The draw is the same for all seeds of a training; it is random, since
+    files may be sorted.
+
+    Args:
+        examples: with ids that differ.
+        by: order of the groups that are drawn from: of their first examples, or of their keys. An example
+            without a group is one of its own, whose key is its id.
+
+    Returns:
+        Both parts, in their order. The second is empty where there are fewer than `HELD_OUT` examples, or
+        groups.
+    """
+    keys = [example.group or example.id for example in examples]
+    groups = sorted({*keys}) if by == "id" else list(dict.fromkeys(keys))
+    if len(examples) < HELD_OUT:
+        return list(examples), []
+    order = np.random.default_rng(0).permutation(len(groups))
+    drawn = {groups[index] for index in order[: len(groups) // HELD_OUT].tolist()}
+    return (
+        [example for key, example in zip(keys, examples, strict=True) if key not in drawn],
+        [example for key, example in zip(keys, examples, strict=True) if key in drawn],
+    )

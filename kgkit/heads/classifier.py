@@ -1,12 +1,12 @@
 """A plain classifier of texts, or of names in them: Peters et al. (2019), section 4.3, as in BERT.
 
-    B  texts    T  word pieces of one    H  encoder width    P  places of a text that are read    L  labels
+    B  texts    T  word pieces of one    H  encoder width    P  positions of a text that are read    L  labels
 
-    hidden (B, T, H) ─at P places─▶ (B, P, H) ─joined─▶ (B, P · H) ─linear─▶ logits (B, L)
+    hidden (B, T, H) ─at P positions─▶ (B, P, H) ─joined─▶ (B, P · H) ─linear─▶ logits (B, L)
 
 A text as a whole is read at its first piece, [CLS]; a name at the special piece that was put before it; two
-names at two places. Of the labels one holds, the likeliest, or each that is likelier than not (`several`).
-The encoder is no part of the head.
+names at two places. Of the labels one holds, the likeliest, or each that is likelier than not
+(`multi_label`). The encoder is no part of the head.
 
 Departures:
     For a text as a whole, the code that was released with the paper reads [CLS] through BERT's pooler: a
@@ -22,14 +22,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kgkit.encoder.device import pick_device
 from kgkit.errors import UsageError
-from kgkit.heads.folder import card_of, check_shapes, read_settings, reading_weights, save_head
+from kgkit.heads.folder import card_of, load_head, save_head
+from kgkit.heads.parts import draw_weights
 
 if TYPE_CHECKING:
     from typing import Self
 
 KIND: Final = "classifier"
+
+_RENAMED: Final = {"places": "positions", "several": "multi_label"}
+"""Settings as they were written before -> as they are called now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,27 +41,27 @@ class ClassifierConfig:
 
     hidden: int  # H
     labels: tuple[str, ...]  # L names, in the order of the logits
-    places: int = 1  # P
-    several: bool = False  # any number of labels may hold; False: one does
+    positions: int = 1  # P
+    multi_label: bool = False  # any number of labels may hold; False: one does
     dropout: float = 0.1  # of what the labels are read from
 
     def __post_init__(self) -> None:
-        if min(self.hidden, self.places) < 1 or not 0 <= self.dropout < 1:
+        if min(self.hidden, self.positions) < 1 or not 0 <= self.dropout < 1:
             raise UsageError(
-                f"hidden is {self.hidden}, places {self.places}, dropout {self.dropout}; the first two are 1 "
-                "or more, dropout is from 0 to below 1"
+                f"hidden is {self.hidden}, positions {self.positions}, dropout {self.dropout}; the first two "
+                "are 1 or more, dropout is from 0 to below 1"
             )
         if len(set(self.labels)) < len(self.labels) or not all(self.labels):
             told = ", ".join(map(repr, self.labels))
             raise UsageError(f"labels are {told}: none of them may be empty, or come twice")
-        least = 1 if self.several else 2
+        least = 1 if self.multi_label else 2
         if len(self.labels) < least:
             told = ", ".join(self.labels) or "none"
             raise UsageError(f"labels: {told}; there is nothing to tell apart with fewer than {least}")
 
 
 class Classifier(nn.Module):
-    """Says which label a text has, or which ones, from the encoder's vectors at some of its places.
+    """Says which label a text has, or which ones, from the encoder's vectors at some of its positions.
 
     Args:
         config: settings.
@@ -66,8 +69,8 @@ class Classifier(nn.Module):
 
     Example:
         >>> classifier = Classifier(ClassifierConfig(hidden=384, labels=("F", "T")))
-        >>> logits = classifier(hidden, places)             # (B, T, H), (B, 1) zeros -> (B, 2)
-        >>> classifier.loss(logits, gold).backward()        # gold: (B,) places in the labels
+        >>> logits = classifier(hidden, positions)          # (B, T, H), (B, 1) zeros -> (B, 2)
+        >>> classifier.loss(logits, gold).backward()        # gold: (B,) indices of labels
         >>> classifier.answers(logits)
         ['T', 'F', …]
         >>> classifier.save_pretrained("my-classifier")
@@ -77,28 +80,26 @@ class Classifier(nn.Module):
         super().__init__()
         self.config = config
         self.dropout = nn.Dropout(config.dropout)
-        self.label = nn.Linear(config.places * config.hidden, len(config.labels))
-        with torch.no_grad():
-            self.label.weight.normal_(std=0.02, generator=generator)
-            self.label.bias.zero_()
+        self.label = nn.Linear(config.positions * config.hidden, len(config.labels))
+        draw_weights(self.label, generator)
 
-    def forward(self, hidden: Tensor, places: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, positions: Tensor) -> Tensor:
         """Return the logits of the labels, (B, L), float32 at least.
 
         Args:
             hidden: (B, T, H) of an encoder.
-            places: (B, P) int64, below T: where each text is read.
+            positions: (B, P) int64, below T: where each text is read.
 
         Raises:
             UsageError: if the shapes do not fit each other, or the configuration.
         """
-        width, count = self.config.hidden, self.config.places
-        if hidden.ndim != 3 or hidden.shape[2] != width or places.shape != (len(hidden), count):
+        width, count = self.config.hidden, self.config.positions
+        if hidden.ndim != 3 or hidden.shape[2] != width or positions.shape != (len(hidden), count):
             raise UsageError(
-                f"expected hidden (B, T, {width}) and places (B, {count}), found {tuple(hidden.shape)} and "
-                f"{tuple(places.shape)}"
+                f"expected hidden (B, T, {width}) and positions (B, {count}), found {tuple(hidden.shape)} "
+                f"and {tuple(positions.shape)}"
             )
-        read = hidden.gather(1, places[..., None].expand(-1, -1, width))  # (B, P, H)
+        read = hidden.gather(1, positions[..., None].expand(-1, -1, width))  # (B, P, H)
         joined = read.flatten(1).to(self.label.weight.dtype)  # (B, P · H)
         with torch.autocast(hidden.device.type, enabled=False):  # rounded logits are often alike
             logits: Tensor = self.label(self.dropout(joined))  # (B, L)
@@ -114,7 +115,7 @@ class Classifier(nn.Module):
         Raises:
             UsageError: if *gold* is of another kind, or shape.
         """
-        several = self.config.several
+        several = self.config.multi_label
         shape, kind = (logits.shape, torch.bool) if several else (logits.shape[:1], torch.int64)
         if gold.shape != shape or gold.dtype != kind:
             raise UsageError(
@@ -130,7 +131,7 @@ class Classifier(nn.Module):
         Where several may hold: those with a probability, the sigmoid of the logit, above 0.5; maybe none.
         """
         labels = self.config.labels
-        if not self.config.several:
+        if not self.config.multi_label:
             return [labels[best] for best in logits.argmax(-1).tolist()]
         return [
             frozenset(label for label, holds in zip(labels, row, strict=True) if holds)
@@ -159,21 +160,15 @@ class Classifier(nn.Module):
             UsageError: if it is another kind of head, or there is no such device.
             MissingExtra: if safetensors is not installed.
         """
-        folder, where = Path(folder), pick_device(device)
-        config = read_settings(folder, KIND, ClassifierConfig)
-        check_shapes(folder, lambda: cls(config).state_dict())
-        classifier = cls(config)
-        with reading_weights(folder) as weights:
-            classifier.load_state_dict(weights)
-        return classifier.to(where).eval()
+        return load_head(cls, Path(folder), KIND, ClassifierConfig, device, renamed=_RENAMED)
 
     def _card(self, about: str) -> str:
         config = self.config
         return card_of(
             self, _CARD, about, hidden=config.hidden,
-            places="one place of a text" if config.places == 1 else f"{config.places} places of a text",
+            places="one place of a text" if config.positions == 1 else f"{config.positions} places of a text",
             labels=", ".join(f"`{name}`" for name in config.labels),
-            how="any number of them may hold" if config.several else "one of them holds",
+            how="any number of them may hold" if config.multi_label else "one of them holds",
         )  # fmt: skip
 
 

@@ -28,10 +28,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kgkit.errors import UsageError
-from kgkit.inputs.knowbert import Batch, KnowBertReader, Text
-from kgkit.inputs.markers import marked, places_of
+from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
+from kgkit.inputs.markers import insert_markers, marker_positions
+from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.training.examples import TASKS, Example, Label, markers_of, repeated
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -55,7 +57,7 @@ class Read(NamedTuple):
         gold: its label's place among the labels; of several (L,) bool, which hold; None without gold.
     """
 
-    text: Text
+    text: TokenizedText
     places: tuple[int, ...]
     gold: int | NDArray[np.bool_] | None
 
@@ -69,7 +71,7 @@ class ExampleBatch(NamedTuple):
         gold: (B,) int64, the label of each; of several (B, L) bool; None if one has none.
     """
 
-    batch: Batch
+    batch: KnowBertBatch
     places: Tensor
     gold: Tensor | None
 
@@ -164,7 +166,7 @@ class ExampleReader:
             self._readers[added] = reader
         return self._readers[added]
 
-    def _read(self, example: Example, text: Text) -> Read:
+    def _read(self, example: Example, text: TokenizedText) -> Read:
         names = self._names(example, text)
         ids = [[self._marker(piece, example) for piece in pair] for pair in markers_of(len(names))]
         # At one place names end before others begin; the one that begins last ends first.
@@ -177,11 +179,11 @@ class ExampleReader:
         ended = [(names[n][1], ids[n][1]) for n in closes if names[n][0] < names[n][1]]
         behind = len(text.ids) - len(self.reader.tokens.after)
         every = [*ended, *markers, *((behind, one) for one in self._tail(example))]
-        stand = dict(zip(opens, places_of(every)[len(ended) :], strict=False))
+        stand = dict(zip(opens, marker_positions(every)[len(ended) :], strict=False))
         places = tuple(stand[n] for n in range(len(names))) or (0,)
-        return Read(marked(text, every), places, self._gold(example))
+        return Read(insert_markers(text, every), places, self._gold(example))
 
-    def _names(self, example: Example, text: Text) -> list[tuple[int, int]]:
+    def _names(self, example: Example, text: TokenizedText) -> list[tuple[int, int]]:
         """Return the pieces of each name in a text that nothing has been put into."""
         if not example.marks:
             return []
@@ -309,7 +311,7 @@ def answers_of(
     examples: Sequence[Example],
     *,
     size: int = 32,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Label]:
     """Return what a model answers, by the ids of the examples, in their order.
 
@@ -339,5 +341,5 @@ def answers_of(
             told = model.classifier.answers(model(reader.batch(some).to(device)))
         answers.update(zip((one.id for one in some), told, strict=True))
         if progress is not None:
-            progress(len(answers), len(order))
+            progress("predicting", len(answers), len(order))
     return {one.id: answers[one.id] for one in examples}

@@ -45,12 +45,13 @@ from kgkit.models.manifest import (
     read_knowbert,
 )
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.curves import Shuffled, Trained, TrainingConfig
+from kgkit.training.batches import Shuffled
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
 from kgkit.training.kbert_plan import KBertTraining
-from kgkit.training.linkers.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
-from kgkit.types import Document, LinkedDocument
+from kgkit.types import Document, LinkedDocument, Progress
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:
@@ -154,10 +155,6 @@ def _trained(
         answers = answers_of(asked, made.reader, held_out, size=training.batch)
         return scores_of(training.task, held_out, answers)
 
-    def tell(done: int, total: int, _: float) -> None:
-        assert progress is not None
-        progress("training, step", done, total)
-
     reading = time.monotonic() - began
     trained = train(
         made.model,
@@ -173,7 +170,7 @@ def _trained(
         ),
         work,
         evaluate=evaluate if held_out else None,
-        progress=None if progress is None else tell,
+        progress=progress,
         resume=True,
     )  # fmt: skip
     counts = {"examples": len(taught), "labels": len(labels), "held_out": len(held_out)}
@@ -226,7 +223,7 @@ def _begun(
     return _Begun(TreeTask(KBert(encoder.model, config), classifier.to(encoder.device)), reader)
 
 
-def _results(trained: Trained, labels: Sequence[str]) -> dict[str, Any]:
+def _results(trained: TrainingState, labels: Sequence[str]) -> dict[str, Any]:
     """Return the scores of each epoch, and of the best one."""
     epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
     best = {key: one for key, one in (trained.best or {}).items() if key != "step"}
@@ -301,7 +298,7 @@ class TrainedKBert:
         examples: "Sequence[Example]",
         *,
         size: int = 32,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | None = None,
     ) -> "list[Answered]":
         """Return what it says of examples; see `kgkit.training.kbert_tasks.answers_of`."""
         from kgkit.training.kbert_tasks import answers_of

@@ -32,7 +32,7 @@ from kgkit.inputs.trees import TreeReader
 from kgkit.training.examples import read_examples, repeated
 from kgkit.training.kbert_plan import TASKS
 from kgkit.trees import FlatTree
-from kgkit.types import Document, LinkedDocument
+from kgkit.types import Document, LinkedDocument, Progress
 
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier
@@ -291,7 +291,7 @@ def answers_of(
     examples: Sequence[Example],
     *,
     size: int = 32,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> list[Answered]:
     """Return what a model answers.
 
@@ -322,7 +322,7 @@ def answers_of(
                 labels[at] = reader.labels[best]
             found[place] = Answered(tuple(labels), 0.0 if example.tokens else sure)
         if progress is not None:
-            progress(min(begin + size, len(examples)), len(examples))
+            progress("predicting", min(begin + size, len(examples)), len(examples))
     return [one for one in found if one is not None]
 
 

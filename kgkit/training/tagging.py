@@ -23,15 +23,15 @@ from kgkit.errors import MissingExtra, UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.tagging import SHAPES, Reading, TaggingConfig, WordReader, padded
+from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.models.folder import model_folder
 from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.curves import Trained, TrainingConfig
-from kgkit.training.linkers.ridge import Progress
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
 from kgkit.training.runs import peak_memory, sha256_of
-from kgkit.types import Document
+from kgkit.types import Document, Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -93,7 +93,7 @@ class TaggerTraining:
 class Lesson(NamedTuple):
     """A window with the labels (W,) of its own words."""
 
-    reading: Reading
+    reading: TaggingWindow
     labels: Numbers
 
 
@@ -165,10 +165,6 @@ def _trained(
         scores = score_tagger(Tagger(model, reader, name=name), dev)
         return {"f1": scores.overall.f1, "span_f1": scores.spans.f1}
 
-    def told(done: int, total: int, _: float) -> None:
-        assert progress is not None
-        progress("training, step", done, total)
-
     trained = train(
         head, _Batches(lessons, training.batch, training.seed, reader.padding, shapes), _loss,
         [torch.optim.AdamW(_groups(head, training), weight_decay=training.decay)],
@@ -176,7 +172,7 @@ def _trained(
                        seed=training.seed),
         work,
         evaluate=scored if dev else None,
-        progress=None if progress is None else told,
+        progress=progress,
         resume=True,
     )  # fmt: skip
     results = _results(trained, lessons, taught, dev)
@@ -253,7 +249,7 @@ def lessons_of(named: NamedDocument, reader: WordReader, types: Sequence[str]) -
         kind = types.index(name.type)
         labels[first:end] = 2 + 2 * kind
         labels[first : min(end, first + 1)] = 1 + 2 * kind
-    for reading in words.readings:
+    for reading in words.windows:
         yield Lesson(reading, labels[reading.begin : reading.begin + len(reading.firsts)])
 
 
@@ -281,7 +277,7 @@ class _Batches:
         shuffled = drawn.permutation(self.count)
         for place in places:
             chosen = [self.lessons[at] for at in parts[shuffled[place]]]
-            inputs = padded([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
+            inputs = tagger_inputs([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
             gold = np.full(tuple(inputs.words.shape), -1, np.int64)  # (n, W)
             for row, one in enumerate(chosen):
                 gold[row, : len(one.labels)] = one.labels
@@ -321,7 +317,10 @@ def _documents(
 
 
 def _results(
-    trained: Trained, lessons: Sequence[Lesson], taught: Sequence[NamedDocument], dev: Sequence[NamedDocument]
+    trained: TrainingState,
+    lessons: Sequence[Lesson],
+    taught: Sequence[NamedDocument],
+    dev: Sequence[NamedDocument],
 ) -> dict[str, Any]:
     best = trained.best or {}
     return {

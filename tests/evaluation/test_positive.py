@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.examples import Example, Prediction
 from kgkit.evaluation.positive import PositiveScore, score_positive
-from kgkit.training.examples import Example, labels_of, read_examples, scores_of
+from kgkit.evaluation.tasks import find_task
+
+CLASSIFICATION = find_task("classification")
 
 # -- scores -----------------------------------------------------------------
 
@@ -88,11 +91,11 @@ def test_the_files_of_the_tasks_are_read_as_they_are(tmp_path, task, end):
     named = task != "lcqmc"
     columns = lines.pop(0) if named else ["text_a", "text_b", "label"]
     expected = [dict(zip(columns, fields, strict=True)) for fields in lines]
-    assert read_examples("classification", path) == [
+    assert CLASSIFICATION.read(path) == [
         Example(
             str(number),
             tuple(one[name] for name in ("text_a", "text_b") if name in one),
-            label=one["label"],
+            gold=one["label"],
         )
         for number, one in enumerate(expected, start=1 + named)
     ]
@@ -101,17 +104,16 @@ def test_the_files_of_the_tasks_are_read_as_they_are(tmp_path, task, end):
 def test_three_classes_are_told_apart(tmp_path):
     path = tmp_path / "xnli.tsv"
     path.write_text(FILES["xnli"], encoding="utf-8")
-    examples = read_examples("classification", path)
-    assert labels_of("classification", examples) == ("0", "1", "2")
-    assert scores_of("classification", examples, {"2": "0", "3": "2", "4": "2"}) == {
-        "accuracy": pytest.approx(2 / 3)
-    }
+    examples = CLASSIFICATION.read(path)
+    assert CLASSIFICATION.labels(examples) == ("0", "1", "2")
+    predictions = [Prediction(name, label) for name, label in {"2": "0", "3": "2", "4": "2"}.items()]
+    assert CLASSIFICATION.score(examples, predictions) == {"accuracy": pytest.approx(2 / 3)}
 
 
 def test_answers_to_examples_are_scored_by_their_ids(tmp_path):
     path = tmp_path / "finance_qa.tsv"
     path.write_text(FILES["finance_qa"], encoding="utf-8")
-    gold = {one.id: one.label for one in read_examples("classification", path)}
+    gold = {one.id: str(one.gold) for one in CLASSIFICATION.read(path)}
     assert score_positive(gold, {"2": "1", "3": "1"}) == PositiveScore(1 / 2, 1, pytest.approx(2 / 3), 2)
 
 
@@ -129,7 +131,7 @@ def test_answers_to_examples_are_scored_by_their_ids(tmp_path):
 def test_a_file_that_is_none_of_pairs_is_told_with_its_line(tmp_path, content, told):
     (tmp_path / "qa.tsv").write_bytes(content)
     with pytest.raises(SourceError, match=told):
-        read_examples("classification", tmp_path / "qa.tsv")
+        CLASSIFICATION.read(tmp_path / "qa.tsv")
 
 
 COUNTS = {
@@ -150,8 +152,8 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_files_at_hand_are_read_whole(shared_data, name):
-    examples = read_examples("classification", shared_data / "chinese_tasks" / f"{name}.xz")
-    assert (len(examples), sum(one.label == "1" for one in examples)) == COUNTS[name]
-    assert labels_of("classification", examples) == ("0", "1")
+    examples = CLASSIFICATION.read(shared_data / "chinese_tasks" / f"{name}.xz")
+    assert (len(examples), sum(one.gold == "1" for one in examples)) == COUNTS[name]
+    assert CLASSIFICATION.labels(examples) == ("0", "1")
     assert {len(one.texts) for one in examples} == {2 if name.startswith("lcqmc") else 1}
     assert all(text.strip() for one in examples for text in one.texts)

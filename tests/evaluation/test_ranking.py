@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation.ranking import Answer, RankingScore, read_answers, score_ranking
-from kgkit.training.examples import read_examples
+from kgkit.evaluation.tasks import find_task
 
 FILE = """\
 qid\ttext_a\ttext_b\tlabel
@@ -59,10 +59,10 @@ def test_a_file_may_have_no_gold(put):
 
 def test_examples_of_classification_have_the_ids_of_the_answers(put):
     path = put(FILE)
-    answers, examples = list(read_answers(path)), read_examples("classification", path)
+    answers, examples = list(read_answers(path)), find_task("classification").read(path)
     assert [one.id for one in examples] == [one.id for one in answers]
     assert [one.texts for one in examples] == [(one.question, one.answer) for one in answers]
-    assert [one.label for one in examples] == ["01"[bool(one.right)] for one in answers]
+    assert [one.gold for one in examples] == ["01"[bool(one.right)] for one in answers]
 
 
 HEADER = "qid\ttext_a\ttext_b\tlabel\n"

@@ -13,8 +13,8 @@ from kgkit.heads import Classifier, ClassifierConfig  # noqa: E402
 from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
 
 ONE = ClassifierConfig(hidden=3, labels=("a", "b"))
-TWO = ClassifierConfig(hidden=3, labels=("a", "b", "c"), places=2)
-MANY = ClassifierConfig(hidden=3, labels=("a", "b"), several=True)
+TWO = ClassifierConfig(hidden=3, labels=("a", "b", "c"), positions=2)
+MANY = ClassifierConfig(hidden=3, labels=("a", "b"), multi_label=True)
 
 
 def drawn(config, seed=0):
@@ -82,13 +82,13 @@ def test_a_head_that_is_saved_and_read_says_the_same(tmp_path, config):
     found = Classifier.from_pretrained(tmp_path / "head", device="cpu")
     assert found.config == config and not found.training
     hidden = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(1))
-    places = torch.tensor([[1, 2], [3, 0]])[:, : config.places]
+    places = torch.tensor([[1, 2], [3, 0]])[:, : config.positions]
     assert torch.equal(found(hidden, places), classifier(hidden, places))
     card = (tmp_path / "head" / CARD).read_text()
     numbers = sum(one.numel() for one in classifier.parameters())
     assert "Made by {hand}." in card and "`a`, `b`" in card and f" {numbers} parameters" in card
-    assert ("any number of them" in card) == config.several
-    assert "2 places" in card if config.places == 2 else "one place" in card
+    assert ("any number of them" in card) == config.multi_label
+    assert "2 places" in card if config.positions == 2 else "one place" in card
 
 
 def test_files_that_are_no_classifier_are_refused(tmp_path):
@@ -111,16 +111,24 @@ def test_files_that_are_no_classifier_are_refused(tmp_path):
         Classifier.from_pretrained(tmp_path)
 
 
+def test_a_head_that_was_saved_with_the_older_names_of_settings_is_read(tmp_path):
+    drawn(TWO).save_pretrained(tmp_path)
+    settings = json.loads((tmp_path / CONFIG).read_text())
+    settings |= {"places": settings.pop("positions"), "several": settings.pop("multi_label")}
+    (tmp_path / CONFIG).write_text(json.dumps(settings))
+    assert Classifier.from_pretrained(tmp_path).config == TWO
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
         ({"hidden": 0}, "hidden is 0"),
-        ({"places": 0}, "places 0"),
+        ({"positions": 0}, "positions 0"),
         ({"dropout": 1.0}, "dropout 1.0"),
         ({"labels": ("a", "a")}, "come twice"),
         ({"labels": ("a", "")}, "may be empty"),
         ({"labels": ("a",)}, "nothing to tell apart with fewer than 2"),
-        ({"labels": (), "several": True}, "nothing to tell apart with fewer than 1"),
+        ({"labels": (), "multi_label": True}, "nothing to tell apart with fewer than 1"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, told):
@@ -132,7 +140,7 @@ def test_settings_out_of_range_are_refused(settings, told):
     ("hidden", "places"), [((2, 5, 4), (2, 1)), ((2, 5, 3), (2, 2)), ((2, 5, 3), (3, 1)), ((5, 3), (5, 1))]
 )
 def test_shapes_that_do_not_fit_are_told(hidden, places):
-    with pytest.raises(UsageError, match=r"expected hidden \(B, T, 3\) and places \(B, 1\), found"):
+    with pytest.raises(UsageError, match=r"expected hidden \(B, T, 3\) and positions \(B, 1\), found"):
         drawn(ONE)(torch.zeros(hidden), torch.zeros(places, dtype=torch.int64))
 
 

@@ -19,7 +19,7 @@ from kgkit.models.manifest import MANIFEST, read_model
 from kgkit.text import fold, tokens
 from kgkit.training.linkers.coherence import CoherenceTraining, _Network, _Set, train_coherence
 from kgkit.training.linkers.cross_fitting import said_by, stretches_of
-from kgkit.training.linkers.labelled import taught_entities
+from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import NO_CANDIDATES, Document, Mention
@@ -94,7 +94,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def taught(kb, data):
-    return list(taught_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data))
+    return list(labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data))
 
 
 SMALL = CoherenceTraining(hidden=8, epochs=60, batch=16, members=3, lr=0.02)

@@ -1,6 +1,5 @@
-"""Fine-tuning on a task: files, special pieces where names stand, a model that learns, scores by hand."""
+"""Fine-tuning on a task: special pieces where names stand, a model that learns."""
 
-import json
 import logging
 
 import numpy as np
@@ -13,21 +12,12 @@ pytest.importorskip("accelerate")
 import torch
 
 from kgkit.encoder import Encoder
-from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
-from kgkit.evaluation.entity_typing import TYPES
+from kgkit.errors import UsageError
 from kgkit.heads import Classifier, ClassifierConfig, EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader
 from kgkit.training import Shuffled, TrainingConfig
 from kgkit.training.classification import Classified, ExampleReader, answers_of, loss_of
-from kgkit.training.examples import (
-    TASKS,
-    Example,
-    check_labels,
-    labels_of,
-    read_examples,
-    scores_of,
-    specials_of,
-)
+from kgkit.training.examples import Example, scores_of
 from tests.inputs.test_knowbert import encoder, knowledge
 from tests.tiny_encoder import WIDTH, tiny_encoder
 
@@ -40,189 +30,9 @@ LABELS = ("no", "yes")
 TEXT = "the dog barks in the big city"
 DOG, CITY = (4, 7), (21, 29)
 
-SEMEVAL = """1\t"The <e1>dog</e1> chewed the <e2>bone</e2>."
-Instrument-Agency(e2,e1)
-
-2\t"No <e1>relation</e1> to the <e2>rest</e2>."
-Other
-"""
-TACRED = {
-    "id": "x", "relation": "per:title", "token": ["He", "leads", "the", "city"], "subj_start": 0,
-    "subj_end": 0, "obj_start": 2, "obj_end": 3, "subj_type": "PERSON", "obj_type": "TITLE",
-}  # fmt: skip
-CHOI = {
-    "annot_id": "t1", "left_context_token": ["In"], "mention_span": "Rome", "right_context_token": ["."],
-    "y_str": ["place", "location", "city"],
-}  # fmt: skip
-
-
-# -- files ------------------------------------------------------------------
-
-
-def written(tmp_path, *content):
-    paths = [tmp_path / f"f{number}" for number in range(len(content))]
-    for path, text in zip(paths, content, strict=True):
-        path.write_text(text, encoding="utf-8")
-    return paths
-
-
-def test_words_in_context_are_pairs_of_sentences(tmp_path):
-    pairs, gold = written(
-        tmp_path, "dog\tN\t0-1\tDogs bark .\tA dog .\nsee\tV\t1-0\tI see .\tSee !\n", "T\nF\n"
-    )
-    assert read_examples("wic", pairs, gold) == [
-        Example("1", ("Dogs bark .", "A dog ."), label="T"), Example("2", ("I see .", "See !"), label="F"),
-    ]  # fmt: skip
-    assert [one.label for one in read_examples("wic", pairs)] == [None, None]
-
-
-def test_relations_are_told_apart_by_what_is_in_the_file(tmp_path):
-    semeval, tacred = written(tmp_path, SEMEVAL, "\ufeff " + json.dumps([TACRED]))
-    first, second = read_examples("relation", semeval)
-    assert [first.texts[0][slice(*mark)] for mark in first.marks] == ["dog", "bone"]
-    assert (first.label, second.label) == ("Instrument-Agency(e2,e1)", "Other") and first.tail == ()
-    [one] = read_examples("relation", tacred)
-    assert [one.texts[0][slice(*mark)] for mark in one.marks] == ["He", "the city"]
-    assert one.tail == ("[SUBJECT=PERSON]", "[OBJECT=TITLE]") and one.label == "per:title"
-
-
-def test_typing_has_the_nine_types(tmp_path):
-    [path] = written(tmp_path, json.dumps(CHOI))
-    [one] = read_examples("typing", path)
-    assert one == Example("t1", ("In Rome .",), ((3, 7),), label=frozenset({"place", "location"}))
-
-
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        ("a b\tyes\nc\tno\n", [("1", ("a b",), "yes"), ("2", ("c",), "no")]),
-        ('a\tb "\t1\n', [("1", ("a", 'b "'), "1")]),
-        ("label\ttext_a\n0\ta\n\n1\tb\n", [("2", ("a",), "0"), ("4", ("b",), "1")]),
-        ("Index\tsentence1\tsentence2\tlabel\n7\ta\tb\tno\n", [("7", ("a", "b"), "no")]),
-        ("index\tsentence\n3\ta\n", [("3", ("a",), None)]),
-        ('{"text": "a", "label": 1}\n{"text": "b"}\n', [("1", ("a",), "1"), ("2", ("b",), None)]),
-        ('{"id": 5, "text_a": "a", "text_b": "b", "label": true}\n', [("5", ("a", "b"), "true")]),
-        ('{"text": "a", "label": null}\n', [("1", ("a",), None)]),
-        (
-            '{"text": "a", "label": "x", "score": 0.5, "spans": [[1, 2]], "of": {"text": 1}}\n',
-            [("1", ("a",), "x")],
-        ),
-        (
-            '{"sentence1": "a", "sentence2": "b", "index": 12345678901234567890, "label": false}\n',
-            [("12345678901234567890", ("a", "b"), "false")],
-        ),
-        ("Premise\tLABEL\tSentence\na\tno\tb\n", [("2", ("b",), "no")]),
-        ("a label\tlabels\nb\tlabelled\n", [("1", ("a label",), "labels"), ("2", ("b",), "labelled")]),
-    ],
-)
-def test_texts_with_labels_are_read_from_tabs_and_from_json(tmp_path, content, found):
-    [path] = written(tmp_path, content)
-    assert [(one.id, one.texts, one.label) for one in read_examples("classification", path)] == found
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("", "f0: no text in it"),
-        ("label\ttext\n", "f0: no text in it"),
-        ("only a text\n", "f0:1: expected TEXT, TEXT, LABEL .* found 1 fields"),
-        ("a\tb\tc\td\n", "f0:1: expected TEXT, TEXT, LABEL .* found 4 fields"),
-        ("a\t1\nb\tc\t1\n", r"f0:2: expected 2 tab-separated fields \(text, label\), found 3"),
-        ("a\t1\nb\t \n", "f0:2: the label is empty"),
-        ('{"text": "a"}\nb\t1\n', "f0:2: expected {"),
-        ('{"text": "a", "label": 0.5}\n', "f0:1: expected {.* whole number, true or false: .*label"),
-        ('{"text": "a", "label": ["x"]}\n', "f0:1: expected {"),
-        ('{"text": "a", "id": {}}\n', "f0:1: expected {"),
-        ('{"text": 1}\n', "f0:1: expected {.*texts are strings"),
-        ('{"text": "a"}\n["b"]\n', "f0:2: expected {"),
-        ('{"label": "a"}\n', "f0:1: there is no text: the first text is called text, text_a, sentence or"),
-        (
-            "premise\thypothesis\tlabel\na\tb\tno\n",
-            r"f0:1: it names columns \(premise, hypothesis, label\), and no text among them: the first text",
-        ),
-        (
-            "hypothesis\tlabel\na\tno\n",
-            "text, text_a, sentence or sentence1, a second one text_b or sentence2",
-        ),
-        ("ID\t Label \nx\tno\n", r"f0:1: it names columns \(id, label\)"),
-        ("text_b\tLABEL\nx\tno\n", "f0:1: it names columns"),
-        ("a\tb\tc\td\tlabel\n", "f0:1: it names columns"),
-        (
-            '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
-            "f0:2: two examples have the id '1', those of line 1",
-        ),
-        (
-            "id\ttext\tlabel\nx\ta\tno\n\nx\tb\tno\n",
-            "f0:4: two examples have the id 'x', those of line 2 and 4",
-        ),
-        (
-            '{"text": "a"}\n{"id": 1, "text": "b"}\n',
-            "f0:2: two examples have the id '1', those of line 1 and 2",
-        ),
-    ],
-)
-def test_what_is_no_such_file_is_told_with_its_line(tmp_path, content, told):
-    [path] = written(tmp_path, content)
-    with pytest.raises(SourceError, match=told):
-        read_examples("classification", path)
-
-
-def test_tasks_and_files_that_are_not_there_are_told(tmp_path):
-    for task in TASKS:
-        with pytest.raises(NotThere):
-            read_examples(task, tmp_path / "x")
-    with pytest.raises(UnknownName, match="no task named 'glue'; there are: wic, relation, typing"):
-        read_examples("glue", tmp_path / "x")
-    with pytest.raises(UsageError, match="have their labels in themselves"):
-        read_examples("typing", tmp_path / "x", tmp_path / "y")
-
-
-def test_real_data_are_read(shared_data):
-    relations = read_examples("relation", shared_data / "semeval2010_task8" / "TRAIN_FILE.TXT.xz")
-    assert len(relations) == 8_000 and len(labels_of("relation", relations)) == 19
-    assert specials_of("relation", relations) == MARKERS
-    pairs = read_examples("wic", shared_data / "wic" / "train_part2.jsonl")
-    assert {one.label for one in pairs} == {"T", "F"} == {*labels_of("wic", [])}
-    reviews = read_examples("classification", shared_data / "chinese_tasks" / "chnsenticorp" / "dev.tsv.xz")
-    assert len(reviews) == 1_200 and labels_of("classification", reviews) == ("0", "1")
-    entailed = read_examples("classification", shared_data / "glue" / "RTE" / "dev.tsv")
-    assert len(entailed) == 277 and labels_of("classification", entailed) == ("entailment", "not_entailment")
-
-
-# -- what a task needs ------------------------------------------------------
-
 
 def relation(text=TEXT, marks=(DOG, CITY), tail=(), label="yes", name="1"):
     return Example(name, (text,), marks, tail, label)
-
-
-def test_each_task_has_its_special_pieces_and_labels():
-    some = [relation(tail=TAIL), relation(tail=TAIL[:1])]
-    assert specials_of("relation", some) == (*MARKERS, *sorted(TAIL))
-    assert specials_of("typing", []) == ("[E]", "[/E]")
-    assert specials_of("wic", []) == specials_of("classification", []) == ()
-    assert labels_of("wic", []) == ("F", "T") and labels_of("typing", []) == TYPES
-    assert labels_of("relation", [relation(label="b"), relation(label="a"), relation(label="b")]) == (
-        "a",
-        "b",
-    )
-    with pytest.raises(UsageError, match="example 1 has no label"):
-        labels_of("classification", [relation(label=None)])
-
-
-def test_examples_without_a_label_are_counted_and_the_first_is_named():
-    some = [relation(name="a"), relation(name="b", label=None), relation(name="c", label=None)]
-    with pytest.raises(UsageError, match=r"^x\.tsv: 2 of 3 examples have no label, the first is b: give"):
-        check_labels("classification", some, "x.tsv")
-    with pytest.raises(
-        UsageError, match=r"^--dev: 1 of 1 .* c: name their file of gold \(--gold\), or leave"
-    ):
-        check_labels("wic", some[2:], "--dev")
-    check_labels("relation", some[:1], "x")
-    check_labels("typing", [relation(label=frozenset())], "x")  # nothing holds: that is known
-    check_labels("typing", [], "x")
-    with pytest.raises(UnknownName, match="no task named 'ner'"):
-        check_labels("ner", [], "x")
 
 
 # -- reading ----------------------------------------------------------------
@@ -257,7 +67,7 @@ def test_names_are_marked_and_read_where_they_begin(reading, taught):
         "[CLS] the [E1] dog [/E1] barks in the [E2] big city [/E2] [SUBJECT=DOG] [OBJECT=CITY] [SEP]"
     )
     assert one.places == (2, 8) and one.gold == 1
-    known = one.text.known["words"].spans.tolist()
+    known = one.text.mentions["words"].spans.tolist()
     assert [said(taught, one.text.ids[slice(*span)]) for span in known] == ["dog", "big city"]
     assert one.text.special.tolist() == [piece[0] == "[" for piece in said(taught, one.text.ids).split()]
 
@@ -405,7 +215,7 @@ def test_a_model_learns_a_task_and_its_answers_do_not_depend_on_what_is_read_tog
     others, told = sentences(30, seed=1), []
     answers = answers_of(model, reader, others, progress=lambda *done: told.append(done))
     assert scores_of("classification", others, answers)["accuracy"] > 0.9
-    assert list(answers) == [one.id for one in others] and told == [(30, 30)]
+    assert list(answers) == [one.id for one in others] and told == [("predicting", 30, 30)]
     assert answers == answers_of(model, reader, others[::-1], size=7)
     assert answers == answers_of(model, reader, [one._replace(label="strange") for one in others], size=1)
     with torch.no_grad():
@@ -415,7 +225,7 @@ def test_a_model_learns_a_task_and_its_answers_do_not_depend_on_what_is_read_tog
 
 
 def test_every_part_learns_from_the_loss(taught, knowledge, reading):
-    config = ClassifierConfig(hidden=WIDTH, labels=LABELS, several=True)
+    config = ClassifierConfig(hidden=WIDTH, labels=LABELS, multi_label=True)
     model = model_of(taught, knowledge, config).train()
     some = [relation(marks=(DOG,), label=frozenset({"yes"})), relation(marks=(CITY,), label=frozenset())]
     loss, weight = loss_of(model.classifier)(model, reading().batch(some))
@@ -444,7 +254,7 @@ def test_an_encoder_without_knowledge_is_classified_with_alike(taught, knowledge
 def test_models_that_do_not_fit_are_refused(taught, knowledge, reading):
     from transformers import BertForMaskedLM
 
-    classifier = Classifier(ClassifierConfig(hidden=WIDTH, labels=LABELS, places=2))
+    classifier = Classifier(ClassifierConfig(hidden=WIDTH, labels=LABELS, positions=2))
     around = BertForMaskedLM(taught.model.config)
     with pytest.raises(
         UsageError, match=r"not on a BertForMaskedLM: read the KnowBert with model='AutoModel'"
@@ -457,60 +267,3 @@ def test_models_that_do_not_fit_are_refused(taught, knowledge, reading):
         answers_of(model, reading(labels=("a", "b")), [relation()])
     with pytest.raises(UsageError, match="two examples have the id '1'"):
         answers_of(model, reading(), [relation(), relation()])
-
-
-# -- scores -----------------------------------------------------------------
-
-
-def labelled(*labels):
-    return [Example(str(n), ("a",), label=label) for n, label in enumerate(labels)]
-
-
-@pytest.mark.parametrize(
-    ("task", "gold", "answers", "scores"),
-    [
-        ("wic", ("T", "F", "F"), {"0": "T", "1": "T"}, {"accuracy": 1 / 3}),
-        ("classification", ("a", "b", "b"), {"0": "a", "2": "b"}, {"accuracy": 2 / 3}),
-        (
-            "relation", ("A(e1,e2)", "A(e2,e1)", "B(e1,e2)", "Other"),
-            {"0": "A(e1,e2)", "1": "A(e1,e2)", "2": "B(e1,e2)", "3": "Other"},
-            {"macro_f1": (0.5 + 1) / 2, "accuracy": 3 / 4},
-        ),
-        (
-            "relation", ("per:title", "no_relation", "per:age"),
-            {"0": "per:title", "1": "per:age"}, {"f1": 1 / 2, "precision": 1 / 2, "recall": 1 / 2},
-        ),
-        (
-            "typing", (frozenset({"person", "group"}), frozenset({"place"})),
-            {"0": frozenset({"person", "event"})},
-            {"f1": 2 / 5, "precision": 1 / 2, "recall": 1 / 3},
-        ),
-    ],
-)  # fmt: skip
-def test_scores_are_the_official_ones_and_the_first_decides(task, gold, answers, scores):
-    found = scores_of(task, labelled(*gold), answers)
-    assert found == pytest.approx(scores) and list(found) == list(scores)
-
-
-def test_relations_without_directions_are_so_wherever_their_labels_are_seen():
-    """Gold that is all Other says nothing of the scheme."""
-    others = labelled("Other", "Other")
-    assert "macro_f1" in scores_of("relation", others, {"0": "Other"}, ["A(e1,e2)", "Other"])
-    assert "f1" in scores_of("relation", others, {"0": "eats"}, ["eats", "Other"])
-
-
-def test_what_cannot_be_scored_is_told():
-    with pytest.raises(UsageError, match="example 1 has no label: score on a file with gold"):
-        scores_of("wic", labelled("T", None), {})
-    with pytest.raises(UsageError, match="two examples have the id '0'"):
-        scores_of("wic", labelled("T") * 2, {})
-    with pytest.raises(UsageError, match="'yes' is no answer of wic: T or F"):
-        scores_of("wic", labelled("T"), {"0": "yes"})
-    with pytest.raises(UsageError, match="answer 0 has several labels: expected one"):
-        scores_of("classification", labelled("a"), {"0": frozenset({"a"})})
-    with pytest.raises(UsageError, match="answer 0 has 'person': expected a frozenset"):
-        scores_of("typing", labelled(frozenset()), {"0": "person"})
-    with pytest.raises(UsageError, match="'B' is no relation"):
-        scores_of("relation", labelled("A(e1,e2)"), {"0": "B"})
-    with pytest.raises(UnknownName, match="no task named 'ner'"):
-        scores_of("ner", [], {})

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from kgkit.building import Alias, Entity, Triple
 from kgkit.catalog import Catalog
 from kgkit.encoder import Encoder
-from kgkit.errors import SourceError, StaleModel, UnknownName, UsageError
+from kgkit.errors import StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
@@ -25,7 +25,7 @@ from kgkit.models.manifest import MANIFEST, read_kbert, read_knowbert, read_mode
 from kgkit.training import kbert
 from kgkit.training.kbert import TrainedKBert, train_kbert
 from kgkit.training.kbert_plan import KBertTraining
-from kgkit.training.kbert_tasks import Answered, Example, TaskReader, labels_of, read_task, scores_of
+from kgkit.training.kbert_tasks import Example, TaskReader, read_task, scores_of
 from kgkit.training.runs import sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from tests.cli_helpers import run
@@ -286,55 +286,6 @@ def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
     assert found.places.tolist() == [1, -1, 2]
     with pytest.raises(UsageError, match="has the label 'B-Y'; those that are told apart are: O, B-X"):
         tasks.batch([example._replace(gold=("B-Y", "O", "O", "O"))])
-
-
-def test_files_of_tasks_are_refused_where_they_are_not_what_they_should_be(files, tmp_path):
-    with pytest.raises(SourceError, match="example 2 is one text, not a pair: its task is classification"):
-        read_task("pair", files["classification.tsv"])
-    with pytest.raises(UnknownName, match="no task"):
-        read_task("typing", files["pair.tsv"])
-    bare = tmp_path / "bare.tsv"
-    bare.write_text("text_a\ttext_b\tqid\na\tb\t1\n")
-    [one] = read_task("ranking", bare)
-    assert one.gold is None
-    with pytest.raises(UsageError, match="example 2 has no label: nothing can be learnt from it"):
-        labels_of("ranking", [one])
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_two_examples_of_one_id_are_refused_in_every_task(task, tmp_path):
-    alike = tmp_path / "alike.tsv"
-    alike.write_text(rows(task, NAMES[:1] * 3))  # no ids: they are made of lines, or of places
-    found = read_task(task, alike)
-    assert len({one.id for one in found}) == 3
-    told = [Answered(one.gold, 0.5) for one in found]
-    assert scores_of(task, found, told)
-    with pytest.raises(
-        UsageError, match=f"two examples have the id '{found[0].id}': score those of one file"
-    ):
-        scores_of(task, [*found, found[0]], [*told, told[0]])
-    if task in ("classification", "pair"):
-        second = "\ttext_b" if task == "pair" else ""
-        alike.write_text(f"id\tlabel\ttext_a{second}\n" + "".join(f"a\t1\tthe dog{second}\n" for _ in "12"))
-        with pytest.raises(
-            SourceError, match=r"alike\.tsv:3: two examples have the id 'a', those of line 2 and 3"
-        ):
-            read_task(task, alike)
-
-
-def test_scores_are_those_of_the_task():
-    two = [Example("1", ("a",), (), ("1",)), Example("2", ("b",), (), ("0",))]
-    told = [Answered(("1",), 0.9), Answered(("1",), 0.8)]
-    assert scores_of("classification", two, told) == {
-        "accuracy": 0.5, "f1": pytest.approx(2 / 3), "precision": 0.5, "recall": 1.0,
-    }  # fmt: skip
-    ranked = [one._replace(group="q") for one in two]
-    assert scores_of("ranking", ranked, told) == {"mrr": 1.0, "map": 1.0, "accuracy": 0.5}
-    named = [Example("1", ("a b c",), (), ("B-X", "I-X", "O"))]
-    found = scores_of("tagging", named, [Answered(("B-Y", "I-Y", "O"), 0.5)])
-    assert found == {"f1": 0.0, "precision": 0.0, "recall": 0.0, "untyped_f1": 1.0}
-    with pytest.raises(UsageError, match="example 1 has no label: score on a file with gold"):
-        scores_of("classification", [two[0]._replace(gold=None)], told[:1])
 
 
 # -- what is refused --------------------------------------------------------

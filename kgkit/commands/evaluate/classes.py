@@ -168,7 +168,7 @@ def _score(
         classified, reader = open_classified(trained)
         for name, _, examples in sets:
 
-            def show(done: int, total: int, name: str = name) -> None:
+            def show(_: str, done: int, total: int, name: str = name) -> None:
                 tell(f"{name}, {done:,} of {total:,}")
 
             answers[name] = answers_of(classified, reader, examples, size=batch, progress=show)

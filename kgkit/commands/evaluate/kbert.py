@@ -111,7 +111,7 @@ def score_kbert(
     ):
         for name, _, examples in sets:
 
-            def show(done: int, total: int, name: str = name) -> None:
+            def show(_: str, done: int, total: int, name: str = name) -> None:
                 tell(f"{name}, {done:,} of {total:,}")
 
             answers[name] = trained(examples, size=batch, progress=show)

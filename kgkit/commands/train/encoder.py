@@ -1,4 +1,4 @@
-"""`kgkit train encoder`: a small BERT from nothing, for a language that has none here."""
+"""`kgkit train encoder`: a small BERT from scratch, for a language without a pretrained one."""
 
 import time
 from dataclasses import asdict
@@ -25,26 +25,26 @@ def encoder(
     ],
     name: NameOption,
     task: Annotated[
-        Literal["mlm"], typer.Option("--task", metavar="TASK", help="mlm: hidden words, and what follows.")
+        Literal["mlm"], typer.Option("--task", metavar="TASK", help="mlm: masked words and next sentences.")
     ] = "mlm",
     dev: Annotated[
         list[Path] | None,
         typer.Option(
-            "--dev", metavar="FILE", help="As --data, to choose the epoch; else part of the data are."
+            "--dev", metavar="FILE", help="As --data, to choose the epoch; by default part of the data."
         ),
     ] = None,
     layers: Annotated[int, typer.Option("--layers", min=1, metavar="N", help="Transformer layers.")] = 4,
-    width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="Numbers of a vector.")] = 256,
-    heads: Annotated[int, typer.Option("--heads", min=1, metavar="N", help="Of attention, in a layer.")] = 4,
-    cased: Annotated[
-        bool, typer.Option("--cased", metavar="", help="Leave texts as they are; else they are lowercased.")
-    ] = False,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")] = 3,
+    width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="Width of the layers.")] = 256,
+    heads: Annotated[
+        int, typer.Option("--heads", min=1, metavar="N", help="Attention heads of a layer.")
+    ] = 4,
+    cased: Annotated[bool, typer.Option("--cased", metavar="", help="Do not lowercase the texts.")] = False,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="Passes over the data.")] = 3,
     steps: Annotated[
-        int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
+        int | None, typer.Option("--steps", min=1, metavar="N", help="Number of batches, instead of epochs.")
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")] = 32,
-    size: Annotated[int, typer.Option("--size", min=8, metavar="N", help="Word pieces of a text.")] = 128,
+    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")] = 32,
+    size: Annotated[int, typer.Option("--size", min=8, metavar="N", help="Word pieces in a text.")] = 128,
     lr: Annotated[float, typer.Option("--lr", metavar="RATE", help="The highest learning rate.")] = 5e-4,
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
@@ -52,10 +52,10 @@ def encoder(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a small BERT from nothing, on plain text (Devlin et al. 2019).
+    """Train a small BERT from scratch, on plain text (Devlin et al. 2019).
 
     It serves as --encoder of kgkit train kbert, and as --from of kgkit train knowbert.
-    A training that was stopped goes on where it was, if nothing has been changed since.
+    A training that was stopped resumes where it was, if nothing has been changed since.
     """
     from kgkit.home import Home
     from kgkit.models.folder import model_folder
@@ -83,8 +83,8 @@ def encoder(
     )  # fmt: skip
     with messages.progress(f"training {name}") as show, run as record:
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
         folder = train_encoder(
             where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
@@ -92,11 +92,11 @@ def encoder(
         manifest = read_trained(where, name, folder, read_knowbert)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
-        for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
-            for metric in sorted(set(one) - {"epoch"}):
-                record.score(task, "held out", metric, one[metric], int(results["held_out"]))
-    place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
+        for epoch in (epoch for epoch in results["epochs"] if epoch["epoch"] == results["best_epoch"]):
+            for metric in sorted(set(epoch) - {"epoch"}):
+                record.score(task, "held out", metric, epoch[metric], int(results["held_out"]))
+    note = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{note}: {folder.parent}")
     if as_json:
         import msgspec
 

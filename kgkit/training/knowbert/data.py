@@ -9,20 +9,27 @@ import numpy as np
 
 from kgkit.building import text_lines
 from kgkit.errors import UsageError
-from kgkit.inputs.passages import Passage, Sentence, measured, pairs, read_plain, singles
+from kgkit.inputs.passages import (
+    MeasuredSentence,
+    Passage,
+    measure_sentences,
+    passage_pairs,
+    read_plain,
+    single_passages,
+)
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import knowledge_of
 from kgkit.training.knowbert.linking_batches import Lesson, lessons_of
 from kgkit.training.knowbert.settings import KnowBertTraining, Supervision
 from kgkit.training.linkers.labelled import (
-    Lacking,
-    Taught,
+    LabelledDocument,
+    MissingGold,
+    labelled_examples,
+    labelled_senses,
+    labelled_spans,
     letters,
-    taught_examples,
-    taught_senses,
-    taught_spans,
 )
-from kgkit.training.linkers.ridge import Progress
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader
@@ -50,8 +57,8 @@ class Passages(NamedTuple):
 class Links(NamedTuple):
     """Documents of a knowledge base whose mentions have candidates: as above."""
 
-    taught: list[Taught]
-    held_out: list[Taught]
+    taught: list[LabelledDocument]
+    held_out: list[LabelledDocument]
 
 
 class Examples(NamedTuple):
@@ -78,22 +85,22 @@ def passages_of(
     """
     tokens, room = reader.tokens, reader.room(1)
     longest = reader.room(2) // 2 if paired else room
-    known: list[list[Sentence]] = []
-    held: list[list[Sentence]] = []
+    known: list[list[MeasuredSentence]] = []
+    held: list[list[MeasuredSentence]] = []
     for number, document in enumerate(_counted(_plain(training.data), "reading documents", progress)):
         is_held = not training.dev and number % _TEXTS_HELD_OUT == _TEXTS_HELD_OUT - 1
         into, most = (held, room) if is_held else (known, longest)
-        into += measured([document], tokens, most)
+        into += measure_sentences([document], tokens, most)
     for document in _plain(training.dev):
-        held += measured([document], tokens, room)
+        held += measure_sentences([document], tokens, room)
     if paired:
         drawn = np.random.default_rng(training.seed)
-        taught = list(pairs(known, tokens, reader.room(2), drawn))
+        taught = list(passage_pairs(known, tokens, reader.room(2), drawn))
     else:
-        taught = list(singles(known, room))
+        taught = list(single_passages(known, room))
     if not taught:
         raise UsageError("there is nothing to learn: the only document has no sentence that another follows")
-    held_out = list(singles(held, room))[:_PASSAGES]
+    held_out = list(single_passages(held, room))[:_PASSAGES]
     if 0 < len(held_out) < _FEW:
         _log.warning(
             "%d held-out passages are few to choose an epoch by, or to be scored on: name more with --dev",
@@ -121,24 +128,26 @@ def links_of(training: KnowBertTraining, kb: KnowledgeBase, progress: Progress |
     if training.examples:
         lines = (line for path in training.without for _, line in text_lines(path))
         without = frozenset(letters(line) for line in lines)
-        examples = taught_examples(kb, knowledge_of(kb, ()).generator, without=without)
+        examples = labelled_examples(kb, knowledge_of(kb, ()).generator, without=without)
         links.taught.extend(_counted(examples, "looking up examples", progress))
     return links
 
 
-def supervised(files: Sequence[Supervision], kb: KnowledgeBase, progress: Progress | None) -> list[Taught]:
+def supervised(
+    files: Sequence[Supervision], kb: KnowledgeBase, progress: Progress | None
+) -> list[LabelledDocument]:
     """Return the documents of files, whose mentions have as many candidates in *kb* as are read.
 
     Raises: as `links_of` does.
     """
-    generator, lacking = knowledge_of(kb, ()).generator, Lacking(kb)
+    generator, lacking = knowledge_of(kb, ()).generator, MissingGold(kb)
     source = (
         one
         for _, data, gold in files
         for one in (
-            taught_spans(kb, generator, data, lacking)
+            labelled_spans(kb, generator, data, lacking)
             if gold is None
-            else taught_senses(kb, generator, data, gold, "surface", lacking)
+            else labelled_senses(kb, generator, data, gold, "surface", lacking)
         )
     )
     found = list(_counted(source, "looking up documents", progress))
@@ -148,7 +157,7 @@ def supervised(files: Sequence[Supervision], kb: KnowledgeBase, progress: Progre
     return found
 
 
-def held_apart(every: Sequence[Taught]) -> Links:
+def held_apart(every: Sequence[LabelledDocument]) -> Links:
     """Return documents divided: one in `HELD_OUT` is held out, if there are as many."""
     return Links(
         [one for place, one in enumerate(every, 1) if place % HELD_OUT], list(every[HELD_OUT - 1 :: HELD_OUT])
@@ -156,7 +165,12 @@ def held_apart(every: Sequence[Taught]) -> Links:
 
 
 def lessons(
-    taught: Iterable[Taught], reader: "KnowBertReader", kb: str, *, null: bool, progress: Progress | None
+    taught: Iterable[LabelledDocument],
+    reader: "KnowBertReader",
+    kb: str,
+    *,
+    null: bool,
+    progress: Progress | None,
 ) -> list[Lesson]:
     """Return documents as they are read; see `lessons_of`."""
     return list(_counted(lessons_of(taught, reader, kb, null=null), "reading lessons", progress))

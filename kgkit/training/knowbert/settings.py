@@ -8,7 +8,7 @@ from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 
 if TYPE_CHECKING:
-    from kgkit.heads.knowbert import EntityLinkerConfig
+    from kgkit.heads.entity_linker import EntityLinkerConfig
 
 LINKING: Final = ("wsd", "el")
 CLASSES: Final = ("wic", "relation", "typing", "classification")
@@ -143,7 +143,7 @@ def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":
 
     Vectors of Wikipedia that are as wide as published are taken as they are.
     """
-    from kgkit.heads.knowbert import EntityLinkerConfig
+    from kgkit.heads.entity_linker import EntityLinkerConfig
 
     if task == "el":
         return EntityLinkerConfig(

@@ -14,16 +14,18 @@ from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.home import Home
-from kgkit.inputs.knowbert import KnowBertReader, Knowledge
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.knowledge import Knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import FOLDER, TrainedKnowBert, knowledge_of
 from kgkit.models.folder import find_knowbert_folder
 from kgkit.models.manifest import KnownKB, read_knowbert
-from kgkit.training.curves import Shuffled, Trained
+from kgkit.training.batches import Shuffled
+from kgkit.training.curve import TrainingState
 from kgkit.training.knowbert import data
 from kgkit.training.knowbert.settings import CLASSES, LINKING, Chosen, KnowBertTraining, linker_config
-from kgkit.training.linkers.ridge import Progress
 from kgkit.training.linkers.ridge import measured as calibrated
+from kgkit.types import Progress
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:
@@ -218,7 +220,7 @@ class Stage(NamedTuple):
     batches: Any
     loss: Callable[..., Any]
     evaluate: Callable[[Any], Mapping[str, float]] | None
-    results: Callable[[Trained], dict[str, Any]]
+    results: Callable[[TrainingState], dict[str, Any]]
 
 
 def stage_of(training: KnowBertTraining, model: BegunModel, progress: Progress | None) -> Stage:
@@ -259,7 +261,7 @@ def _linking(training: KnowBertTraining, model: BegunModel, progress: Progress |
     def scored(knowbert: "KnowBert") -> Scored:
         return scored_lessons(knowbert, model.reader, kb, held_out, null=null, size=training.batch)
 
-    def results(trained: Trained) -> dict[str, Any]:
+    def results(trained: TrainingState) -> dict[str, Any]:
         found, about = scored(model.knowbert), model.kbs[kb]
         temperature = best_temperature(found, about.temperature)
         model.kbs[kb] = msgspec.structs.replace(about, task=training.task, temperature=temperature)
@@ -352,7 +354,7 @@ def _language(training: KnowBertTraining, model: BegunModel, progress: Progress 
         found = perplexity(knowbert, model.reader, strict, passages.held_out, size=training.batch)
         return {"gain": -found.perplexity, "perplexity": found.perplexity, "accuracy": found.accuracy}
 
-    def results(trained: Trained) -> dict[str, Any]:
+    def results(trained: TrainingState) -> dict[str, Any]:
         linkers = {}
         for kb, about in model.kbs.items():
             model.kbs[kb] = msgspec.structs.replace(about, joint=True)
@@ -416,8 +418,8 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
         model.reader = KnowBertReader(model.encoder, model.knowledge, size=training.size)  # knows them too
     reader = task.ExampleReader(model.reader, model.encoder.tokenizer, model.specials, labels)
     config = ClassifierConfig(
-        hidden=model.encoder.width, labels=labels, places=2 if training.task == "relation" else 1,
-        several=several,
+        hidden=model.encoder.width, labels=labels, positions=2 if training.task == "relation" else 1,
+        multi_label=several,
     )  # fmt: skip
     model.classifier = Classifier(config, torch.Generator().manual_seed(training.seed))
     model.classifier.to(model.encoder.device)
@@ -428,7 +430,7 @@ def _classifying(training: KnowBertTraining, model: BegunModel) -> Stage:
         answers = task.answers_of(asked, reader, examples.held_out, size=training.batch)
         return scores_of(training.task, examples.held_out, answers, labels)
 
-    def results(trained: Trained) -> dict[str, Any]:
+    def results(trained: TrainingState) -> dict[str, Any]:
         for kb, about in model.kbs.items():
             model.kbs[kb] = msgspec.structs.replace(about, joint=True)
         epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]

@@ -29,11 +29,11 @@ from kgkit.linking.knowbert import CLASSIFIER, FOLDER
 from kgkit.models.folder import model_folder
 from kgkit.models.manifest import FORMAT, KNOWBERT, MANIFEST, KnowBertManifest
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.curves import TrainingConfig
+from kgkit.training.config import TrainingConfig
 from kgkit.training.knowbert.settings import LINKING, Chosen, KnowBertTraining
 from kgkit.training.knowbert.stages import BegunModel, begun, groups_of, stage_of, weights_of
-from kgkit.training.linkers.ridge import Progress
 from kgkit.training.runs import peak_memory, sha256_of
+from kgkit.types import Progress
 
 log = logging.getLogger(__name__)
 
@@ -96,10 +96,6 @@ def train_knowbert(
             )
         reading = time.monotonic() - began
 
-        def tell(done: int, total: int, _: float) -> None:
-            assert progress is not None
-            progress("training, step", done, total)
-
         trained = train(
             stage.model, stage.batches, stage.loss,
             [torch.optim.AdamW(groups_of(stage.model, model, training), fused=True)],
@@ -107,7 +103,7 @@ def train_knowbert(
                            seed=training.seed),
             work,
             evaluate=stage.evaluate,
-            progress=None if progress is None else tell,
+            progress=progress,
             resume=True,
         )  # fmt: skip
         results = stage.results(trained)

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -28,11 +28,12 @@ from kgkit.models.manifest import FORMAT, FULL, MANIFEST, ModelManifest
 from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
 from kgkit.training.linkers.coherence import Learnt, train_coherence
 from kgkit.training.linkers.cross_fitting import Said, said_by, said_by_head, said_by_ridge
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import Part
-from kgkit.training.linkers.ridge import Progress, Trained, measured, train_ridge
+from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.training.runs import sha256_of
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -99,15 +100,16 @@ def _train(
             reader,
             source,
             home.cache / "features",
-            _telling(progress, f"reading set {number}"),
+            progress,
             training.ridge.layers,
+            f"reading set {number}",
         )
         for number, source in enumerate(sources, 1)
     ]
     data = {str(path): sha256_of(path) for path in training.files}
     told_apart = training, kb.build, vectors.manifest.version, data
     work = stack.enter_context(work_folder(home, "linker", name, told_apart, alone=training.rung != RIDGE))
-    trained: Trained | TrainedHead | TrainedFull
+    trained: TrainedRidge | TrainedHead | TrainedFull
     second = None
     if training.rung == FULL:
         trained = full = _trained_full(
@@ -123,7 +125,7 @@ def _train(
         portable = trained.arrays is None
         if trained.arrays is not None:
             trained.arrays.save(staged)
-        if not isinstance(trained, Trained):
+        if not isinstance(trained, TrainedRidge):
             for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
                 head.save_pretrained(staged / where, half=portable)
             np.save(staged / SCALE, trained.scale)
@@ -151,7 +153,7 @@ def _trained(
     work: Path,
     device: str,
     progress: Progress | None,
-) -> "Trained | TrainedHead":
+) -> "TrainedRidge | TrainedHead":
     if training.rung == RIDGE:
         return train_ridge(reader, vectors, parts, training.ridge)
     try:
@@ -192,7 +194,7 @@ def _said(
     reader: SpanReader,
     vectors: "Vectors",
     parts: Sequence[Part],
-    trained: "Trained | TrainedHead",
+    trained: "TrainedRidge | TrainedHead",
     work: Path,
     device: str,
     progress: Progress | None,
@@ -200,7 +202,7 @@ def _said(
     """Return what the first stage says of the documents of the data, trained without them."""
     assert training.coherence is not None
     stretches = training.coherence.members
-    if isinstance(trained, Trained):
+    if isinstance(trained, TrainedRidge):
         return said_by_ridge(
             reader, vectors, parts, training.ridge, trained.temperature, stretches, trained.arrays.weights
         )
@@ -212,14 +214,14 @@ def _said(
 
 def _second(
     kb: "KnowledgeBase",
-    taught: Sequence[Taught],
+    taught: Sequence[LabelledDocument],
     said: Said,
     training: LinkerTraining,
     progress: Progress | None,
 ) -> Learnt:
     """Train the second stage."""
     assert training.coherence is not None
-    return train_coherence(kb, taught, said, training.coherence, _telling(progress, "training coherence"))
+    return train_coherence(kb, taught, said, training.coherence, progress)
 
 
 def _train_above(
@@ -235,7 +237,7 @@ def _train_above(
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     taught = [one for source in sources_of(kb, generator, training, progress) for one in source]
     first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
-    said = said_by(first, taught, _telling(progress, "reading"))
+    said = said_by(first, taught, progress)
     second = _second(kb, taught, said, training, progress)
     told: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
     told |= {"kb": kb.name, "build": kb.build}
@@ -288,11 +290,7 @@ def _made(vectors: "Vectors") -> dict[str, Any]:
     return {"encoder": about["encoder"], "fingerprint": about["fingerprint"], "texts": texts}
 
 
-def _settings(ridge: RidgeConfig, trained: "Trained | TrainedHead | TrainedFull") -> dict[str, Any]:
+def _settings(ridge: RidgeConfig, trained: "TrainedRidge | TrainedHead | TrainedFull") -> dict[str, Any]:
     """Return what decides the numbers of a model, beside what was learnt."""
     means = asdict(ridge)
-    return means if isinstance(trained, Trained) else {"ridge": means, "head": asdict(trained.config)}
-
-
-def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
-    return None if progress is None else lambda done, total: progress(stage, done, total)
+    return means if isinstance(trained, TrainedRidge) else {"ridge": means, "head": asdict(trained.config)}
