@@ -33,16 +33,15 @@ EXCEPTIONS = {
 }
 
 CEILINGS = {
-    "candidates": 0.115,
-    "commands": 0.100,
-    "encoder": 0.070,
-    "evaluation": 0.105,
-    "heads": 0.070,
-    "inputs": 0.170,
+    "candidates": 0.110,
+    "commands": 0.035,
+    "encoder": 0.065,
+    "evaluation": 0.075,
+    "heads": 0.060,
+    "inputs": 0.062,
     "linking": 0.125,
     "models": 0.070,
-    "training": 0.160,
-    "trees": 0.125,
+    "training": 0.155,
 }
 """Rooms whose names are still to be changed, with the share that they may have until then; to be emptied."""
 
@@ -54,6 +53,8 @@ SHARED_CLASSES = {
 """Public classes of one name: how many of them, and why."""
 
 CLASS_CEILINGS = {
+    "Record": 2,
+    "TextPart": 2,
     "Batch": 2,
     "Example": 3,
     "Lesson": 2,

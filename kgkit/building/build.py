@@ -284,7 +284,7 @@ def stamp(manifest: Manifest, folder: Path) -> Manifest:
     return msgspec.structs.replace(manifest, build=build_name(manifest))
 
 
-def silent(stage: str, done: int, total: int) -> None:
+def silent(stage: str, count: int, total: int) -> None:
     """Tell nobody."""
 
 

@@ -225,16 +225,16 @@ def _prefer(rows: Rows, alternatives: Sequence[Spelling], spelled: str) -> Candi
     exact = next((spelling for spelling in alternatives if spelling.surface == spelled), None)
     if exact is None or not exact.rows:
         return Candidates(rows)
-    folded_priors = rows["prior"]
+    recorded = rows["prior"]
     exact_shares = np.zeros(len(rows), np.float32)
     exact_shares[exact.rows] = exact.shares
-    weighed = exact_shares * folded_priors
+    weighed = exact_shares * recorded
     if not (total := _add(weighed)):  # nobody counted what this spelling means
         weighed = exact_shares
         if not (total := _add(weighed)):  # nor, of what it means, this spelling
             weighed[exact.rows] = 1
             total = _add(weighed)
-    priors = (folded_priors + weighed / total) / 2
+    priors = (recorded + weighed / total) / 2
     order = (-priors).argsort(kind="stable")
     preferred = rows[order]
     preferred["prior"] = priors[order]

@@ -115,7 +115,7 @@ def fit_map(
     if not count:
         raise UsageError("the two spaces share nothing: name anchors in a file of pairs (`--pairs`)")
     train, held_out = split(anchors, config.held_out, config.seed)
-    tell = progress or (lambda stage, done, total: None)
+    tell = progress or (lambda stage, step, total: None)
     tell("fitting", 0, 4)
     weight, rank = solve(source, target, train, config.ridge)
     tell("fitting", 1, 4)
