@@ -38,7 +38,8 @@ from kgkit.linking.ridge import (
 from kgkit.linking.scoring import Scores
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
-from kgkit.models.manifest import MANIFEST, damaged, read_model, understanding
+from kgkit.models.kinds import LinkerManifest
+from kgkit.models.manifest import MANIFEST, damaged, understanding
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.vectors.scan import unit
 from kgkit.versions import lasting_path
@@ -96,9 +97,15 @@ class HeadScorer:
 
     @classmethod
     def open(
-        cls, folder: Path, kb: "KnowledgeBase", *, vectors: str | None = None, device: str = "auto"
+        cls,
+        folder: Path,
+        manifest: LinkerManifest,
+        kb: "KnowledgeBase",
+        *,
+        vectors: str | None = None,
+        device: str = "auto",
     ) -> "HeadScorer":
-        """Open the model in *folder* on *kb*.
+        """Open the model in *folder* on *kb*; *manifest* is what it says of itself.
 
         Raises:
             DamagedModel: if it cannot be read.
@@ -110,7 +117,6 @@ class HeadScorer:
         from kgkit.embedding.text import encoder_of
         from kgkit.encoder import Encoder
 
-        manifest = read_model(folder)
         if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
             manifest = structs.replace(manifest, encoder=str(lasting_path(folder.absolute()) / TEXTS))
         found = model_vectors(manifest, kb, vectors)

@@ -21,9 +21,11 @@ from kgkit.errors import KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader, Knowledge, Text
 from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.models import kb_of
 from kgkit.linking.scoring import Scores
-from kgkit.models.folder import find_knowbert_folder
-from kgkit.models.manifest import KnowBertManifest, damaged, read_knowbert
+from kgkit.models.folder import find_model_folder
+from kgkit.models.kinds import KNOWBERT, KnowBertManifest
+from kgkit.models.manifest import damaged
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.versions import read_current
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from kgkit.encoder import Encoder
     from kgkit.heads.knowbert import KnowBert
+    from kgkit.models.opening import Opening
 
 FOLDER: Final = "knowbert"
 """The folder of the model, in that of all that belongs to it."""
@@ -119,23 +122,27 @@ class TrainedKnowBert:
         """
         where = home if isinstance(home, Home) else Home.find(home)
         return read_current(
-            lambda: find_knowbert_folder(model, where),
-            lambda folder: cls._open_from(folder, where, around, device, kbs, settings),
+            lambda: find_model_folder(model, where, KNOWBERT),
+            lambda folder: cls.open_folder(
+                folder, KNOWBERT.read(folder), where, around=around, device=device, kbs=kbs, settings=settings
+            ),
         )
 
     @classmethod
-    def _open_from(
+    def open_folder(
         cls,
         folder: Path,
-        where: Home,
-        around: str | None,
-        device: str,
-        kbs: Mapping[str, KnowledgeBase] | None,
-        settings: Mapping[str, Any] | None,
+        manifest: KnowBertManifest,
+        home: Home,
+        *,
+        around: str | None = "AutoModel",
+        device: str = "auto",
+        kbs: Mapping[str, KnowledgeBase] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> "Self":
+        """Open the model in *folder*, of which *manifest* tells; the rest is as in `open`."""
         from kgkit.heads.knowbert import ENCODER, KnowBert
 
-        manifest = read_knowbert(folder)
         knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device, settings=settings)
         if strange := sorted({*manifest.kbs} - {*knowbert.trained_with}):
             raise damaged(folder, f"its layers know nothing of the knowledge base {strange[0]}")
@@ -143,7 +150,7 @@ class TrainedKnowBert:
             knowledge = {
                 name: knowledge_of((kbs or {})[name], about.vectors)
                 if name in (kbs or {})
-                else _known(name, about.vectors, knowbert.trained_with[name], where, stack)
+                else _known(name, about.vectors, knowbert.trained_with[name], home, stack)
                 for name, about in manifest.kbs.items()
             }
             encoder = encoder_of(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
@@ -208,25 +215,25 @@ class KnowBertScorer:
     def open(
         cls,
         folder: Path,
+        manifest: KnowBertManifest,
         kb: KnowledgeBase,
         *,
         device: str = "auto",
         vectors: str | None = None,
         use_threshold: bool = False,
     ) -> "Self":
-        """Open the model in *folder* for *kb*; *use_threshold* as above.
+        """Open the model in *folder*, of which *manifest* tells, for *kb*; *use_threshold* as above.
 
         Raises:
             UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
         """
         if vectors is not None:
             raise UsageError("a KnowBert has the vectors that it was trained with: leave out --vectors")
-        manifest = read_knowbert(folder)
         if kb.name not in manifest.kbs:
             has = ", ".join(manifest.kbs) or "none"
             raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
         home = Home(kb.home.path.parents[1])
-        trained = TrainedKnowBert.open(str(folder), home=home, device=device, kbs={kb.name: kb})
+        trained = TrainedKnowBert.open_folder(folder, manifest, home, device=device, kbs={kb.name: kb})
         return cls(trained, kb.name, use_threshold=use_threshold)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
@@ -287,6 +294,24 @@ class KnowBertScorer:
                 passing[..., -1] = True  # no link comes of it
             there &= passing
         return masked_softmax(scores / self.temperature, there)
+
+
+def open_linker(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> KnowBertScorer:
+    """Open a KnowBert in the role of a linker."""
+    return KnowBertScorer.open(
+        folder, manifest, kb_of(opening, manifest.name), device=opening.device, vectors=opening.vectors,
+        use_threshold=opening.use_threshold,
+    )  # fmt: skip
+
+
+def open_embedder(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> TrainedKnowBert:
+    """Open a KnowBert for the vectors of word pieces in texts."""
+    return TrainedKnowBert.open_folder(folder, manifest, opening.home, device=opening.device)
+
+
+def open_language_model(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> TrainedKnowBert:
+    """Open a KnowBert that guesses hidden words, inside the class of transformers that does."""
+    return TrainedKnowBert.open_folder(folder, manifest, opening.home, around=None, device=opening.device)
 
 
 def knowledge_of(kb: KnowledgeBase, vectors: Sequence[str]) -> Knowledge:

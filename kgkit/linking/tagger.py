@@ -23,13 +23,14 @@ from kgkit.encoder.loading import check_installed
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
-from kgkit.models.folder import find_tagger_folder
-from kgkit.models.manifest import TaggerManifest, read_tagger, understanding
+from kgkit.models.kinds import TaggerManifest
+from kgkit.models.manifest import understanding
+from kgkit.models.opening import open_model
 from kgkit.types import Document, Mention
-from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from kgkit.heads.tagger import Tagged, WordTagger
+    from kgkit.models.opening import Opening
 
 Matrix = NDArray[np.float32]
 
@@ -84,18 +85,16 @@ class Tagger:
 
         Raises:
             UnknownName, NotThere: if there is none.
-            UsageError: if it is a linker, or there is no such device.
+            UsageError: if it is no tagger, or there is no such device.
             DamagedModel: if it cannot be read.
             MissingExtra: if torch, transformers or safetensors is not installed.
         """
-        where = home if isinstance(home, Home) else Home.find(home)
-        return read_current(
-            lambda: find_tagger_folder(model, where), lambda folder: cls._open_from(folder, device)
-        )
+        tagger: Tagger = open_model(model, "tagger", home=home, device=device)
+        return tagger
 
     @classmethod
-    def _open_from(cls, folder: Path, device: str) -> "Tagger":
-        manifest = read_tagger(folder)
+    def open_folder(cls, folder: Path, manifest: TaggerManifest, *, device: str = "auto") -> "Tagger":
+        """Open the tagger in *folder*, of which *manifest* tells; the rest is as in `open`."""
         check_installed()
         from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
 
@@ -190,6 +189,11 @@ class Tagger:
                 filled[row, : end - begin] = logits[number][begin:end]
                 there[row, : end - begin] = True
             yield part, decode(torch.from_numpy(filled), torch.from_numpy(there))
+
+
+def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> Tagger:
+    """Open a tagger: the role `tagger` of the kind of that name."""
+    return Tagger.open_folder(folder, manifest, device=opening.device)
 
 
 def reader_of(head: "WordTagger", config: TaggingConfig) -> WordReader:

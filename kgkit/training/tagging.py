@@ -6,12 +6,9 @@ Learnt are the encoder and what stands on it, together, from the labels of all w
 """
 
 import logging
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -19,18 +16,15 @@ import msgspec
 import numpy as np
 
 from kgkit.encoder import Encoder
-from kgkit.errors import MissingExtra, UsageError
+from kgkit.errors import UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, Reading, TaggingConfig, WordReader, padded
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
-from kgkit.models.folder import model_folder
-from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
-from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
+from kgkit.models.kinds import TAGGER
 from kgkit.training.curves import Trained, TrainingConfig
-from kgkit.training.linkers.ridge import Progress
-from kgkit.training.runs import peak_memory, sha256_of
+from kgkit.training.job import Outcome, Plan, Progress, fit, run_job
 from kgkit.types import Document
 
 if TYPE_CHECKING:
@@ -103,6 +97,7 @@ def train_tagger(
     training: TaggerTraining,
     *,
     device: str = "auto",
+    command: str = "",
     progress: Progress | None = None,
 ) -> Path:
     """Train a tagger, and write it to `models/NAME` of *home*, in the place of an older one.
@@ -111,8 +106,9 @@ def train_tagger(
         home: where it is kept; a training that was stopped goes on there.
         name: of the model.
         training: on what, and how.
-        device: where it is trained.
-        progress: is told what is done.
+        device: torch device that it is trained on.
+        command: command that trains the like.
+        progress: function that receives what is done.
 
     Returns:
         Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
@@ -125,27 +121,19 @@ def train_tagger(
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
-    with ExitStack() as stack:
-        return _trained(stack, home, name, training, device, progress)
+    return run_job(
+        TAGGER, home, name, training,
+        lambda _: _prepare(name, training, device, progress),
+        files=(*training.data, *training.dev), command=command, seed=training.seed,
+    )  # fmt: skip
 
 
-def _trained(
-    stack: ExitStack,
-    home: Home,
-    name: str,
-    training: TaggerTraining,
-    device: str,
-    progress: Progress | None,
-) -> Path:
-    """Train a tagger; the work folder is held until *stack* is closed."""
-    try:
-        import torch
+def _prepare(name: str, training: TaggerTraining, device: str, progress: Progress | None) -> Plan:
+    """Read the data, and begin a tagger."""
+    import torch
 
-        from kgkit.heads.tagger import WordTagger, WordTaggerConfig
-        from kgkit.training.loop import train
-    except ImportError as error:
-        raise MissingExtra(error.name or "accelerate", "models") from error
-    folder, began = model_folder(home, name), time.monotonic()
+    from kgkit.heads.tagger import WordTagger, WordTaggerConfig
+
     taught, dev = _documents(training, progress)
     types = tuple(sorted({one.type for document in taught for one in document.names}))
     if not types:
@@ -158,55 +146,42 @@ def _trained(
     )
     head = WordTagger(encoder, config, torch.Generator().manual_seed(training.seed))
     lessons = [lesson for document in taught for lesson in lessons_of(document, reader, types)]
-    data = {str(path): sha256_of(path) for path in (*training.data, *training.dev)}
-    work = stack.enter_context(work_folder(home, "tagger", name, (training, encoder.fingerprint, data)))
 
     def scored(model: Any) -> dict[str, float]:
         scores = score_tagger(Tagger(model, reader, name=name), dev)
         return {"f1": scores.overall.f1, "span_f1": scores.spans.f1}
 
-    def told(done: int, total: int, _: float) -> None:
-        assert progress is not None
-        progress("training, step", done, total)
+    def train(work: Path) -> Outcome:
+        trained = fit(
+            head, _Batches(lessons, training.batch, training.seed, reader.padding, shapes), _loss,
+            [torch.optim.AdamW(_groups(head, training), weight_decay=training.decay)],
+            TrainingConfig(epochs=training.epochs, patience=training.patience, bf16=training.bf16,
+                           device=device, seed=training.seed),
+            work,
+            evaluate=scored if dev else None,
+            progress=progress,
+        )  # fmt: skip
+        results = _results(trained, lessons, taught, dev)
+        if dev and not results["f1"]:
+            log.warning(
+                "%s finds none of the names of the documents that it has not learnt from, after %d steps: it "
+                "wants more sentences, or more epochs",
+                name,
+                trained.steps,
+            )
+        return Outcome(results, save)
 
-    trained = train(
-        head, _Batches(lessons, training.batch, training.seed, reader.padding, shapes), _loss,
-        [torch.optim.AdamW(_groups(head, training), weight_decay=training.decay)],
-        TrainingConfig(epochs=training.epochs, patience=training.patience, bf16=training.bf16, device=device,
-                       seed=training.seed),
-        work,
-        evaluate=scored if dev else None,
-        progress=None if progress is None else told,
-        resume=True,
-    )  # fmt: skip
-    results = _results(trained, lessons, taught, dev)
-    if dev and not results["f1"]:
-        log.warning(
-            "%s finds none of the names of the documents that it has not learnt from, after %d steps: it "
-            "wants more sentences, or more epochs",
-            name,
-            trained.steps,
-        )
-    results["seconds"] = round(time.monotonic() - began, 1)
-    with stage_model(folder) as (staged, final):
+    def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         head.save_pretrained(staged / HEAD, about=_about(training, results))
-        manifest = TaggerManifest(
-            format=FORMAT,
-            kind=TAGGER,
-            name=name,
-            types=types,
-            encoder=training.encoder,
-            fingerprint=encoder.fingerprint,
-            reader=asdict(reader.config),
-            config=msgspec.to_builtins(asdict(training), enc_hook=str),
-            results=results,
-            data=data,
-            sizes=sizes_of(staged),
-            kgkit_version=kgkit_version(),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    return final
+        return {
+            "types": types,
+            "encoder": training.encoder,
+            "fingerprint": encoder.fingerprint,
+            "reader": asdict(reader.config),
+            "config": msgspec.to_builtins(asdict(training), enc_hook=str),
+        }
+
+    return Plan(encoder.fingerprint, train)
 
 
 def score_tagger(
@@ -331,12 +306,12 @@ def _results(
         "dev_documents": len(dev),
         "dev_names": sum(len(document.names) for document in dev),
         **{name: best[name] for name in _TOLD if name in best},
+        "seconds": trained.seconds,
         "epochs": [{name: one[name] for name in _TOLD} for one in trained.evaluations],
-        "peak_memory": peak_memory(),
     }
 
 
-def _about(training: TaggerTraining, results: dict[str, Any]) -> str:
+def _about(training: TaggerTraining, results: Mapping[str, Any]) -> str:
     files = ", ".join(f"`{path.name}`" for path in training.data)
     told = f"Trained on {files}: {results['names']:,} names in {results['documents']:,} documents."
     if "f1" in results:

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 from benchmarks.chinese import documents
 from benchmarks.injected import counts, new
 from benchmarks.significance import chance, counted, f1_of, spread
-from kgkit.training.kbert_tasks import Example
+from kgkit.evaluation.examples import Example
 
 
 def by_hand(first, second):

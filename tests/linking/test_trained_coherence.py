@@ -15,7 +15,8 @@ from kgkit.linking.entity_features import EntityTraits, EntityTraitsConfig, rela
 from kgkit.linking.link_features import LinkTraits, LinkTraitsConfig
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import MANIFEST, read_model
+from kgkit.models.kinds import LINKER
+from kgkit.models.manifest import MANIFEST
 from kgkit.text import fold, tokens
 from kgkit.training.linkers.coherence import CoherenceTraining, _Network, _Set, train_coherence
 from kgkit.training.linkers.cross_fitting import said_by, stretches_of
@@ -357,7 +358,7 @@ def test_mentions_that_tell_nothing_are_not_learnt_from():
 def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
     training = LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL)
     folder = train_linker(kb, "agreed", training)
-    manifest = read_model(folder)
+    manifest = LINKER.read(folder)
     assert (manifest.kind, manifest.vectors, manifest.encoder) == ("prior", "", "")
     assert manifest.results["held_out"] == 300 and manifest.results["held_out_accuracy"] > 0.95
     assert manifest.coherence["rounds"] == 3 and FILE in manifest.sizes

@@ -194,7 +194,7 @@ def _opened(model: str, home: "Home", device: str) -> "TrainedKnowBert":
     from kgkit.linking.knowbert import TrainedKnowBert
 
     trained = TrainedKnowBert.open(model, home=home, around=None, device=device)
-    if not trained.manifest.guesses:
+    if not trained.manifest.language_model:
         trained.close()
         raise UsageError(
             f"the model {model} guesses no words: its last task was {trained.manifest.task}, and it has no "

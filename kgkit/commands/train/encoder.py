@@ -60,7 +60,7 @@ def encoder(
     from kgkit.home import Home
     from kgkit.methods.knowbert_settings import KnowBertTraining
     from kgkit.models.folder import model_folder
-    from kgkit.models.manifest import read_knowbert
+    from kgkit.models.kinds import KNOWBERT
     from kgkit.models.publishing import older, read_trained
     from kgkit.models.registering import catalogue
     from kgkit.training import recorded
@@ -89,7 +89,7 @@ def encoder(
         folder = train_encoder(
             where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
         )
-        manifest = read_trained(where, name, folder, read_knowbert)
+        manifest = read_trained(where, name, folder, KNOWBERT)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
         for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):

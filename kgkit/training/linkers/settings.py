@@ -14,8 +14,7 @@ from kgkit.inputs import SpanConfig
 from kgkit.linking.head import KIND as HEAD_RUNG
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.folder import BUILT_IN
-from kgkit.models.manifest import FULL
+from kgkit.models.folder import BUILT_IN, FULL
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
     Given,

@@ -16,7 +16,7 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.manifest import read_model
+from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import documents_of, said_by_ridge, stretches_of, without
 from kgkit.training.linkers.head import HeadConfig
@@ -141,7 +141,7 @@ def test_coherence_is_trained_above_every_rung(kb, data, rung, monkeypatch):
         task="el", data=(data,), rung=rung, reader=READ, coherence=COHERENCE,
         head=HeadConfig(width=8, epochs=2, batch=16),
     )  # fmt: skip
-    manifest = read_model(train_linker(kb, f"{rung}-both", training, device="cpu"))
+    manifest = LINKER.read(train_linker(kb, f"{rung}-both", training, device="cpu"))
     assert (manifest.kind, manifest.vectors) == (rung, "text") and manifest.fingerprint
     assert manifest.results["held_out"] == 60
     linker = Linker.open(kb, model=f"{rung}-both", device="cpu")

@@ -23,7 +23,7 @@ from kgkit.linking import Linker
 from kgkit.linking.head import hidden_of
 from kgkit.linking.prior_features import prior_traits
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.manifest import read_model
+from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.bi_encoder import freeze
 from kgkit.training.linkers.fine_tuned import FullConfig
 from kgkit.training.linkers.head import HeadConfig, told_sentences
@@ -52,7 +52,7 @@ def entities(kb, model):
 
 def test_a_fine_tuned_linker_links_what_it_was_taught_and_has_its_encoders_with_it(kb, corpus):
     where = train_linker(kb, "tuned", full_training(corpus), device="cpu")
-    manifest = read_model(where)
+    manifest = LINKER.read(where)
     assert manifest.kind == "full" and manifest.results["held_out_accuracy"] == 1.0
     assert manifest.vectors == "tuned" and kb.vectors("tuned").manifest.config["encoder"] == str(
         where.parent / "current" / "texts"
@@ -257,7 +257,7 @@ def test_a_portable_head_is_small_and_serves_any_knowledge_base(
     kb, corpus, tmp_path, folder, encoder, source
 ):
     where = train_linker(kb, "light", portable(corpus, source), device="cpu")
-    manifest = read_model(where)
+    manifest = LINKER.read(where)
     assert (manifest.kb, manifest.build) == ("", "")
     assert {path.split("/")[0] for path in manifest.sizes} == {"head", "scale.npy"}
     assert entities(kb, "light") == MEANT

@@ -28,7 +28,8 @@ from kgkit.linking import Linker
 from kgkit.linking.head import HeadScorer
 from kgkit.linking.prior_features import traits
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
-from kgkit.models.manifest import MANIFEST, read_model
+from kgkit.models.kinds import LINKER
+from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.features import features
@@ -253,7 +254,7 @@ def test_means_and_map_are_those_of_the_equations(kb, encoder, corpus):
 
 def test_a_trained_linker_links_what_it_was_taught(kb, corpus):
     folder = train_linker(kb, "taught", training(corpus, examples=True), device="cpu")
-    manifest = read_model(folder)
+    manifest = LINKER.read(folder)
     assert (manifest.kind, manifest.task, manifest.kb, manifest.build) == ("ridge", "wsd", "words", kb.build)
     assert manifest.results["mentions"] == 82
     assert manifest.results["held_out_accuracy"] == 1.0
@@ -268,7 +269,7 @@ def test_a_trained_linker_links_what_it_was_taught(kb, corpus):
 
 def test_a_small_training_does_not_make_scores_sure(kb, corpus, caplog):
     folder = train_linker(kb, "small", training(corpus), device="cpu")
-    assert read_model(folder).temperature == 1.0
+    assert LINKER.read(folder).temperature == 1.0
     assert "are too few to calibrate scores with" in caplog.text
 
 
@@ -318,7 +319,7 @@ def test_a_model_knows_the_command_that_trains_it_again(kb, corpus):
     folder = train_linker(kb, "m", training(corpus, vectors="text"), device="cpu")
     files = f"--data {data} --gold {gold}"
     command = f"kgkit train linker --task wsd --rung ridge --name m --kb words {files} --vectors text"
-    assert read_model(folder).command == command
+    assert LINKER.read(folder).command == command
     assert older(folder) == "the older m (ridge, for words)"
     settings = training(
         corpus, rung="head", examples=True, without=(Path("x y"),), candidates="lemma",
@@ -362,7 +363,7 @@ def head_training(corpus, **settings):
 
 def test_a_trained_head_links_what_it_was_taught(kb, corpus):
     folder = train_linker(kb, "deep", head_training(corpus), device="cpu")
-    manifest = read_model(folder)
+    manifest = LINKER.read(folder)
     assert manifest.kind == "head" and manifest.results["held_out_accuracy"] == 1.0
     assert "head/model.safetensors" in manifest.sizes
     [linked] = Linker.open(kb, model="deep")([TEXT])
@@ -480,7 +481,7 @@ def test_two_trainings_of_a_name_that_end_together_leave_the_model_of_one(kb, co
         folders = [future.result() for future in futures]
     [there] = [folder for folder in folders if folder.exists()]
     assert {path.name for path in there.parent.iterdir()} == {"current", "lock", there.name}
-    assert read_model(there).name == "m"
+    assert LINKER.read(there).name == "m"
     assert Linker.open(kb, model="m").scorer.name == "m"
 
 
