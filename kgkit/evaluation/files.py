@@ -102,7 +102,7 @@ class UniqueIds:
         places: what `check` is told of an example: its line, or its place among the instances of one line.
     """
 
-    def __init__(self, path: Path, places: Literal["line", "instance"] = "line") -> None:
+    def __init__(self, path: Path | None, places: Literal["line", "instance", "record"] = "line") -> None:
         self._path, self._places = path, places
         self._seen: dict[str, int] = {}
 

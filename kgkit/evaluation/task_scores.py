@@ -1,14 +1,17 @@
-"""The scores of each task, from its examples and the predictions of a model: in [0, 1], the deciding first.
+"""The scores of each task, from its examples and the predictions of a model: the deciding score first.
+
+All are in [0, 1], but correlations in [-1, 1].
 
 Every function here takes examples with gold and ids that differ, and predictions by the ids of the examples;
 `kgkit.evaluation.tasks` has made sure of both. An example without a prediction counts as wrong, or as one
 where nothing was found.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.correlation import auc, matthews, pearson, spearman
 from kgkit.evaluation.entity_typing import Typed, score_typed
 from kgkit.evaluation.examples import Example, Prediction
 from kgkit.evaluation.ner import Name, NameScore, NameScores, chunks, score_names
@@ -37,13 +40,52 @@ def accuracy(examples: Sequence[Example], predictions: Predictions) -> float:
 
 
 def score_labels(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
-    """Return the accuracy; where the labels are 0 and 1 also F1, precision and recall of 1."""
+    """Return the accuracy, and further scores where there are two labels.
+
+    Of the labels 0 and 1 F1, precision and recall of 1 (MRPC and QQP: accuracy and F1); of any two labels
+    Matthews' correlation and, where each prediction has probabilities of these two alone, the area under the
+    ROC curve. The latter two are the same whichever of the two labels counts as positive.
+    """
     gold, answers = _labels(examples), _answers(predictions)
     scores = {"accuracy": accuracy(examples, predictions)}
-    if {*gold.values()} == _BINARY:
+    labels = {*gold.values()}
+    if labels == _BINARY:
         positive = score_positive(gold, answers)
         scores |= {"f1": positive.f1, "precision": positive.precision, "recall": positive.recall}
+    if len(labels) == 2:
+        scores["matthews"] = matthews([*gold.values()], [answers.get(name, "") for name in gold])
+        shares = _shares(gold, predictions, max(labels), labels)
+        if shares is not None:
+            scores["auc"] = auc([label == max(labels) for label in gold.values()], shares)
     return scores
+
+
+def score_acceptability(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
+    """Return Matthews' correlation, of CoLA the official score, and then as `score_labels`."""
+    gold, answers = _labels(examples), _answers(predictions)
+    correlation = matthews([*gold.values()], [answers.get(name, "") for name in gold])
+    return {"matthews": correlation} | score_labels(examples, predictions, ())
+
+
+def score_numbers(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
+    """Return the mean of Pearson's and Spearman's correlation, and both.
+
+    Both are the official scores of STS-B in GLUE, and their mean is its share in the score of GLUE.
+
+    Raises:
+        UsageError: if an example has no prediction.
+    """
+    if missing := next((example.id for example in examples if example.id not in predictions), None):
+        raise UsageError(f"example {missing} has no prediction: each needs its number")
+    gold = [_number(example.gold) for example in examples]
+    answers = [_number(predictions[example.id].answer) for example in examples]
+    linear, ranked = pearson(gold, answers), spearman(gold, answers)
+    return {"mean_correlation": (linear + ranked) / 2, "pearson": linear, "spearman": ranked}
+
+
+def score_choices(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
+    """Return the accuracy."""
+    return {"accuracy": accuracy(examples, predictions)}
 
 
 def score_same(examples: Sequence[Example], predictions: Predictions, labels: Sequence[str]) -> Scores:
@@ -135,6 +177,24 @@ def _labels(examples: Sequence[Example]) -> dict[str, str]:
 
 def _answers(predictions: Predictions) -> dict[str, str]:
     return {name: str(prediction.answer) for name, prediction in predictions.items()}
+
+
+def _shares(
+    gold: Mapping[str, str], predictions: Predictions, positive: str, labels: Set[str]
+) -> list[float] | None:
+    """Return the probability of *positive* for each example; None where not all have that of two labels."""
+    shares = []
+    for name in gold:
+        own = predictions[name].probabilities if name in predictions else None
+        if not isinstance(own, Mapping) or own.keys() != labels:
+            return None
+        shares.append(own[positive])
+    return shares
+
+
+def _number(answer: object) -> float:
+    assert isinstance(answer, float)
+    return answer
 
 
 def _tags(answer: object) -> tuple[str, ...]:

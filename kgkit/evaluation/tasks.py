@@ -7,6 +7,9 @@
     wic              whether a word means the same in a pair     accuracy
     relation         what holds between two names in a text      as SemEval-2010 task 8, or as TACRED
     typing           the types of a name in a text               micro F1
+    acceptability    as classification, for CoLA                 Matthews correlation
+    regression       a number for a text, or for a pair          mean of Pearson's and Spearman's correlation
+    choice           which of several texts is right             accuracy
 
 A row says all that a method needs to know of a task (see `Task`): the kind of its answer decides what a model
 learns and answers, the number of marked names which special word pieces it reads. The first score decides
@@ -21,6 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,33 +39,46 @@ from kgkit.evaluation.examples import (
     marker_pairs,
     merge_files,
 )
-from kgkit.evaluation.files import opened
+from kgkit.evaluation.files import UniqueIds, lines, opened
 from kgkit.evaluation.ner import OUTSIDE
-from kgkit.evaluation.ranking import read_answers
+from kgkit.evaluation.records import Fields, Layout, ParsedRecord, Record, records_of_lines
 from kgkit.evaluation.relations import read_relations
 from kgkit.evaluation.tacred import read_tacred
-from kgkit.evaluation.tagged_rows import joined, read_tags
+from kgkit.evaluation.task_records import (
+    CHOICE_LAYOUT,
+    LABEL_LAYOUT,
+    NUMBER_LAYOUT,
+    PAIR_LAYOUT,
+    RANKING_LAYOUT,
+    RELATION_LAYOUT,
+    SAME,
+    TAGS_LAYOUT,
+    TYPES_LAYOUT,
+    WIC_LAYOUT,
+)
 from kgkit.evaluation.task_scores import (
-    RIGHT,
     Predictions,
     Scores,
+    score_acceptability,
     score_answers,
+    score_choices,
     score_labels,
+    score_numbers,
     score_relation,
     score_same,
     score_tags,
     score_types,
 )
-from kgkit.evaluation.text_files import read_texts
 from kgkit.evaluation.wic import read_pairs
 
 _log = logging.getLogger(__name__)
 
+Reader = Callable[[Path, Path | None], Iterable[Example]]
+
 AnswerKind = Literal["label", "labels", "tags", "number", "choice"]
 """One label; any number of labels; a tag for each token; a number; the index of one of several texts."""
 
-_SAME: Final = {True: "T", False: "F"}
-_PART: Final = {True: RIGHT, False: "0"}
+_COLUMNS: Final = ("text_a", "sentence1")  # in a first line; other names of texts are words as well
 _LONG: Final = 30  # characters of a label that an error shows
 _TYPES: Final[dict[str, tuple[type, str]]] = {
     "label": (str, "a label"),
@@ -79,8 +96,12 @@ class Task:
     Attributes:
         name: of the task.
         answer: kind of its answers.
-        reader: function that yields the examples of a file; its second argument is a file of gold.
+        layout: how examples are made of records.
         scorer: function from examples with gold, predictions by id, and labels to scores.
+        decides: names that the first score, which decides which epoch is kept, may have.
+        reader: function that yields the examples of a file in a format of the task's own; its second argument
+            is a file of gold. None where all files are of records.
+        keys: names of fields that no record of the task has, but JSON lines in its own format do.
         fixed: labels of the task, where the examples do not decide them.
         names: marked names of the first text.
         gold_files: whether gold may stand in a file of its own.
@@ -97,8 +118,11 @@ class Task:
 
     name: str
     answer: AnswerKind
-    reader: Callable[[Path, Path | None], Iterable[Example]]
+    layout: Layout
     scorer: Callable[[Sequence[Example], Predictions, Sequence[str]], Scores]
+    decides: tuple[str, ...] = ("accuracy",)
+    reader: Reader | None = None
+    keys: frozenset[str] = frozenset()
     fixed: tuple[str, ...] = ()
     names: int = 0
     gold_files: bool = False
@@ -123,7 +147,106 @@ class Task:
         """
         if gold is not None and not self.gold_files:
             raise UsageError(f"files of {self.name} have their labels in themselves: leave out {gold}")
-        return list(self.reader(path, gold))
+        if self.reader is not None and not self._are_records(path):
+            return list(self.reader(path, gold))
+        if gold is not None:
+            raise UsageError(f"{path} has its labels in its own lines: leave out the gold file {gold}")
+        return [parsed.example for parsed in self.parse_lines(lines(path), path, plain=False)]
+
+    def read_records(self, path: Path) -> Iterator[ParsedRecord]:
+        """Yield the examples of a file, and the fields of each that the task does not use.
+
+        It reads what `read` reads, and beside it files without gold whose lines are texts and nothing else.
+        Ids may come twice.
+
+        Raises (when the first is asked for, or later):
+            NotThere: if there is no such file.
+            SourceError: if the file is not what it should be.
+        """
+        if self.reader is None or self._are_records(path, named=True):
+            yield from self.parse_lines(lines(path), path, unique=False)
+        else:
+            yield from (ParsedRecord(example, {}) for example in self.reader(path, None))
+
+    def parse_lines(
+        self,
+        numbered: Iterable[tuple[int, str]],
+        path: Path | None = None,
+        *,
+        plain: bool = True,
+        unique: bool = True,
+    ) -> Iterator[ParsedRecord]:
+        """Yield the examples of lines of records, one line at a time.
+
+        Args:
+            numbered: lines that are not blank, without their ends, with their numbers from 1.
+            path: the file that they are of, for errors.
+            plain: whether lines may be texts and nothing else.
+            unique: whether two equal ids are refused.
+
+        Raises (when the first is asked for, or later):
+            SourceError: if a line is not what it should be, there is none, or two examples have one id.
+        """
+        return self._parsed(records_of_lines(numbered, path, self.layout, plain=plain), path, unique)
+
+    def parse_records(
+        self, records: Iterable[Mapping[str, object] | Sequence[str] | str], *, unique: bool = False
+    ) -> Iterator[ParsedRecord]:
+        """Yield the examples of records that a program has.
+
+        Args:
+            records: each a dictionary with the fields of a JSON line; a text; a pair of texts; of `tagging`
+                the tokens of a text. Where there is no id, it is the position, from 1.
+            unique: whether two equal ids are refused.
+
+        Raises (when the first is asked for, or later):
+            SourceError: if a record is not what it should be, or two examples have one id.
+
+        Example:
+            >>> [parsed] = find_task("pair").parse_records([{"text_a": "a", "text_b": "b", "source": 7}])
+            >>> parsed.example.texts, parsed.rest
+            (('a', 'b'), {'source': 7})
+        """
+        plain = (
+            Record(self._fields(record, position), position, position)
+            for position, record in enumerate(records, start=1)
+        )
+        return self._parsed(plain, None, unique)
+
+    def _parsed(self, records: Iterable[Record], path: Path | None, unique: bool) -> Iterator[ParsedRecord]:
+        ids = UniqueIds(path, "record" if path is None else "line") if unique else None
+        for record in records:
+            fields = Fields(record)
+            example = self.layout.example(fields)
+            if ids is not None:
+                ids.check(example.id, record.number, record.line)
+            yield ParsedRecord(example, fields.rest)
+
+    def _fields(self, record: object, position: int) -> Mapping[str, object]:
+        if isinstance(record, Mapping):
+            return record
+        if isinstance(record, str):
+            return {"text": record}
+        if isinstance(record, Sequence) and all(isinstance(item, str) for item in record):
+            if self.answer == "tags":
+                return {"tokens": record}
+            if len(record) == 2:
+                return {"text_a": record[0], "text_b": record[1]}
+        raise SourceError(
+            f"record {position} is {record!r}: expected a dictionary, a text, or "
+            + ("the tokens of one" if self.answer == "tags" else "two texts")
+        )
+
+    def _are_records(self, path: Path, *, named: bool = False) -> bool:
+        """Return whether a file has records: JSON lines, or columns that are *named*, not its own format."""
+        first = next(lines(path), (0, ""))[1]
+        if not first.lstrip().startswith("{"):
+            columns = [name.strip().lower() for name in first.split("\t")]
+            return named and not {*columns}.isdisjoint(_COLUMNS)
+        try:
+            return self.keys.isdisjoint(msgspec.json.decode(first, type=dict[str, object]))
+        except (msgspec.MsgspecError, RecursionError):
+            return not self.keys
 
     def read_labelled(self, paths: Sequence[Path], gold: Sequence[Path] = ()) -> list[Example]:
         """Return the examples of several files, as `merge_files` has them; each has gold.
@@ -294,34 +417,9 @@ def short_label(label: str) -> str:
 # -- readers ----------------------------------------------------------------
 
 
-def _read_texts(path: Path, _: Path | None) -> Iterator[Example]:
-    return read_texts(path)
-
-
-def _read_text_pairs(path: Path, _: Path | None) -> Iterator[Example]:
-    for example in read_texts(path):
-        if len(example.texts) < 2:
-            raise SourceError(
-                f"example {example.id} is one text, not a pair: its task is classification", path=path
-            )
-        yield example
-
-
-def _read_ranking(path: Path, _: Path | None) -> Iterator[Example]:
-    for row in read_answers(path):
-        gold = None if row.right is None else _PART[row.right]
-        yield Example(row.id, (row.question, row.answer), group=row.qid, gold=gold)
-
-
-def _read_tagging(path: Path, _: Path | None) -> Iterator[Example]:
-    for name, tokens, tags in read_tags(path):
-        text, spans = joined(tokens)
-        yield Example(name, (text,), tokens=tuple(spans), gold=tuple(tags))
-
-
 def _read_wic(path: Path, gold: Path | None) -> Iterator[Example]:
     for pair in read_pairs(path, gold):
-        label = None if pair.label is None else _SAME[pair.label]
+        label = None if pair.label is None else SAME[pair.label]
         yield Example(pair.id, (pair.first, pair.second), gold=label)
 
 
@@ -342,18 +440,37 @@ def _read_typing(path: Path, _: Path | None) -> Iterator[Example]:
 # -- the table --------------------------------------------------------------
 
 _ROWS: Final = (
+    Task(name="classification", answer="label", layout=LABEL_LAYOUT, scorer=score_labels, order="id"),
     Task(
-        name="classification", answer="label", reader=_read_texts, scorer=score_labels, order="id",
+        name="acceptability", answer="label", layout=LABEL_LAYOUT, scorer=score_acceptability,
+        decides=("matthews",),
     ),
-    Task(name="pair", answer="label", reader=_read_text_pairs, scorer=score_labels, order="id"),
-    Task(name="ranking", answer="label", reader=_read_ranking, scorer=score_answers, order="id"),
-    Task(name="tagging", answer="tags", reader=_read_tagging, scorer=score_tags, order="id"),
+    Task(name="pair", answer="label", layout=PAIR_LAYOUT, scorer=score_labels, order="id"),
     Task(
-        name="wic", answer="label", reader=_read_wic, scorer=score_same, fixed=tuple(sorted(_SAME.values())),
-        gold_files=True,
+        name="ranking", answer="label", layout=RANKING_LAYOUT, scorer=score_answers, decides=("mrr",),
+        order="id",
     ),
-    Task(name="relation", answer="label", reader=_read_relation, scorer=score_relation, names=2),
-    Task(name="typing", answer="labels", reader=_read_typing, scorer=score_types, fixed=TYPES, names=1),
+    Task(
+        name="tagging", answer="tags", layout=TAGS_LAYOUT, scorer=score_tags, decides=("f1",),
+        order="id",
+    ),
+    Task(
+        name="wic", answer="label", layout=WIC_LAYOUT, scorer=score_same, reader=_read_wic,
+        keys=frozenset({"text"}), fixed=tuple(sorted(SAME.values())), gold_files=True,
+    ),
+    Task(
+        name="relation", answer="label", layout=RELATION_LAYOUT, scorer=score_relation,
+        decides=("macro_f1", "f1"), reader=_read_relation, names=2,
+    ),
+    Task(
+        name="typing", answer="labels", layout=TYPES_LAYOUT, scorer=score_types, decides=("f1",),
+        reader=_read_typing, keys=frozenset({"mention_span"}), fixed=TYPES, names=1,
+    ),
+    Task(
+        name="regression", answer="number", layout=NUMBER_LAYOUT, scorer=score_numbers,
+        decides=("mean_correlation",),
+    ),
+    Task(name="choice", answer="choice", layout=CHOICE_LAYOUT, scorer=score_choices),
 )  # fmt: skip
 
 TASKS: Final[Mapping[str, Task]] = MappingProxyType({row.name: row for row in _ROWS})

@@ -1,6 +1,7 @@
 """The table of tasks: what its rows read, which labels they have, their scores by hand."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
 from kgkit.evaluation.entity_typing import TYPES
 from kgkit.evaluation.examples import Example, Prediction, alternatives, duplicate_id, hold_out, merge_files
+from kgkit.evaluation.records import Layout
 from kgkit.evaluation.tasks import TASKS, Task, find_task
 
 MARKERS = ("[E1]", "[/E1]", "[E2]", "[/E2]")
@@ -78,31 +80,37 @@ class TestEveryTask:
         for answer in (True, None, ["a"], b"a"):
             with pytest.raises(UsageError, match=rf"the answer to 2 is .*; in the task {task.name} it is "):
                 task.score([example], [Prediction("2", answer)])
-            if answer is not None:
+            if answer is not None:  # None is no gold
                 with pytest.raises(UsageError, match=r"example 2 is .*; in the task"):
                     task.target(example._replace(gold=answer), ())
 
     def test_right_answers_have_the_highest_score(self, task):
-        example = with_gold(task, "2")
-        given = Prediction("2", example.gold, {"1": 1.0, "0": 0.0})
-        assert next(iter(task.score([example], [given], ["A(e1,e2)"]).values())) == 1
+        first, second = with_gold(task, "1"), with_gold(task, "2", other=True)
+        given = [Prediction(one.id, one.gold, {"1": float(one is first)}) for one in (first, second)]
+        name, score = next(iter(task.score([first, second], given, ["A(e1,e2)"]).items()))
+        assert name in task.decides and score == pytest.approx(1)
 
 
-def with_gold(task, name):
+def with_gold(task, name, other=False):
     answer = {
-        "label": {"relation": "A(e1,e2)", "wic": "T"}.get(task.name, "1"),
-        "labels": frozenset({"person"}),
-        "tags": ("B-X", "O"),
-        "number": 2.5,
-        "choice": 1,
-    }[task.answer]
+        "label": {"relation": ("A(e1,e2)", "Other"), "wic": ("T", "F")}.get(task.name, ("1", "0")),
+        "labels": (frozenset({"person"}), frozenset()),
+        "tags": (("B-X", "O"), ("O", "O")),
+        "number": (2.5, 0.0),
+        "choice": (1, 0),
+    }[task.answer][other]
     choices = ("a", "b") if task.answer == "choice" else ()
     return Example(name, ("a b",), tokens=((0, 1), (2, 3)), group="q", gold=answer, choices=choices)
 
 
 def test_a_task_that_does_not_exist_is_an_error_that_lists_the_tasks():
-    with pytest.raises(UnknownName, match="no task named 'glue'; there are: classification, pair, ranking"):
+    with pytest.raises(UnknownName, match="no task named 'glue'; there are: classification, accept"):
         find_task("glue")
+
+
+def test_the_manual_has_every_task():
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert [name for name in TASKS if f"| `{name}` |" not in page] == []
 
 
 # -- files ------------------------------------------------------------------
@@ -149,7 +157,7 @@ def test_tags_stand_at_the_tokens_of_the_text(write):
 
 def test_a_single_text_is_no_pair(write):
     [path] = write("label\ttext_a\n1\ta\n")
-    with pytest.raises(SourceError, match="example 2 is one text, not a pair: its task is classification"):
+    with pytest.raises(SourceError, match=r"f0:2: example 2 is one text, not a pair"):
         find_task("pair").read(path)
 
 
@@ -287,6 +295,8 @@ def test_gold_becomes_the_numbers_that_a_model_learns():
     assert target("typing", frozenset({"c", "a"})).tolist() == [True, False, True]
     assert target("typing", frozenset()).dtype == np.bool_
     assert target("tagging", ("c", "a", "a")).tolist() == [2, 0, 0]
+    assert target("regression", 0.1, ()) == np.float32(0.1) and target("choice", 3, ()) == 3
+    assert find_task("regression").labels([]) == find_task("choice").labels([]) == ()
     for task, gold in (
         ("classification", "x"),
         ("typing", frozenset({"a", "x"})),
@@ -348,11 +358,24 @@ def answered(answers):
     ("task", "gold", "answers", "scores"),
     [
         ("wic", ("T", "F", "F"), {"0": "T", "1": "T"}, {"accuracy": 1 / 3}),
-        ("classification", ("a", "b", "b"), {"0": "a", "2": "b", "9": "b"}, {"accuracy": 2 / 3}),
+        (
+            "classification", ("a", "b", "b"), {"0": "a", "2": "b", "9": "b"},
+            {"accuracy": 2 / 3, "matthews": 3 / 24**0.5},
+        ),
         (
             "classification", ("1", "0"), {"0": "1", "1": "1"},
-            {"accuracy": 0.5, "f1": 2 / 3, "precision": 0.5, "recall": 1.0},
+            {"accuracy": 0.5, "f1": 2 / 3, "precision": 0.5, "recall": 1.0, "matthews": 0.0},
         ),
+        ("pair", ("x", "y", "z"), {"0": "x", "1": "z"}, {"accuracy": 1 / 3}),
+        (
+            "acceptability", ("1", "1", "0"), {"0": "1", "1": "0", "2": "0"},
+            {"matthews": 1 / 2, "accuracy": 2 / 3, "f1": 2 / 3, "precision": 1.0, "recall": 0.5},
+        ),
+        (
+            "regression", (1.0, 2.0, 3.0), {"0": 0.5, "1": 9.0, "2": 1.0},
+            {"mean_correlation": (0.0524 + 0.5) / 2, "pearson": 0.0524, "spearman": 0.5},
+        ),
+        ("choice", (0, 2, 1), {"0": 0, "1": 1}, {"accuracy": 1 / 3}),
         (
             "relation", ("A(e1,e2)", "A(e2,e1)", "B(e1,e2)", "Other"),
             {"0": "A(e1,e2)", "1": "A(e1,e2)", "2": "B(e1,e2)", "3": "Other"},
@@ -375,7 +398,21 @@ def answered(answers):
 )  # fmt: skip
 def test_scores_are_the_official_ones_and_the_first_decides(task, gold, answers, scores):
     found = find_task(task).score(labelled(*gold), answered(answers))
-    assert found == pytest.approx(scores) and list(found) == list(scores)
+    assert found == pytest.approx(scores, abs=1e-4) and list(found) == list(scores)
+
+
+def test_probabilities_of_two_labels_give_the_area_under_the_curve():
+    examples, score = labelled("no", "yes", "yes"), find_task("classification").score
+
+    def predictions(*shares):
+        return [Prediction(str(n), "yes", {"no": 1 - one, "yes": one}) for n, one in enumerate(shares)]
+
+    assert score(examples, predictions(0.4, 0.3, 0.9))["auc"] == 1 / 2
+    assert score(examples, predictions(0.4, 0.4, 0.9))["auc"] == 3 / 4
+    three = [one._replace(probabilities={**one.probabilities, "maybe": 0.0}) for one in predictions(1, 1, 1)]
+    for others in (predictions(0.4, 0.3), three, answered({"0": "yes", "1": "no", "2": "no"})):
+        assert "auc" not in score(examples, others)
+    assert "auc" not in score(labelled("yes", "yes", "yes"), predictions(0.4, 0.3, 0.9))
 
 
 def test_answers_to_a_question_are_ranked_by_the_probability_that_they_are_right():
@@ -400,16 +437,21 @@ def test_answers_that_no_task_can_score_are_errors():
         find_task("relation").score(labelled("A(e1,e2)"), answered({"0": "B"}))
     with pytest.raises(UsageError, match="example 0 has no prediction: each needs its tags"):
         find_task("tagging").score(labelled(("O",)), [])
+    with pytest.raises(UsageError, match="example 1 has no prediction: each needs its number"):
+        find_task("regression").score(labelled(0.0, 1.0), answered({"0": 1.0}))
     with pytest.raises(UsageError, match="2 tags were told of 1 tokens"):
         find_task("tagging").score(labelled(("O",)), answered({"0": ("O", "O")}))
 
 
-def test_a_row_of_ones_own_is_a_task():
-    def reader(path, _):
-        yield Example("1", (path.read_text(),), gold="a")
+def test_a_row_of_ones_own_is_a_task(write):
+    def example(fields):
+        return Example(fields.id(), (fields.text("poem"),), gold=fields.label())
 
     def score(examples, predictions, labels):
-        return {"length": float(len(labels))}
+        return {"size": float(len(labels))}
 
-    task = Task(name="mine", answer="label", reader=reader, scorer=score)
-    assert task.score(labelled("a"), [], ("a", "b", "c")) == {"length": 3.0}
+    [path] = write('{"poem": "a", "label": "x", "author": "b"}\n')
+    task = Task(name="mine", answer="label", layout=Layout(example), scorer=score, decides=("size",))
+    assert task.read(path) == [Example("1", ("a",), gold="x")]
+    assert [parsed.rest for parsed in task.read_records(path)] == [{"author": "b"}]
+    assert task.score(labelled("a"), [], ("a", "b", "c")) == {"size": 3.0}

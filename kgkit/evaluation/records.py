@@ -1,0 +1,320 @@
+"""Records: examples as fields with names, whether they are lines of JSON, lines with tabs, or dictionaries.
+
+Every file without a format of its own is read through here, and so is what a program hands over to be
+predicted. docs/tasks.md lists the names of fields for each task. In files:
+
+    {"text": …, "label": …}        JSON lines: one object a line
+    label <TAB> text_a <TAB> …     a first line that names the columns, in any order, in either case
+    TEXT <TAB> LABEL               no such line: the number of fields decides what they are
+
+Fields are not quoted: a quotation mark is a character like any other, as in the files of GLUE (Wang et al.
+2019, "GLUE: A Multi-Task Benchmark and Analysis Platform for Natural Language Understanding"). A file may be
+compressed (`.xz`, `.bz2`, `.gz`). Fields that no task asks for are kept beside the example.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kgkit.errors import SourceError
+from kgkit.evaluation.examples import Example
+
+FIRST: Final = ("text", "text_a", "sentence", "sentence1")
+SECOND: Final = ("text_b", "sentence2")
+PAIRS: Final = (("question1", "question2"), ("#1 string", "#2 string"), ("question", "sentence"))
+"""Names of both texts in the files of QQP, MRPC and QNLI."""
+
+LABEL: Final = ("label", "gold_label", "is_duplicate", "quality")
+SCORE: Final = ("score", "label")
+ID: Final = ("id", "index")
+
+FURTHER: Final = "…"
+"""Last name of columns behind which lines may have any number of further fields, which are ignored."""
+
+_NAMES: Final = (
+    f"the first text is called {', '.join(FIRST[:-1])} or {FIRST[-1]}, a second one {' or '.join(SECOND)}"
+)
+_EXPECTED: Final = (
+    'expected {"text": "…", "label": "…"}: texts are strings, a label or an id is a string, a whole number, '
+    "true or false"
+)
+
+
+class Record(NamedTuple):
+    """An example as fields with names.
+
+    Attributes:
+        fields: values by name; in files with tabs the names are in lower case.
+        number: line of the file, from 1; of dictionaries the same as *position*.
+        position: among the records, from 1.
+        path: the file; None where there is none.
+        line: text of the line; None where there is none.
+    """
+
+    fields: Mapping[str, object]
+    number: int
+    position: int
+    path: Path | None = None
+    line: str | None = None
+
+    def error(self, message: str) -> SourceError:
+        """Return the error that *message* is, with the place of the record."""
+        if self.line is None:
+            return SourceError(f"record {self.position}: {message}", path=self.path)
+        return SourceError(message, path=self.path, line=self.number, text=self.line)
+
+
+class ParsedRecord(NamedTuple):
+    """An example, and the fields of its record that the task does not use."""
+
+    example: Example
+    rest: dict[str, object]
+
+
+class Fields:
+    """The fields of a record, from which a task takes those that it uses. A null is as no field.
+
+    Args:
+        record: the record.
+
+    Attributes:
+        rest: fields that have not been taken yet.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.rest: dict[str, object] = {
+            name: value for name, value in record.fields.items() if value is not None
+        }
+
+    def take(self, *names: str) -> object:
+        """Take the first field that goes by one of the names; None if there is none."""
+        return self._named(names)[1]
+
+    def _named(self, names: Sequence[str]) -> tuple[str, object]:
+        for name in names:  # a generator takes several times as long, and there are many records
+            if name in self.rest:
+                return name, self.rest.pop(name)
+        return "", None
+
+    def text(self, *names: str) -> str | None:
+        """Take a text.
+
+        Raises:
+            SourceError: if it is no string.
+        """
+        name, value = self._named(names)
+        if value is not None and not isinstance(value, str):
+            raise self.record.error(f"{_EXPECTED}: {name} is {value!r}")
+        return value
+
+    def name(self, *names: str) -> str | None:
+        """Take a label or an id: a string, or what JSON calls a whole number, true or false.
+
+        Raises:
+            SourceError: if it is something else.
+        """
+        name, value = self._named(names)
+        if value is None or isinstance(value, str):
+            return value
+        if not isinstance(value, int):
+            raise self.record.error(f"{_EXPECTED}: {name} is {value!r}")
+        return msgspec.json.encode(value).decode()
+
+    def label(self) -> str | None:
+        """Take the label, without white space around it.
+
+        Raises:
+            SourceError: if it is empty, or of no type that a label may have.
+        """
+        label = self.name(*LABEL)
+        if label is not None and not label.strip():
+            raise self.record.error("the label is empty")
+        return None if label is None else label.strip()
+
+    def number(self, *names: str) -> float | None:
+        """Take a finite number.
+
+        Raises:
+            SourceError: if it is none.
+        """
+        value = self.take(*names)
+        if value is None:
+            return None
+        try:
+            number = float(value) if isinstance(value, str | float | int) else math.nan
+        except (ValueError, OverflowError):
+            number = math.nan
+        if isinstance(value, bool) or not math.isfinite(number):
+            raise self.record.error(f"the {names[0]} is {value!r}: expected a finite number")
+        return number
+
+    def strings(self, *names: str) -> list[str] | None:
+        """Take a list of strings.
+
+        Raises:
+            SourceError: if it is none.
+        """
+        name, value = self._named(names)
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise self.record.error(f"{name} is {value!r}: expected a list of strings")
+        return list(value)
+
+    def spans(self, name: str, text: str, count: int) -> tuple[tuple[int, int], ...]:
+        """Take so many spans of *text*: code points, end exclusive.
+
+        Raises:
+            SourceError: if there are more or fewer, or one is not in the text, or has nothing in it.
+        """
+        value = self.take(name)
+        spans = list(value) if isinstance(value, list | tuple) else []
+        plain = [
+            (span[0], span[1])
+            for span in spans
+            if isinstance(span, list | tuple) and len(span) == 2 and all(type(end) is int for end in span)
+            if 0 <= span[0] < span[1] <= len(text) and text[span[0] : span[1]].strip()
+        ]
+        if len(plain) != len(spans) or len(plain) != count:
+            raise self.record.error(
+                f"{name} is {value!r}: expected {count} spans of the text as [start, end], in code points, "
+                "none of them empty"
+            )
+        return tuple(plain)
+
+    def texts(self) -> tuple[str, ...]:
+        """Take the text, or both texts.
+
+        Raises:
+            SourceError: if there is none.
+        """
+        if "text" not in self.rest and "text_a" not in self.rest:
+            for first, second in PAIRS:
+                if first in self.rest and second in self.rest:
+                    pair = self.text(first), self.text(second)
+                    return tuple(text for text in pair if text is not None)
+        text, other = self.text(*FIRST), self.text(*SECOND)
+        if text is None:
+            raise self.record.error(f"there is no text: {_NAMES}")
+        return (text,) if other is None else (text, other)
+
+    def pair(self, task: str) -> tuple[str, ...]:
+        """Take both texts.
+
+        Raises:
+            SourceError: if there are not two.
+        """
+        texts = self.texts()
+        if len(texts) < 2:
+            raise self.record.error(
+                f"example {self.id()} is one text, not a pair, which the task {task} needs: a second one is "
+                f"called {' or '.join(SECOND)}"
+            )
+        return texts
+
+    def id(self, other: int | None = None) -> str:
+        """Take the id; where there is none, it is *other*, or the number of the record."""
+        return self.name(*ID) or str(self.record.number if other is None else other)
+
+
+class Layout(NamedTuple):
+    """How a task makes examples of records.
+
+    Attributes:
+        example: function from the fields of a record to an example.
+        columns: function from the fields of the first line of a file that names no columns to their names;
+            none if it does not know them.
+        expected: description of such lines, for an error.
+        names: names by which a first line is known to name columns, beside those of texts.
+    """
+
+    example: Callable[[Fields], Example]
+    columns: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
+    expected: str = "JSON lines"
+    names: tuple[str, ...] = ()
+
+
+# -- lines ------------------------------------------------------------------
+
+
+def names_columns(fields: Sequence[str], *others: str) -> bool:
+    """Return whether the fields of a first line, in lower case, are names of columns."""
+    return any(name in (*FIRST, *others) for name in fields) or any({*pair} <= {*fields} for pair in PAIRS)
+
+
+def records_of_lines(
+    numbered: Iterable[tuple[int, str]], path: Path | None, layout: Layout, *, plain: bool = False
+) -> Iterator[Record]:
+    """Yield the records of lines: of JSON, or with tabs.
+
+    Args:
+        numbered: lines that are not blank, without their ends, with their numbers from 1.
+        path: the file, for errors.
+        layout: of the task.
+        plain: whether lines may be texts and nothing else.
+
+    Raises (when the first is asked for, or later):
+        SourceError: if a line is of another kind than the first, or there is none.
+    """
+    lines = iter(numbered)
+    first = next(lines, None)
+    if first is None:
+        raise SourceError("no text in it: there are no lines", path=path)
+    if first[1].lstrip().startswith("{"):
+        for position, (number, line) in enumerate(chain([first], lines), start=1):
+            yield Record(_object(path, number, line), number, position, path, line)
+        return
+    fields = first[1].split("\t")
+    names: Sequence[str] = [name.strip().lower() for name in fields]
+    if named := names_columns(names, *layout.names):
+        _check_names(names, path, first)
+    else:
+        if not {*LABEL[:3]}.isdisjoint(names):  # `quality` may well be a text
+            raise SourceError(
+                f"it names columns ({', '.join(names)}), and no text among them: {_NAMES}",
+                path=path, line=first[0], text=first[1],
+            )  # fmt: skip
+        names = ("text",) if plain and len(fields) == 1 else layout.columns(fields)
+        if not names:
+            raise SourceError(
+                f"expected {layout.expected}, or a first line that names the columns; found {len(fields)} "
+                "fields",
+                path=path, line=first[0], text=first[1],
+            )  # fmt: skip
+    position = 0
+    for position, (number, line) in enumerate(lines if named else chain([first], lines), start=1):
+        yield Record(_split(names, path, number, line), number, position, path, line)
+    if not position:
+        raise SourceError("no text in it: it names columns, and ends", path=path)
+
+
+def _check_names(names: Sequence[str], path: Path | None, first: tuple[int, str]) -> None:
+    used = (*FIRST, *SECOND, *LABEL, *SCORE, *ID, *(name for pair in PAIRS for name in pair))
+    if twice := next((name for name in used if names.count(name) > 1), None):
+        raise SourceError(
+            f"the column {twice} comes more than once: it must be clear which one is meant",
+            path=path, line=first[0], text=first[1],
+        )  # fmt: skip
+
+
+def _object(path: Path | None, number: int, line: str) -> dict[str, object]:
+    try:
+        return msgspec.json.decode(line, type=dict[str, object])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise SourceError(f"{_EXPECTED}: {error}", path=path, line=number, text=line) from None
+
+
+def _split(names: Sequence[str], path: Path | None, number: int, line: str) -> dict[str, object]:
+    fields = line.split("\t")
+    least = len(names) - (names[-1] == FURTHER)
+    if len(fields) < least or len(fields) > least == len(names):
+        raise SourceError(
+            f"expected {least} tab-separated fields ({', '.join(names)}), found {len(fields)}",
+            path=path, line=number, text=line,
+        )  # fmt: skip
+    return dict(zip(names[:least], fields, strict=False))
