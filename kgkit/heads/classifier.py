@@ -30,15 +30,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kgkit.encoder.device import pick_device
 from kgkit.errors import UsageError
-from kgkit.heads.folder import card_of, check_shapes, read_settings, reading_weights, save_head
+from kgkit.heads.folder import card_of, load_head, save_head
+from kgkit.heads.parts import draw_weights
 
 if TYPE_CHECKING:
     from typing import Self
 
 KIND: Final = "classifier"
-
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierConfig:
@@ -107,9 +106,7 @@ class Classifier(nn.Module):
         self.config = config
         self.dropout = nn.Dropout(config.dropout)
         self.label = nn.Linear(config.positions * config.hidden, config.outputs)
-        with torch.no_grad():
-            self.label.weight.normal_(std=0.02, generator=generator)
-            self.label.bias.zero_()
+        draw_weights(self.label, generator)
 
     def forward(self, hidden: Tensor, positions: Tensor, rows: Tensor | None = None) -> Tensor:
         """Return the logits, (R, L), float32 at least.
@@ -189,13 +186,7 @@ class Classifier(nn.Module):
             UsageError: if it is another kind of head, or there is no such device.
             MissingExtra: if safetensors is not installed.
         """
-        folder, where = Path(folder), pick_device(device)
-        config = read_settings(folder, KIND, ClassifierConfig)
-        check_shapes(folder, lambda: cls(config).state_dict())
-        classifier = cls(config)
-        with reading_weights(folder) as weights:
-            classifier.load_state_dict(weights)
-        return classifier.to(where).eval()
+        return load_head(cls, Path(folder), KIND, ClassifierConfig, device)
 
     def _card(self, about: str) -> str:
         config = self.config

@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import structs
 
 from kgkit.inputs import SpanReader
-from kgkit.inputs.linking import Sentence, on_device, padded, sentences_of
+from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.gloss import warn_of_missing
 from kgkit.linking.prior_features import prior_traits, traits
 from kgkit.linking.ridge import (
@@ -45,7 +45,7 @@ from kgkit.vectors.scan import unit
 from kgkit.versions import lasting_path
 
 if TYPE_CHECKING:
-    from kgkit.heads.knowbert import EntityLinker
+    from kgkit.heads.entity_linker import EntityLinker
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Ids
     from kgkit.vectors import Vectors
@@ -123,7 +123,7 @@ class HeadScorer:
         warn_of_missing(kb, found)
         own = folder / ENCODER  # one that was trained with the head
         encoder = Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(found, device=device)
-        from kgkit.heads.knowbert import EntityLinker  # now that torch is known to be there
+        from kgkit.heads.entity_linker import EntityLinker  # now that torch is known to be there
 
         if manifest.build:
             check_weights(manifest, folder)
@@ -169,7 +169,7 @@ class HeadScorer:
         features = self._features(document, vectors)
         ids = [(mention.candidates or NO_CANDIDATES).ids for mention in document.mentions or ()]
         sentences = [
-            Sentence(rows, [ids[row] for row in rows], [features[row] for row in rows])
+            LinkerSentence(rows, [ids[row] for row in rows], [features[row] for row in rows])
             for rows in sentences_of(document)
         ]
         layers = len(self.reader.config.layers)
@@ -182,7 +182,7 @@ class HeadScorer:
             for one, query, mention in zip(found, asked, document.mentions or (), strict=True)
         ]
 
-    def scored(self, sentences: Sequence[Sentence], hidden: Matrix) -> list[Scores]:
+    def scored(self, sentences: Sequence[LinkerSentence], hidden: Matrix) -> list[Scores]:
         """Return ψ of the candidates of each mention, (C,), by the mentions' rows in *hidden* (M, W)."""
         import torch
 
@@ -190,8 +190,8 @@ class HeadScorer:
         order = sorted(sentences, key=lambda one: max(map(len, one.ids), default=0))
         for begin in range(0, len(order), _AT_ONCE):
             part = order[begin : begin + _AT_ONCE]
-            inputs, _ = padded(part, lambda rows: hidden[rows], self.texts)
-            inputs = on_device(inputs, next(self.heads[0].parameters()).device)
+            inputs, _ = linker_inputs(part, lambda rows: hidden[rows], self.texts)
+            inputs = inputs.to(next(self.heads[0].parameters()).device)
             with torch.inference_mode():
                 each = torch.stack([head(inputs).scores.float() for head in self.heads])  # (heads, B, M, C)
             scores = each.mean(0).cpu().numpy()

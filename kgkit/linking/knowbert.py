@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from kgkit.candidates import generator_for
 from kgkit.errors import KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import Home
-from kgkit.inputs.knowbert import KnowBertReader, Knowledge, Text
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.knowledge import Knowledge
+from kgkit.inputs.texts import TokenizedText
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.models import kb_of
 from kgkit.linking.scoring import Scores
@@ -238,16 +240,16 @@ class KnowBertScorer:
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         reader, found = self.trained.reader, list[list[Scores]]()
-        reads: list[tuple[int, Text]] = []
+        reads: list[tuple[int, TokenizedText]] = []
         for number, document in enumerate(documents):
             mentions = document.mentions or []
             priors = [(one.candidates or NO_CANDIDATES).priors for one in mentions]
             # Of those that are never read: where there is NULL, it has all of the probability.
             found.append([np.zeros_like(one) for one in priors] if self.tells_null else priors)
-            stretches = reader.stretches(
-                document, {self.kb: self._among(document)}, whole={self.kb: len(mentions)}
+            stretches = reader.read_document(
+                document, {self.kb: self._among(document)}, uncut={self.kb: len(mentions)}
             )
-            reads += [(number, one) for one in stretches if len(one.known[self.kb].places)]
+            reads += [(number, one) for one in stretches if len(one.mentions[self.kb].indices)]
         scored = set[tuple[int, int]]()  # a mention in several windows has the score of the first
         for begin in range(0, len(reads), _AT_ONCE):
             self._score(reads[begin : begin + _AT_ONCE], found, scored)
@@ -266,7 +268,10 @@ class KnowBertScorer:
         return structs.replace(document, mentions=[*own, *others])
 
     def _score(
-        self, reads: Sequence[tuple[int, Text]], found: list[list[Scores]], scored: set[tuple[int, int]]
+        self,
+        reads: Sequence[tuple[int, TokenizedText]],
+        found: list[list[Scores]],
+        scored: set[tuple[int, int]],
     ) -> None:
         import torch
 
@@ -276,8 +281,10 @@ class KnowBertScorer:
             output = knowbert(batch.knowledge, until=self.kb, **batch.inputs).linked[self.kb]
             likely = self._probabilities(output.scores.float()).cpu().numpy()
         for (number, text), each in zip(reads, likely, strict=True):
-            known = text.known[self.kb]
-            for place, candidates, shares in zip(known.places.tolist(), known.candidates, each, strict=False):
+            known = text.mentions[self.kb]
+            for place, candidates, shares in zip(
+                known.indices.tolist(), known.candidates, each, strict=False
+            ):
                 new = place < len(found[number]) and (number, place) not in scored
                 if len(candidates) and new:
                     found[number][place] = shares[: len(candidates)]
@@ -285,7 +292,7 @@ class KnowBertScorer:
 
     def _probabilities(self, scores: "Tensor") -> "Tensor":
         """Return probabilities (B, M, C) for scores ψ (B, M, C); NULL, if there is one, is the last."""
-        from kgkit.heads.knowbert import masked_softmax
+        from kgkit.heads.parts import masked_softmax
 
         there = ~scores.isneginf()
         if self.threshold is not None:

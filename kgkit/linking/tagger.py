@@ -22,14 +22,14 @@ from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
+from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import understanding
 from kgkit.models.opening import open_model
 from kgkit.types import Document, Mention
 
 if TYPE_CHECKING:
-    from kgkit.heads.tagger import Tagged, WordTagger
+    from kgkit.heads.tagger import TaggedSpan, WordTagger
     from kgkit.models.opening import Opening
 
 Matrix = NDArray[np.float32]
@@ -152,12 +152,12 @@ class Tagger:
             for mention, score in zip(mentions, scores, strict=True)
         ]
 
-    def _logits(self, words: Sequence[Words]) -> list[Matrix]:
+    def _logits(self, words: Sequence[DocumentWords]) -> list[Matrix]:
         """Return the logits of the words of each document, (N, L)."""
         import torch
 
         found = [np.zeros((len(one), self.head.config.labels), np.float32) for one in words]
-        readings = [(number, reading) for number, one in enumerate(words) for reading in one.readings]
+        readings = [(number, reading) for number, one in enumerate(words) for reading in one.windows]
         device = self.head.reads.device
         fast = self.head.reads.dtype == "bfloat16"
         autocast = torch.autocast(device.type, torch.bfloat16) if fast else nullcontext()
@@ -165,7 +165,7 @@ class Tagger:
         with torch.inference_mode(), autocast:
             for batch in batches(ids, least=_LEAST, most=_MOST, padding=self.reader.padding):  # type: ignore[arg-type]
                 chosen = [readings[row] for row in batch.rows]
-                inputs = padded([one for _, one in chosen], padding=self.reader.padding).to(device)
+                inputs = tagger_inputs([one for _, one in chosen], padding=self.reader.padding).to(device)
                 logits = self.head(inputs).cpu().numpy()  # (n, W, L)
                 for (number, one), row in zip(chosen, logits, strict=True):
                     found[number][one.begin : one.begin + len(one.firsts)] = row[: len(one.firsts)]
@@ -173,7 +173,7 @@ class Tagger:
 
     def _decoded(
         self, stretches: Sequence[tuple[int, int, int]], logits: Sequence[Matrix]
-    ) -> "Iterator[tuple[list[tuple[int, int, int]], list[list[Tagged]]]]":
+    ) -> "Iterator[tuple[list[tuple[int, int, int]], list[list[TaggedSpan]]]]":
         """Yield stretches, some at a time, with the names in them."""
         import torch
 
@@ -206,7 +206,7 @@ def reading_of(manifest: TaggerManifest) -> TaggingConfig:
     return msgspec.convert(manifest.reader, TaggingConfig)
 
 
-def _stretches(document: Document, words: Words, logits: Matrix) -> Iterator[tuple[int, int]]:
+def _stretches(document: Document, words: DocumentWords, logits: Matrix) -> Iterator[tuple[int, int]]:
     """Yield the ranges of words that names are sought in."""
     begins = np.searchsorted(words.starts, [start for start, _ in document.sentences or ()], "left")
     cuts = sorted({0, len(words), *begins.tolist()})

@@ -12,7 +12,8 @@ from kgkit.encoder.loading import quiet
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier
 from kgkit.home import Home
-from kgkit.inputs.knowbert import Batch, KnowBertReader, Text
+from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
+from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.knowbert import CLASSIFIER, FOLDER, TrainedKnowBert
 from kgkit.methods.answering import Predictor, TaskData
 from kgkit.methods.contract import Beginning, Rates, Reading, TaskModel, group_parameters
@@ -60,7 +61,7 @@ class KnowBertMethod:
         """Yield each example as it is read; see `ExampleReader`."""
         return self.reader(examples)
 
-    def collate(self, contents: Sequence[Text]) -> Batch:
+    def collate(self, contents: Sequence[TokenizedText]) -> KnowBertBatch:
         """Return texts padded to the longest."""
         return self.reader.reader.batch(contents)
 
@@ -76,7 +77,7 @@ class KnowBertMethod:
         self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
 
 
-def _hidden(knowbert: "KnowBert", inputs: Batch) -> "Tensor":
+def _hidden(knowbert: "KnowBert", inputs: KnowBertBatch) -> "Tensor":
     hidden: Tensor = knowbert(inputs.knowledge, **inputs.inputs).model.last_hidden_state
     return hidden
 

@@ -26,8 +26,9 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example, marker_pairs
-from kgkit.inputs.knowbert import KnowBertReader, Text
-from kgkit.inputs.markers import marked, places_of
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.markers import insert_markers, marker_positions
+from kgkit.inputs.texts import TokenizedText
 from kgkit.methods.contract import Reading, first_pieces
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class ExampleReader:
             self._readers[added] = reader
         return self._readers[added]
 
-    def _read(self, example: Example, text: Text) -> Reading:
+    def _read(self, example: Example, text: TokenizedText) -> Reading:
         if example.tokens:
             return Reading(text, self._tokens(example, text))
         names = self._names(example, text)
@@ -112,23 +113,23 @@ class ExampleReader:
         ends = [(names[n][1], ids[n][1]) for n in closing if names[n][0] < names[n][1]]
         last = len(text.ids) - len(self.reader.tokens.after)
         markers = [*ends, *openings, *((last, piece) for piece in self._tail(example))]
-        position = dict(zip(opening, places_of(markers)[len(ends) :], strict=False))
+        position = dict(zip(opening, marker_positions(markers)[len(ends) :], strict=False))
         positions = [position[n] for n in range(len(names))] or [0]
-        return Reading(marked(text, markers), np.array([positions], np.int64))
+        return Reading(insert_markers(text, markers), np.array([positions], np.int64))
 
-    def _kept(self, text: Text) -> int:
+    def _kept(self, text: TokenizedText) -> int:
         """Return how many word pieces of the first text are read."""
         begin = len(self.reader.tokens.before)
         special = np.flatnonzero(text.special[begin:])
         return int(special[0]) if len(special) else len(text.ids) - begin
 
-    def _tokens(self, example: Example, text: Text) -> "np.ndarray[tuple[int, int], np.dtype[np.int64]]":
+    def _tokens(self, example: Example, text: TokenizedText) -> "np.ndarray[tuple[int, int], np.dtype[np.int64]]":
         """Return (W, 1) the first piece of each token, in a text that nothing has been put into."""
         kept, begin = self._kept(text), len(self.reader.tokens.before)
         starts = self.reader.tokens(example.texts[0]).starts[:kept]
         return first_pieces(starts, example.tokens, np.arange(begin, begin + kept))
 
-    def _names(self, example: Example, text: Text) -> list[tuple[int, int]]:
+    def _names(self, example: Example, text: TokenizedText) -> list[tuple[int, int]]:
         """Return the pieces of each name, in a text that nothing has been put into."""
         if not example.marks:
             return []

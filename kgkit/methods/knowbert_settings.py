@@ -10,7 +10,7 @@ from kgkit.kb import KnowledgeBase
 from kgkit.methods.settings import TaskTraining
 
 if TYPE_CHECKING:
-    from kgkit.heads.knowbert import EntityLinkerConfig
+    from kgkit.heads.entity_linker import EntityLinkerConfig
 
 LINKING: Final = ("wsd", "el")
 BACK: Final = ("inverse", "nothing")
@@ -102,7 +102,7 @@ def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":
 
     Vectors of Wikipedia that are as wide as published are taken as they are.
     """
-    from kgkit.heads.knowbert import EntityLinkerConfig
+    from kgkit.heads.entity_linker import EntityLinkerConfig
 
     if task == "el":
         return EntityLinkerConfig(

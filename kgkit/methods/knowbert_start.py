@@ -10,7 +10,8 @@ import msgspec
 
 from kgkit.errors import UsageError
 from kgkit.home import Home
-from kgkit.inputs.knowbert import KnowBertReader, Knowledge
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.knowledge import Knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import FOLDER, TrainedKnowBert, knowledge_of
 from kgkit.methods.knowbert_settings import EXAMPLE_TASKS, LINKING, ChosenKB, KnowBertTraining, linker_config

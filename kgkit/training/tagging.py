@@ -20,7 +20,7 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.tagging import SHAPES, Reading, TaggingConfig, WordReader, padded
+from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.models.kinds import TAGGER
 from kgkit.training.curves import Trained, TrainingConfig
@@ -87,7 +87,7 @@ class TaggerTraining:
 class Lesson(NamedTuple):
     """A window with the labels (W,) of its own words."""
 
-    reading: Reading
+    reading: TaggingWindow
     labels: Numbers
 
 
@@ -228,7 +228,7 @@ def lessons_of(named: NamedDocument, reader: WordReader, types: Sequence[str]) -
         kind = types.index(name.type)
         labels[first:end] = 2 + 2 * kind
         labels[first : min(end, first + 1)] = 1 + 2 * kind
-    for reading in words.readings:
+    for reading in words.windows:
         yield Lesson(reading, labels[reading.begin : reading.begin + len(reading.firsts)])
 
 
@@ -256,7 +256,7 @@ class _Batches:
         shuffled = drawn.permutation(self.count)
         for place in places:
             chosen = [self.lessons[at] for at in parts[shuffled[place]]]
-            inputs = padded([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
+            inputs = tagger_inputs([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
             gold = np.full(tuple(inputs.words.shape), -1, np.int64)  # (n, W)
             for row, one in enumerate(chosen):
                 gold[row, : len(one.labels)] = one.labels

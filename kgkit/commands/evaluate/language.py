@@ -57,7 +57,7 @@ def ppl(
     trained for texts of one size.
     """
     from kgkit.home import Home
-    from kgkit.inputs.passages import measured, read_plain, singles
+    from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
     from kgkit.models.registering import known_model
     from kgkit.training import recorded
     from kgkit.training.knowbert.language import Perplexity, masking_of, perplexity
@@ -77,7 +77,7 @@ def ppl(
         masking, reader = masking_of(trained.encoder, "none" if blind else "mask"), trained.reader
         room = reader.room(1)
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
-            passages = list(singles(measured(read_plain(path), reader.tokens, room), room))
+            passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
             def show(done: int, total: int, name: str = name) -> None:
                 tell(f"{name}, {done:,} of {total:,}")

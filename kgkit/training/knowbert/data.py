@@ -9,7 +9,14 @@ import numpy as np
 
 from kgkit.building import text_lines
 from kgkit.errors import UsageError
-from kgkit.inputs.passages import Passage, Sentence, measured, pairs, read_plain, singles
+from kgkit.inputs.passages import (
+    MeasuredSentence,
+    Passage,
+    measure_sentences,
+    passage_pairs,
+    read_plain,
+    single_passages,
+)
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import knowledge_of
 from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
@@ -70,22 +77,22 @@ def passages_of(
     """
     tokens, room = reader.tokens, reader.room(1)
     longest = reader.room(2) // 2 if paired else room
-    known: list[list[Sentence]] = []
-    held: list[list[Sentence]] = []
+    known: list[list[MeasuredSentence]] = []
+    held: list[list[MeasuredSentence]] = []
     for number, document in enumerate(_counted(_plain(training.data), "reading documents", progress)):
         is_held = not training.dev and number % _TEXTS_HELD_OUT == _TEXTS_HELD_OUT - 1
         into, most = (held, room) if is_held else (known, longest)
-        into += measured([document], tokens, most)
+        into += measure_sentences([document], tokens, most)
     for document in _plain(training.dev):
-        held += measured([document], tokens, room)
+        held += measure_sentences([document], tokens, room)
     if paired:
         drawn = np.random.default_rng(training.seed)
-        taught = list(pairs(known, tokens, reader.room(2), drawn))
+        taught = list(passage_pairs(known, tokens, reader.room(2), drawn))
     else:
-        taught = list(singles(known, room))
+        taught = list(single_passages(known, room))
     if not taught:
         raise UsageError("there is nothing to learn: the only document has no sentence that another follows")
-    held_out = list(singles(held, room))[:_PASSAGES]
+    held_out = list(single_passages(held, room))[:_PASSAGES]
     if 0 < len(held_out) < _FEW:
         _log.warning(
             "%d held-out passages are few to choose an epoch by, or to be scored on: name more with --dev",

@@ -23,8 +23,8 @@ from torch.nn import functional
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored
 from kgkit.evaluation.facts import Probe
-from kgkit.inputs.knowbert import Batch, KnowBertReader
-from kgkit.inputs.masking import NOTHING, Masked, Masking, hide
+from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
+from kgkit.inputs.masking import NOTHING, MaskedText, Masking, hide
 from kgkit.inputs.passages import Passage
 from kgkit.training.knowbert.linking_batches import Lesson, LinkingBatch, linking_batch
 
@@ -45,7 +45,7 @@ class LanguageBatch(NamedTuple):
         follows: (B,) int64, 0 where the second text follows the first, else 1; None without second texts.
     """
 
-    batch: Batch
+    batch: KnowBertBatch
     labels: Tensor
     follows: Tensor | None
 
@@ -172,7 +172,7 @@ def language_batch(
 
 
 def masked_batch(
-    masked: Sequence[Masked], reader: KnowBertReader, follows: Sequence[bool | None]
+    masked: Sequence[MaskedText], reader: KnowBertReader, follows: Sequence[bool | None]
 ) -> LanguageBatch:
     """Return texts with what is hidden in them, (T,) each, as a batch."""
     batch = reader.batch([text for text, _ in masked])
@@ -200,7 +200,7 @@ def masking_of(encoder: "Encoder", told: Literal["some", "mask", "none"] = "some
         )
     added = [number for number, one in tokenizer.added_tokens_decoder.items() if one.special]
     ordinary = np.setdiff1d(np.arange(len(tokenizer)), [*tokenizer.all_special_ids, *added])
-    return Masking(tokenizer.mask_token_id, ordinary, told=told)
+    return Masking(tokenizer.mask_token_id, ordinary, mentions=told)
 
 
 def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[Tensor, float]]":
@@ -214,7 +214,7 @@ def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[
             linked: Tensor = knowbert.kars[item.kb].linker.loss(output.linked[item.kb], item.gold)
             return linked
         places = item.labels != NOTHING
-        told = model(item.batch.knowledge, places=places, **item.batch.inputs).model
+        told = model(item.batch.knowledge, positions=places, **item.batch.inputs).model
         found = functional.cross_entropy(logits_of(told).float(), item.labels[places])
         if item.follows is not None:
             found = found + functional.cross_entropy(told.seq_relationship_logits.float(), item.follows)
@@ -270,7 +270,7 @@ def perplexity(
         places = item.labels != NOTHING
         with torch.inference_mode():
             logits = logits_of(
-                knowbert(item.batch.knowledge, places=places, **item.batch.inputs).model
+                knowbert(item.batch.knowledge, positions=places, **item.batch.inputs).model
             ).float()
             gold = item.labels[places]
             surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
@@ -322,7 +322,7 @@ def recalled(
             item = masked_batch(masked, reader, [None for _ in part]).to(device)
             places = item.labels != NOTHING
             with torch.inference_mode():
-                output = knowbert(item.batch.knowledge, places=places, **item.batch.inputs)
+                output = knowbert(item.batch.knowledge, positions=places, **item.batch.inputs)
                 logits = logits_of(output.model).float()  # (N, V)
                 gold = logits.gather(-1, item.labels[places][:, None])
                 ranks = (1 + (logits > gold).sum(-1)).tolist()

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.inputs.knowbert import Batch, KnowBertReader, Text
+from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
+from kgkit.inputs.texts import TokenizedText
 from kgkit.training.linkers.labelled import Taught
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class Lesson(NamedTuple):
         right: for each of its mentions (C,) bool, which candidates are right; none, if none of them is.
     """
 
-    text: Text
+    text: TokenizedText
     right: list[NDArray[np.bool_]]
 
 
@@ -36,7 +37,7 @@ class LinkingBatch(NamedTuple):
     """
 
     kb: str
-    batch: Batch
+    batch: KnowBertBatch
     gold: "Tensor"
 
     def to(self, device: "torch.device", **_: object) -> "LinkingBatch":
@@ -54,8 +55,8 @@ def lessons_of(taught: Iterable[Taught], reader: KnowBertReader, kb: str, *, nul
         null: whether a mention none of whose candidates is right teaches that it means nothing.
     """
     for document, right, _ in taught:
-        for text in reader.stretches(document, {kb: document}):
-            own = [right[place] for place in text.known[kb].places.tolist()]
+        for text in reader.read_document(document, {kb: document}):
+            own = [right[place] for place in text.mentions[kb].indices.tolist()]
             if own if null else any(one.any() for one in own):
                 yield Lesson(text, own)
 

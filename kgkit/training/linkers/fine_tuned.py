@@ -25,9 +25,9 @@ from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
-from kgkit.heads.knowbert import EntityLinker
+from kgkit.heads.entity_linker import EntityLinker
 from kgkit.inputs import SpanReader
-from kgkit.inputs.linking import Sentence, places_of, told
+from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_layout
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig
@@ -220,7 +220,7 @@ class _Stretch(NamedTuple):
     """What is read at once: its word pieces, and the mentions that belong to it, sentence by sentence."""
 
     tokens: list[int]
-    sentences: list[Sentence]  # rows are places in `spans`
+    sentences: list[LinkerSentence]  # rows are places in `spans`
     spans: NDArray[np.int64]  # (m, 2)
 
     def cut(self) -> "_Stretch":
@@ -279,8 +279,8 @@ class _Source:
         ]
         text = np.repeat(np.arange(len(stretches)), np.diff(begins))
         spans = np.column_stack([text, np.concatenate([one.spans for one in stretches])])
-        places = places_of(sentences)
-        inputs, right = told(sentences, places)
+        places = padded_layout(sentences)
+        inputs, right = inputs_without_vectors(sentences, places)
         return read(
             [one.tokens for one in stretches], spans[places.rows], places, inputs, right, self.rows_of,
             self.padding,
@@ -304,18 +304,18 @@ def _stretches(
     }
     documents = [one.document for one in part.taught]
     begins = np.cumsum([0, *(len(document.mentions or ()) for document in documents)])
-    for stretch in reader.reads(documents):
+    for stretch in reader.windows_of(documents):
         groups: dict[int, list[tuple[int, int]]] = {}
         for at, mention in enumerate(stretch.mentions.tolist()):
             which, place = where[int(begins[stretch.document]) + mention]
             groups.setdefault(which, []).append((at, place))
         found = [_some(mine[which].sentence, *zip(*pairs, strict=True)) for which, pairs in groups.items()]
-        yield mine[next(iter(groups))].held_out, _Stretch(stretch.tokens, found, stretch.places)
+        yield mine[next(iter(groups))].held_out, _Stretch(stretch.tokens, found, stretch.spans)
 
 
-def _some(sentence: Sentence, rows: Sequence[int], places: Sequence[int]) -> Sentence:
+def _some(sentence: LinkerSentence, rows: Sequence[int], places: Sequence[int]) -> LinkerSentence:
     """Return some mentions of a sentence, under other rows."""
-    return Sentence(
+    return LinkerSentence(
         np.array(rows, np.int64),
         [sentence.ids[place] for place in places],
         [sentence.features[place] for place in places],

@@ -246,9 +246,9 @@ def told_of_hidden_words(monkeypatch):
         def watched(text, generator):
             masked = masking(text, generator)
             hidden = masked.labels != NOTHING
-            for kb, known in masked.text.known.items():
+            for kb, known in masked.text.mentions.items():
                 for (first, end), is_masked, candidates, own in zip(
-                    known.spans, known.masked, known.candidates, text.known[kb].candidates, strict=True
+                    known.spans, known.masked, known.candidates, text.mentions[kb].candidates, strict=True
                 ):
                     if hidden[first:end].any():
                         found.append(bool(is_masked))
@@ -818,8 +818,8 @@ def by_hand(model, kb, document):
     with torch.no_grad():
         scores = model.knowbert(batch.knowledge, **batch.inputs).linked[kb].scores[0].double().numpy()
     null = model.knowbert.kars[kb].linker.config.null
-    known, found = text.known[kb], {}
-    for told, place, candidates in zip(scores, known.places.tolist(), known.candidates, strict=False):
+    known, found = text.mentions[kb], {}
+    for told, place, candidates in zip(scores, known.indices.tolist(), known.candidates, strict=False):
         powers = np.exp(told[np.isfinite(told)])
         assert len(powers) == len(candidates) + null
         shares = powers / powers.sum()
@@ -864,14 +864,14 @@ def test_in_a_long_document_each_mention_is_scored_in_its_stretch(home, places):
     with TrainedKnowBert.open("both", home=home, device="cpu") as model:
         [document] = documents_of(places, [text])
         [found] = KnowBertScorer(model, "places")([document])
-        stretches = model.reader.stretches(document, {"places": document})
+        stretches = model.reader.read_document(document, {"places": document})
         assert len(stretches) == 6 and len(found) == 24
         read = {}
         for stretch in stretches:
             batch = model.reader.batch([stretch])
             with torch.no_grad():
                 told = model.knowbert(batch.knowledge, **batch.inputs).linked["places"].probabilities[0]
-            for place, shares in zip(stretch.known["places"].places.tolist(), told, strict=False):
+            for place, shares in zip(stretch.mentions["places"].indices.tolist(), told, strict=False):
                 read[place] = shares
         assert [*read] == list(range(24))
         for place, scores in enumerate(found):
@@ -890,8 +890,8 @@ def test_mentions_are_read_among_those_that_training_would_show(home, words, pla
             [found] = scorer([structs.replace(document, mentions=last)])
             assert len(found) == 1
             np.testing.assert_allclose(found[0], whole[-1], atol=1e-3)
-            assert len(read[-1].known[kb].places) == shown
-            assert read[-1].known[kb].candidates[0].ids.tolist() == last[0].candidates.ids.tolist()
+            assert len(read[-1].mentions[kb].indices) == shown
+            assert read[-1].mentions[kb].candidates[0].ids.tolist() == last[0].candidates.ids.tolist()
 
 
 def test_a_mention_that_a_cut_goes_through_is_read_around_itself(home, places):
@@ -901,13 +901,13 @@ def test_a_mention_that_a_cut_goes_through_is_read_around_itself(home, places):
         names = [mention.text for mention in document.mentions]
         assert names == ["big city", "city", "big city", "city"]
         found = KnowBertScorer(model, "places")([document])[0]
-        stretches = model.reader.stretches(document, {"places": document}, whole={"places": 4})
-        assert [one.known["places"].places.tolist() for one in stretches] == [[], [1, 2, 3], [0, 1, 2, 3]]
+        stretches = model.reader.read_document(document, {"places": document}, uncut={"places": 4})
+        assert [one.mentions["places"].indices.tolist() for one in stretches] == [[], [1, 2, 3], [0, 1, 2, 3]]
         for stretch, own in zip(stretches[1:], ([1, 2, 3], [0]), strict=True):
             batch = model.reader.batch([stretch])
             with torch.no_grad():
                 told = model.knowbert(batch.knowledge, **batch.inputs).linked["places"].probabilities[0]
-            for place, shares in zip(stretch.known["places"].places.tolist(), told, strict=False):
+            for place, shares in zip(stretch.mentions["places"].indices.tolist(), told, strict=False):
                 if place in own:
                     np.testing.assert_allclose(found[place], shares[: len(found[place])], atol=1e-5)
     assert all(0 < scores.sum() < 1 for scores in found)
@@ -919,13 +919,13 @@ def test_each_mention_is_read_whole_wherever_cuts_are(home, places):
         for _ in range(20):
             words = drawn.choice(["many", "big city", "big city", "the", "company", "barks"], 60)
             [document] = documents_of(places, [" ".join(words)])
-            stretches = model.reader.stretches(
-                document, {"places": document}, whole={"places": len(document.mentions)}
+            stretches = model.reader.read_document(
+                document, {"places": document}, uncut={"places": len(document.mentions)}
             )
-            read = {place for one in stretches for place in one.known["places"].places.tolist()}
+            read = {place for one in stretches for place in one.mentions["places"].indices.tolist()}
             assert read == set(range(len(document.mentions)))
             assert max(len(one.ids) for one in stretches) <= SIZE
-            plain = model.reader.stretches(document, {"places": document})
+            plain = model.reader.read_document(document, {"places": document})
             for one, other in zip(stretches[: len(plain)], plain, strict=True):
                 assert one.ids.tolist() == other.ids.tolist()
 
@@ -972,7 +972,7 @@ def test_all_mentions_are_scored_together_and_the_best_links_stay(home, places, 
     [linked] = linker([TAUGHT])
     assert linker.scorer.threshold == 0.0
     [text] = read
-    assert text.known["places"].places.tolist() == [0, 1, 2, 3, 4]  # big city, city, company, city, fruit
+    assert text.mentions["places"].indices.tolist() == [0, 1, 2, 3, 4]  # big city, city, company, city, fruit
     # Of `big city` and `city` one stays, whether it is a link or NIL.
     assert [link.text for link in linked.links] in (
         ["big city", "company", "city", "fruit"],

@@ -172,11 +172,12 @@ def test_to_measure_by_nothing_is_said_of_what_is_hidden(encoder, reader):
     strict = masking_of(encoder, "mask")
     for place, text in enumerate(reader(one.texts for one in PASSAGES[:40])):
         hidden, labels = strict(text, np.random.default_rng(place))
-        for name, known in hidden.known.items():
+        for name, known in hidden.mentions.items():
             assert known.masked.tolist() == [
-                bool((labels[first:end] != NOTHING).any()) for first, end in text.known[name].spans.tolist()
+                bool((labels[first:end] != NOTHING).any())
+                for first, end in text.mentions[name].spans.tolist()
             ]
-            assert known.candidates == text.known[name].candidates
+            assert known.candidates == text.mentions[name].candidates
 
 
 def test_blind_nothing_tells_that_something_is_there_to_be_known(encoder, reader):
@@ -184,12 +185,12 @@ def test_blind_nothing_tells_that_something_is_there_to_be_known(encoder, reader
     gone = 0
     for place, text in enumerate(reader(one.texts for one in PASSAGES[:40])):
         hidden, labels = blind(text, np.random.default_rng(place))
-        for name, known in hidden.known.items():
-            before = text.known[name]
+        for name, known in hidden.mentions.items():
+            before = text.mentions[name]
             left = [(labels[first:end] == NOTHING).all() for first, end in before.spans.tolist()]
             gone += left.count(False)
             assert known.spans.tolist() == before.spans[left].tolist() and not known.masked.any()
-            assert known.places.tolist() == before.places[left].tolist()
+            assert known.indices.tolist() == before.indices[left].tolist()
             assert known.candidates == [
                 one for one, stays in zip(before.candidates, left, strict=True) if stays
             ]
@@ -361,7 +362,7 @@ def test_lessons_are_stretches_that_teach_something(taught, reader):
     whole = list(lessons_of([told], reader, "places", null=False))
     assert len(whole) == 1 and len(whole[0].right) == 5
     # What other knowledge bases know is read too.
-    assert {*whole[0].text.known} == {"words", "places"}
+    assert {*whole[0].text.mentions} == {"words", "places"}
 
 
 def test_null_is_right_where_nothing_else_is(taught, reader, lessons):
@@ -554,7 +555,7 @@ def changed(knowledge, others):
 def test_what_candidates_say_of_a_hidden_name_reaches_nothing(parts, knowbert, reader, masking):
     asked = [probe("P", "the dog of the big city eats fruit", "big city")]
     [text] = reader([(asked[0].text,)])
-    of_city, of_part, of_fruit = (set(one.ids.tolist()) for one in text.known["places"].candidates)
+    of_city, of_part, of_fruit = (set(one.ids.tolist()) for one in text.mentions["places"].candidates)
     assert of_city < of_part and not of_part & of_fruit
 
     def answers(places):
