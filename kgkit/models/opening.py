@@ -81,6 +81,8 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
     """Open the model whose files lie in *folder*; see `open_model`."""
     header = read_header(folder)
     kind = find_kind(header, folder)
+    if role is not None and role not in kind.roles:
+        raise kind.missing(role, header)
     manifest = decode_manifest(folder, kind.manifest)
     roles = kind.roles_in(manifest)
     if role is not None and role not in roles:

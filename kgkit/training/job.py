@@ -23,17 +23,16 @@ from kgkit.models.folder import model_folder
 from kgkit.models.kinds import Kind
 from kgkit.models.manifest import FORMAT
 from kgkit.models.publishing import stage_model, work_folder, write_manifest
-from kgkit.training.curves import Trained, TrainingConfig
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
 from kgkit.training.runs import peak_memory, sha256_of
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from torch import nn
     from torch.optim import Optimizer
 
 log = logging.getLogger(__name__)
-
-Progress = Callable[[str, int, int], object]
-"""Receives what is being done, how much of it is done, and of how much (0: nobody knows)."""
 
 
 class Outcome(NamedTuple):
@@ -131,7 +130,7 @@ def fit(
     *,
     evaluate: Callable[[Any], Mapping[str, float]] | None,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainingState:
     """Train a model by gradient, as part of a job: `kgkit.training.loop.train`, which goes on where it was.
 
     Args:
@@ -149,17 +148,12 @@ def fit(
     if evaluate is None:
         log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
 
-    def tell(done: int, total: int, _: float) -> None:
-        assert progress is not None
-        progress("training, step", done, total)
-
     return train(
-        model, batches, loss, optimizers, config, work, evaluate=evaluate,
-        progress=None if progress is None else tell, resume=True,
-    )  # fmt: skip
+        model, batches, loss, optimizers, config, work, evaluate=evaluate, progress=progress, resume=True
+    )
 
 
-def scores_by_epoch(trained: Trained) -> dict[str, Any]:
+def scores_by_epoch(trained: TrainingState) -> dict[str, Any]:
     """Return what was measured of the best epoch, its number as `best_epoch`, and of each one as `epochs`."""
     epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
     best = {key: one for key, one in (trained.best or {}).items() if key != "step"}

@@ -17,10 +17,10 @@ from kgkit.models.kinds import KBERT, KNOWBERT, Kind
 from kgkit.models.manifest import ModelManifest
 from kgkit.models.publishing import read_trained
 from kgkit.models.registering import catalogue
-from kgkit.training.job import Progress
 from kgkit.training.knowbert.train import train_knowbert
 from kgkit.training.runs import recorded
 from kgkit.training.tasks import train_kbert
+from kgkit.types import Progress
 
 METHODS: Final[dict[str, type[TaskTraining]]] = {"kbert": KBertTraining, "knowbert": KnowBertTraining}
 """The settings of each method."""

@@ -11,8 +11,8 @@ from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.training.knowbert.train import train_knowbert
-from kgkit.training.linkers.ridge import Progress
 from kgkit.training.runs import sha256_of
+from kgkit.types import Progress
 from kgkit.versions import write_once
 
 _SPECIAL: Final = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}

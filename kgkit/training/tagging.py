@@ -23,9 +23,10 @@ from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.models.kinds import TAGGER
-from kgkit.training.curves import Trained, TrainingConfig
-from kgkit.training.job import Outcome, Plan, Progress, fit, run_job
-from kgkit.types import Document
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
+from kgkit.training.job import Outcome, Plan, fit, run_job
+from kgkit.types import Document, Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -296,7 +297,10 @@ def _documents(
 
 
 def _results(
-    trained: Trained, lessons: Sequence[Lesson], taught: Sequence[NamedDocument], dev: Sequence[NamedDocument]
+    trained: TrainingState,
+    lessons: Sequence[Lesson],
+    taught: Sequence[NamedDocument],
+    dev: Sequence[NamedDocument],
 ) -> dict[str, Any]:
     best = trained.best or {}
     return {

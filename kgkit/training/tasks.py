@@ -21,8 +21,10 @@ from kgkit.kb import KnowledgeBase
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.kinds import KBERT, Kind
-from kgkit.training.curves import Shuffled, TrainingConfig
-from kgkit.training.job import Outcome, Plan, Progress, fit, run_job, scores_by_epoch
+from kgkit.training.batches import Shuffled
+from kgkit.training.config import TrainingConfig
+from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.methods.answering import TaskData

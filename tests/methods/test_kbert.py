@@ -28,7 +28,7 @@ from kgkit.methods.answering import batch_of
 from kgkit.methods.kbert import KBertMethod
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.models.folder import find_trained
-from kgkit.models.kinds import KBERT, KNOWBERT, LINKER, TAGGER
+from kgkit.models.kinds import KBERT, KNOWBERT
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.training.runs import sha256_of
@@ -342,7 +342,7 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
     build(copied.path, turned, name="kinds").close()
     assert scored(copied, "classification", "classification", files) == before
     pruned = run("kb", "prune", "kinds", "--home", copied.path)
-    assert f"warning: the model classification reads facts of {pruned.out}".rstrip() in pruned.err
+    assert f"warning: the model classification needs {pruned.out}".rstrip() in pruned.err
     assert "control" not in pruned.err
     with pytest.raises(StaleModel, match=r"reads facts of kinds@\w+, which is gone; here is kinds@"):
         open_model("classification", "predictor", home=copied, device="cpu")
@@ -419,7 +419,7 @@ def test_an_encoder_is_one_that_was_trained_without_knowledge(copied, encoder, f
     folder.mkdir()
     known = {"vectors": ["text"], "joint": True}
     told = {
-        "format": 1, "kind": "knowbert", "name": "knowing", "task": "mlm", "kbs": {"kinds": known},
+        "format": 2, "kind": "knowbert", "name": "knowing", "task": "mlm", "kbs": {"kinds": known},
         "encoder": "x", "size": 16, "start": "", "config": {},
     }  # fmt: skip
     (folder / MANIFEST).write_text(json.dumps(told))
@@ -459,11 +459,11 @@ def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder,
 
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
     folder = find_trained(home, "pair")
-    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing"):
-        LINKER.read(folder)
-    with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions"):
-        TAGGER.read(folder)
-    with pytest.raises(UsageError, match="pair is no KnowBert but of the kind kbert"):
+    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing: `kgkit evaluate` scores it"):
+        open_model("pair", "linker", home=home)
+    with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions in plain text"):
+        open_model(str(folder), "tagger", home=home)
+    with pytest.raises(UsageError, match=r"pair is a K-BERT, not a KnowBert: .*`kgkit train knowbert` makes"):
         KNOWBERT.read(folder)
     with pytest.raises(UnknownName, match="no predictor named 'nope'; there are: classification, control"):
         open_model("nope", "predictor", home=home)

@@ -19,6 +19,7 @@ from kgkit.linking.tagger import TaggedMention, Tagger
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER, TAGGER
 from kgkit.models.manifest import MANIFEST
+from kgkit.models.opening import open_model
 from kgkit.training.tagging import TaggerTraining, score_tagger, train_tagger
 from kgkit.types import Alias, Document, Entity, Mention
 from tests.cli_helpers import run
@@ -249,10 +250,12 @@ def test_mentions_that_are_given_stay(tagger):
 
 def test_taggers_are_no_linkers_and_linkers_no_taggers(home, tmp_path):
     with pytest.raises(UsageError, match=r"is a tagger, and links nothing: .*`--mentions names`"):
+        open_model("names", "linker", home=home)
+    with pytest.raises(UsageError, match=r"is a tagger, not a linker: .*`--mentions names`"):
         LINKER.read(find_trained(home, "names"))
     told = json.loads((find_trained(home, "names") / MANIFEST).read_text())
-    (tmp_path / MANIFEST).write_text(json.dumps(told | {"kind": "ridge", "name": "places"}))
-    with pytest.raises(UsageError, match=r"is a linker \(rung ridge\), and finds no mentions"):
+    (tmp_path / MANIFEST).write_text(json.dumps(told | {"kind": "linker", "type": "ridge", "name": "places"}))
+    with pytest.raises(UsageError, match=r"is a linker \(type ridge\), and finds no mentions"):
         Tagger.open(str(tmp_path))
     with pytest.raises(UnknownName, match="no tagger named 'nmaes'; there are: names"):
         Tagger.open("nmaes", home=home)
@@ -261,8 +264,8 @@ def test_taggers_are_no_linkers_and_linkers_no_taggers(home, tmp_path):
     (tmp_path / MANIFEST).write_text(json.dumps(told))
     with pytest.raises(DamagedModel, match="is not the file of"):
         Tagger.open(str(tmp_path))
-    (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 2}))
-    with pytest.raises(DamagedModel, match="it has format 2"):
+    (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 1, "command": ""}))
+    with pytest.raises(DamagedModel, match=r"it has format 1.* with `kgkit train tagger --name names …`"):
         Tagger.open(str(tmp_path))
 
 

@@ -79,7 +79,7 @@ def ppl(
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
             passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
-            def show(done: int, total: int, name: str = name) -> None:
+            def show(_: str, done: int, total: int, name: str = name) -> None:
                 tell(f"{name}, {done:,} of {total:,}")
 
             told = perplexity(
@@ -169,7 +169,7 @@ def probe(
     ):
         ranks = recalled(
             trained.knowbert, trained.reader, masking_of(trained.encoder).mask, asked.instances, size=batch,
-            progress=lambda done, total: tell(f"{done:,} of {total:,}"),
+            progress=lambda _, done, total: tell(f"{done:,} of {total:,}"),
         )  # fmt: skip
         score = score_recall(ranks)
         record.score("probe", TOGETHER, "mrr", score.mrr, score.pieces)

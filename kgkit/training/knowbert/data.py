@@ -22,14 +22,14 @@ from kgkit.linking.knowbert import knowledge_of
 from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
 from kgkit.training.knowbert.linking_batches import Lesson, lessons_of
 from kgkit.training.linkers.labelled import (
-    Lacking,
-    Taught,
+    LabelledDocument,
+    MissingGold,
+    labelled_examples,
+    labelled_senses,
+    labelled_spans,
     letters,
-    taught_examples,
-    taught_senses,
-    taught_spans,
 )
-from kgkit.training.linkers.ridge import Progress
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader
@@ -56,8 +56,8 @@ class Passages(NamedTuple):
 class Links(NamedTuple):
     """Documents of a knowledge base whose mentions have candidates: as above."""
 
-    taught: list[Taught]
-    held_out: list[Taught]
+    taught: list[LabelledDocument]
+    held_out: list[LabelledDocument]
 
 
 def passages_of(
@@ -120,24 +120,26 @@ def links_of(training: KnowBertTraining, kb: KnowledgeBase, progress: Progress |
     if training.examples:
         lines = (line for path in training.without for _, line in text_lines(path))
         without = frozenset(letters(line) for line in lines)
-        examples = taught_examples(kb, knowledge_of(kb, ()).generator, without=without)
+        examples = labelled_examples(kb, knowledge_of(kb, ()).generator, without=without)
         links.taught.extend(_counted(examples, "looking up examples", progress))
     return links
 
 
-def supervised(files: Sequence[Supervision], kb: KnowledgeBase, progress: Progress | None) -> list[Taught]:
+def supervised(
+    files: Sequence[Supervision], kb: KnowledgeBase, progress: Progress | None
+) -> list[LabelledDocument]:
     """Return the documents of files, whose mentions have as many candidates in *kb* as are read.
 
     Raises: as `links_of` does.
     """
-    generator, lacking = knowledge_of(kb, ()).generator, Lacking(kb)
+    generator, lacking = knowledge_of(kb, ()).generator, MissingGold(kb)
     source = (
         one
         for _, data, gold in files
         for one in (
-            taught_spans(kb, generator, data, lacking)
+            labelled_spans(kb, generator, data, lacking)
             if gold is None
-            else taught_senses(kb, generator, data, gold, "surface", lacking)
+            else labelled_senses(kb, generator, data, gold, "surface", lacking)
         )
     )
     found = list(_counted(source, "looking up documents", progress))
@@ -147,7 +149,7 @@ def supervised(files: Sequence[Supervision], kb: KnowledgeBase, progress: Progre
     return found
 
 
-def held_apart(every: Sequence[Taught]) -> Links:
+def held_apart(every: Sequence[LabelledDocument]) -> Links:
     """Return documents divided: one in `HELD_OUT` is held out, if there are as many."""
     return Links(
         [one for place, one in enumerate(every, 1) if place % HELD_OUT], list(every[HELD_OUT - 1 :: HELD_OUT])
@@ -155,7 +157,12 @@ def held_apart(every: Sequence[Taught]) -> Links:
 
 
 def lessons(
-    taught: Iterable[Taught], reader: "KnowBertReader", kb: str, *, null: bool, progress: Progress | None
+    taught: Iterable[LabelledDocument],
+    reader: "KnowBertReader",
+    kb: str,
+    *,
+    null: bool,
+    progress: Progress | None,
 ) -> list[Lesson]:
     """Return documents as they are read; see `lessons_of`."""
     return list(_counted(lessons_of(taught, reader, kb, null=null), "reading lessons", progress))

@@ -27,6 +27,7 @@ from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.masking import NOTHING, MaskedText, Masking, hide
 from kgkit.inputs.passages import Passage
 from kgkit.training.knowbert.linking_batches import Lesson, LinkingBatch, linking_batch
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
@@ -237,7 +238,7 @@ def perplexity(
     *,
     size: int = 32,
     seed: int = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Perplexity:
     """Return how well a model guesses hidden words of passages.
 
@@ -277,7 +278,7 @@ def perplexity(
             right += int((logits.argmax(-1) == gold).sum())
         count += len(gold)
         if progress is not None:
-            progress(min(begin + size, len(passages)), len(passages))
+            progress("scoring", min(begin + size, len(passages)), len(passages))
     return Perplexity(math.exp(surprise / count), right / count, count)
 
 
@@ -288,7 +289,7 @@ def recalled(
     probes: Sequence[Probe],
     *,
     size: int = 32,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield, of each sentence with a name hidden, its relation and the ranks of the hidden word pieces.
 
@@ -331,7 +332,7 @@ def recalled(
                 yield probe.relation, ranks[:count]
                 ranks = ranks[count:]
         if progress is not None:
-            progress(min(begin + size, len(probes)), len(probes))
+            progress("scoring", min(begin + size, len(probes)), len(probes))
 
 
 def scored_lessons(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.texts import TokenizedText
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +45,9 @@ class LinkingBatch(NamedTuple):
         return LinkingBatch(self.kb, self.batch.to(device), self.gold.to(device))
 
 
-def lessons_of(taught: Iterable[Taught], reader: KnowBertReader, kb: str, *, null: bool) -> Iterator[Lesson]:
+def lessons_of(
+    taught: Iterable[LabelledDocument], reader: KnowBertReader, kb: str, *, null: bool
+) -> Iterator[Lesson]:
     """Yield documents as KnowBert reads them; stretches that teach nothing are left out.
 
     Args:

@@ -11,10 +11,10 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.methods.knowbert_settings import LINKING, KnowBertTraining, linker_config
 from kgkit.methods.knowbert_start import KnowBertStart
-from kgkit.training.curves import Trained
-from kgkit.training.job import Progress
+from kgkit.training.curve import TrainingState
 from kgkit.training.knowbert import data
 from kgkit.training.linkers.ridge import measured as calibrated
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from torch import nn
@@ -37,7 +37,7 @@ class Stage(NamedTuple):
     batches: Any
     loss: Callable[..., Any]
     evaluate: Callable[[Any], Mapping[str, float]] | None
-    results: Callable[[Trained], dict[str, Any]]
+    results: Callable[[TrainingState], dict[str, Any]]
 
 
 def stage_of(training: KnowBertTraining, model: KnowBertStart, progress: Progress | None) -> Stage:
@@ -76,7 +76,7 @@ def _linking(training: KnowBertTraining, model: KnowBertStart, progress: Progres
     def scored(knowbert: "KnowBert") -> Scored:
         return scored_lessons(knowbert, model.reader, kb, held_out, null=null, size=training.batch)
 
-    def results(trained: Trained) -> dict[str, Any]:
+    def results(trained: TrainingState) -> dict[str, Any]:
         found, about = scored(model.knowbert), model.kbs[kb]
         temperature = best_temperature(found, about.temperature)
         model.kbs[kb] = msgspec.structs.replace(about, task=training.task, temperature=temperature)
@@ -169,7 +169,7 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
         found = perplexity(knowbert, model.reader, strict, passages.held_out, size=training.batch)
         return {"gain": -found.perplexity, "perplexity": found.perplexity, "accuracy": found.accuracy}
 
-    def results(trained: Trained) -> dict[str, Any]:
+    def results(trained: TrainingState) -> dict[str, Any]:
         linkers = {}
         for kb, about in model.kbs.items():
             model.kbs[kb] = msgspec.structs.replace(about, joint=True)

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 from kgkit.home import Home
 from kgkit.methods.knowbert_settings import EXAMPLE_TASKS, ChosenKB, KnowBertTraining
 from kgkit.models.kinds import KNOWBERT
-from kgkit.training.curves import TrainingConfig
-from kgkit.training.job import Outcome, Plan, Progress, fit, run_job
+from kgkit.training.config import TrainingConfig
+from kgkit.training.job import Outcome, Plan, fit, run_job
 from kgkit.training.tasks import about_data, manifest_fields, train_task
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.methods.answering import TaskData

@@ -11,7 +11,7 @@ An entity that comes later needs no training: `kgkit embed KB --name MODEL --upd
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -31,7 +31,7 @@ from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig
-from kgkit.training.curves import TrainingConfig
+from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.bi_encoder import Joint, Read, Reads, freeze, read
 from kgkit.training.linkers.head import (
     HeadConfig,
@@ -40,13 +40,13 @@ from kgkit.training.linkers.head import (
     cut,
     fitted_head,
     scaling,
-    steps,
     told_sentences,
     usual_temperature,
 )
 from kgkit.training.linkers.means import Part, fitted, joined, text_mean
-from kgkit.training.linkers.ridge import Progress, amounts, check_something, measured, weighed
+from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
 from kgkit.training.loop import train
+from kgkit.types import Progress
 from kgkit.vectors.scan import unit
 from kgkit.versions import CURRENT
 
@@ -195,11 +195,11 @@ def train_full(
     )
     tuned = SpanReader(context, reader.config)
     again = [
-        Part(tuned, part.taught, work / "features", _telling(progress, f"reading set {number} again"))
+        Part(tuned, part.taught, work / "features", progress, stage=f"reading set {number} again")
         for number, part in enumerate(parts, 1)
     ]
     # Late, as an older model of this name has no vectors from here on.
-    made = embed_text(kb, settings, encoder=texts, progress=_telling(progress, "encoding entities"))
+    made = embed_text(kb, settings, encoder=texts, progress=progress)
     seen = joined([part.sums() for part in again])
     arrays, _ = weighed(tuned, made, again, seen, ridge)
     held = [
@@ -380,7 +380,7 @@ def _trained(
         TrainingConfig(epochs=config.epochs, device=device, seed=config.seed),
         work,
         evaluate=accuracy if source.held else None,
-        progress=steps(progress),
+        progress=progress,
         resume=True,
     )  # fmt: skip
 
@@ -401,7 +401,3 @@ def _saved(
         own.save(work / name)
         found.append(Encoder.load(str(work / name), device=device, dtype=old.dtype))
     return found[0], found[1]
-
-
-def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
-    return None if progress is None else lambda done, total: progress(stage, done, total)

@@ -6,7 +6,7 @@ mention is of: else it would learn to trust that more than it can when it links.
     R  candidates of a document's mentions    S  meanings    F  traits    K · D  numbers of a mention
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,11 +24,11 @@ from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import TRAITS, prior_traits, traits
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer, meanings
-from kgkit.training.curves import TrainingConfig
+from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.means import Part, Sums, fitted, joined, text_mean
-from kgkit.training.linkers.ridge import Progress, amounts, check_something, measured, weighed
+from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
 from kgkit.training.loop import train
-from kgkit.types import NO_CANDIDATES, NO_SENSE, Mention
+from kgkit.types import NO_CANDIDATES, NO_SENSE, Mention, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def fitted_head(
                        seed=config.seed),
         folder,
         evaluate=accuracy if held else None,
-        progress=steps(progress),
+        progress=progress,
         resume=True,
     )  # fmt: skip
     return head
@@ -419,14 +419,3 @@ def _loss(model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]") -> tuple
     losses, counted = model.losses(model(inputs), gold)  # type: ignore[operator]
     count = int(counted.sum())
     return losses.sum() / max(1, count), float(max(1, count))
-
-
-def steps(progress: Progress | None) -> Callable[[int, int, float], None] | None:
-    """Return what the loop tells its steps to."""
-    if progress is None:
-        return None
-
-    def tell(done: int, total: int, _: float) -> None:
-        progress("training", done, total)
-
-    return tell

@@ -1,7 +1,7 @@
 """Training a linker: from data to a model's folder."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -23,13 +23,14 @@ from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import FULL, model_folder, text_vectors
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
-from kgkit.training.job import Outcome, Plan, Progress, run_job
+from kgkit.training.job import Outcome, Plan, run_job
 from kgkit.training.linkers.coherence import Learnt, train_coherence
 from kgkit.training.linkers.cross_fitting import Said, said_by, said_by_head, said_by_ridge
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import Part
-from kgkit.training.linkers.ridge import Trained, measured, train_ridge
+from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -97,8 +98,9 @@ def _prepare(
             reader,
             source,
             home.cache / "features",
-            _telling(progress, f"reading set {number}"),
+            progress,
             training.ridge.layers,
+            f"reading set {number}",
         )
         for number, source in enumerate(sources, 1)
     ]
@@ -124,7 +126,7 @@ def _save(
     training: LinkerTraining,
     reader: SpanReader,
     vectors: "Vectors",
-    trained: "Trained | TrainedHead | TrainedFull",
+    trained: "TrainedRidge | TrainedHead | TrainedFull",
     second: Learnt | None,
     work: Path,
     staged: Path,
@@ -134,7 +136,7 @@ def _save(
     own_kb = None if trained.arrays is None else kb  # a portable one serves any
     if trained.arrays is not None:
         trained.arrays.save(staged)
-    if not isinstance(trained, Trained):
+    if not isinstance(trained, TrainedRidge):
         for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
             head.save_pretrained(staged / where, half=own_kb is None)
         np.save(staged / SCALE, trained.scale)
@@ -156,7 +158,7 @@ def _trained(
     work: Path,
     device: str,
     progress: Progress | None,
-) -> "Trained | TrainedHead":
+) -> "TrainedRidge | TrainedHead":
     if training.rung == RIDGE:
         return train_ridge(reader, vectors, parts, training.ridge)
     try:
@@ -197,7 +199,7 @@ def _said(
     reader: SpanReader,
     vectors: "Vectors",
     parts: Sequence[Part],
-    trained: "Trained | TrainedHead",
+    trained: "TrainedRidge | TrainedHead",
     work: Path,
     device: str,
     progress: Progress | None,
@@ -205,7 +207,7 @@ def _said(
     """Return what the first stage says of the documents of the data, trained without them."""
     assert training.coherence is not None
     stretches = training.coherence.members
-    if isinstance(trained, Trained):
+    if isinstance(trained, TrainedRidge):
         return said_by_ridge(
             reader, vectors, parts, training.ridge, trained.temperature, stretches, trained.arrays.weights
         )
@@ -217,14 +219,14 @@ def _said(
 
 def _second(
     kb: "KnowledgeBase",
-    taught: Sequence[Taught],
+    taught: Sequence[LabelledDocument],
     said: Said,
     training: LinkerTraining,
     progress: Progress | None,
 ) -> Learnt:
     """Train the second stage."""
     assert training.coherence is not None
-    return train_coherence(kb, taught, said, training.coherence, _telling(progress, "training coherence"))
+    return train_coherence(kb, taught, said, training.coherence, progress)
 
 
 def _prepare_coherence(
@@ -241,7 +243,7 @@ def _prepare_coherence(
     first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
 
     def train(_: Path) -> Outcome:
-        said = said_by(first, taught, _telling(progress, "reading"))
+        said = said_by(first, taught, progress)
         second = _second(kb, taught, said, training, progress)
         mentions = sum(bool(right.any()) for one in taught for right in one.right)
 
@@ -281,11 +283,7 @@ def _fields(
     return {**fields, "type": training.rung, "task": training.task, "needs": needs, "coherence": coherence}
 
 
-def _settings(ridge: RidgeConfig, trained: "Trained | TrainedHead | TrainedFull") -> dict[str, Any]:
+def _settings(ridge: RidgeConfig, trained: "TrainedRidge | TrainedHead | TrainedFull") -> dict[str, Any]:
     """Return what decides the numbers of a model, beside what was learnt."""
     means = asdict(ridge)
-    return means if isinstance(trained, Trained) else {"ridge": means, "head": asdict(trained.config)}
-
-
-def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
-    return None if progress is None else lambda done, total: progress(stage, done, total)
+    return means if isinstance(trained, TrainedRidge) else {"ridge": means, "head": asdict(trained.config)}

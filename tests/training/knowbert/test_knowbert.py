@@ -36,7 +36,7 @@ from kgkit.linking import Linker
 from kgkit.linking import knowbert as trained_knowbert
 from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
 from kgkit.models.folder import find_trained
-from kgkit.models.kinds import KNOWBERT, LINKER, TAGGER
+from kgkit.models.kinds import KNOWBERT, LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.training.knowbert import language
 from kgkit.training.knowbert.language import LanguageBatch
@@ -446,7 +446,7 @@ def test_several_at_once_stand_from_the_bottom_up_and_dev_files_choose(copied, e
 
 def test_what_a_model_says_of_itself(home, encoder, files):
     told = json.loads((find_trained(home, "both") / MANIFEST).read_text())
-    assert (told["format"], told["kind"], told["name"], told["task"]) == (1, "knowbert", "both", "el")
+    assert (told["format"], told["kind"], told["name"], told["task"]) == (2, "knowbert", "both", "el")
     assert told["kbs"] == {
         "words": {
             "vectors": ["text"],
@@ -749,22 +749,21 @@ def test_an_encoder_that_guesses_no_words_is_refused(tmp_path):
         language_class(tmp_path)
 
 
-def test_a_knowbert_is_no_rung_and_no_tagger_and_they_are_none(home, words, tmp_path):
+def test_a_knowbert_is_no_tagger_and_what_is_of_another_kind_is_no_knowbert(home, words, tmp_path):
     folder = find_trained(home, "senses")
-    with pytest.raises(UsageError, match="senses is a KnowBert, and has no rung: link with `--model senses`"):
+    with pytest.raises(UsageError, match="senses is a KnowBert, not a linker: link with `--model senses`"):
         LINKER.read(folder)
-    with pytest.raises(UsageError, match="is a KnowBert, and finds no mentions: link with `--model senses`"):
-        TAGGER.read(folder)
-    with pytest.raises(UsageError, match="is a KnowBert, and finds no mentions"):
+    said = "is a KnowBert, and finds no mentions in plain text: link with `--model senses`"
+    with pytest.raises(UsageError, match=said):
         Linker.open(words, mentions="senses")
     told = json.loads((folder / MANIFEST).read_text())
-    for kind in ("ridge", "tagger"):
+    for kind in ("linker", "tagger"):
         (tmp_path / MANIFEST).write_text(json.dumps(told | {"kind": kind}))
-        said = f"senses is no KnowBert but of the kind {kind}: `kgkit train knowbert` makes one"
+        said = f"senses is a {kind}, not a KnowBert: .*; `kgkit train knowbert` makes a KnowBert"
         with pytest.raises(UsageError, match=said):
             TrainedKnowBert.open(str(tmp_path), home=home)
-    (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 2}))
-    with pytest.raises(DamagedModel, match="it has format 2"):
+    (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 1, "command": "kgkit train knowbert …"}))
+    with pytest.raises(DamagedModel, match=r"it has format 1.*train it again with `kgkit train knowbert …`"):
         TrainedKnowBert.open(str(tmp_path), home=home)
     with pytest.raises(UnknownName, match="no KnowBert named 'prior'; there are: both, control, language"):
         TrainedKnowBert.open("prior", home=home)

@@ -33,7 +33,7 @@ from kgkit.training.knowbert.language import (
     scored_lessons,
 )
 from kgkit.training.knowbert.linking_batches import LinkingBatch, lessons_of, linking_batch
-from kgkit.training.linkers.labelled import taught_senses, taught_spans
+from kgkit.training.linkers.labelled import labelled_senses, labelled_spans
 from tests.knowbert_toys import links, senses, with_vectors
 from tests.tiny_encoder import PIECES, WIDTH, WORDS, tiny_encoder
 
@@ -105,8 +105,8 @@ def taught(parts, reader, tmp_path_factory):
     generators = {name: known.generator for name, known in parts[2].items()}
     words, places = generators["words"], generators["places"]
     return {
-        "words": list(taught_senses(words.kb, words, *senses(folder, 7))),
-        "places": list(taught_spans(places.kb, places, links(folder / "el.jsonl", 3))),
+        "words": list(labelled_senses(words.kb, words, *senses(folder, 7))),
+        "places": list(labelled_spans(places.kb, places, links(folder / "el.jsonl", 3))),
     }
 
 
@@ -336,7 +336,7 @@ def test_what_no_link_can_be_right_for_is_missed(taught, parts, tmp_path):
     for mention, entity in zip(given["mentions"], ("nowhere", None), strict=False):
         mention["entity"] = entity
     path.write_text(json.dumps(given), encoding="utf-8")
-    [found] = taught_spans(places.kb, places, path)
+    [found] = labelled_spans(places.kb, places, path)
     meant = sum(one["entity"] is not None for one in given["mentions"])
     assert found.lost == meant - sum(bool(right.any()) for right in found.right) >= 1
     # Of two that mean something, one cannot be linked, and is said to mean nothing: half is found.
@@ -453,7 +453,13 @@ def test_perplexity_is_that_of_one_text_at_a_time(knowbert, reader, masking):
     told = []
     for size in (1, 4, 32):
         found = perplexity(
-            knowbert, reader, masking, passages, size=size, seed=3, progress=lambda *done: told.append(done)
+            knowbert,
+            reader,
+            masking,
+            passages,
+            size=size,
+            seed=3,
+            progress=lambda stage, *done: told.append(done),
         )
         assert found.perplexity == pytest.approx(math.exp(np.mean(wanted)), rel=1e-4)
         assert found.accuracy == pytest.approx(np.mean(right)) and found.pieces == len(wanted)
@@ -532,7 +538,9 @@ def test_a_name_that_does_not_fit_is_left_out(parts, knowbert, masking):
     short = KnowBertReader(parts[1], parts[2], size=SIZE - 1)
     done = []
     found = list(
-        recalled(knowbert, short, masking.mask, PROBES[3:], size=2, progress=lambda *one: done.append(one))
+        recalled(
+            knowbert, short, masking.mask, PROBES[3:], size=2, progress=lambda stage, *one: done.append(one)
+        )
     )
     assert [relation for relation, _ in found] == ["P2", "P3"]
     assert done == [(2, 4), (4, 4)]
