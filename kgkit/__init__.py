@@ -5,6 +5,7 @@
     kb = open_kb("wordnet")                   query it
     link("The dog barked.", kb="wordnet")     link a text to it
     embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
+    train("kbert", name="mine", task="pair", data="train.tsv", kbs=["wordnet"])    train a model on a task
 
 Importing this package is cheap; each name below is loaded when it is first used.
 """
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kgkit.errors import KgkitError
     from kgkit.kb import KnowledgeBase, open_kb
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
+    from kgkit.training.methods import train
     from kgkit.types import (
         Candidate,
         Candidates,
@@ -59,6 +61,7 @@ _WHERE = {
     "embed": "kgkit.embedding.embed",
     "link": "kgkit.linking",
     "open_kb": "kgkit.kb",
+    "train": "kgkit.training.methods",
 }
 
 __all__ = [
@@ -87,6 +90,7 @@ __all__ = [
     "embed",
     "link",
     "open_kb",
+    "train",
 ]
 
 

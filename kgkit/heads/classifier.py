@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "classifier"
 
+
 @dataclass(frozen=True, kw_only=True)
 class ClassifierConfig:
     """Settings of `Classifier`.

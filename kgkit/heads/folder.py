@@ -55,16 +55,13 @@ def card_of(head: nn.Module, template: str, about: str, **told: object) -> str:
     return template.format(about=about, parameters=parameters, **told)
 
 
-def read_settings(
-    folder: Path, kind: str, settings: type[Settings], *, renamed: Mapping[str, str] | None = None
-) -> Settings:
+def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings:
     """Return the settings of the head in *folder*.
 
     Args:
         folder: of the head.
         kind: of the head.
         settings: class of the settings.
-        renamed: names of settings as they were written before, and as they are called now.
 
     Raises:
         NotThere: if there is none.
@@ -84,7 +81,6 @@ def read_settings(
     other = found.pop("head", None) if isinstance(found, dict) else None
     if other != kind:
         raise UsageError(f"{path} is of a head of kind {other!r}, expected {kind!r}")
-    found = {(renamed or {}).get(name, name): value for name, value in found.items()}
     if strange := sorted(set(found) - {field.name for field in fields(settings)}):
         raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
     try:
@@ -147,8 +143,6 @@ def load_head(
     kind: str,
     settings: type[Settings],
     device: str,
-    *,
-    renamed: Mapping[str, str] | None = None,
 ) -> Head:
     """Return a head without an encoder, in the precision of its files, ready to be asked.
 
@@ -158,13 +152,12 @@ def load_head(
         kind: of the head, as its settings name it.
         settings: class of the settings.
         device: name of the device.
-        renamed: names of settings as they were written before, and as they are called now.
 
     Raises:
         NotThere, DamagedModel, UsageError, MissingExtra: as `read_settings` and `check_shapes` do.
     """
     where = pick_device(device)
-    config = read_settings(folder, kind, settings, renamed=renamed)
+    config = read_settings(folder, kind, settings)
     check_shapes(folder, lambda: head(config).state_dict())
     made = head(config)
     with reading_weights(folder) as weights:

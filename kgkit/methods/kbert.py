@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder, pick_device
 from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
@@ -114,7 +115,7 @@ def _hidden(kbert: "KBert", inputs: "KBertInputs") -> "Tensor":
     return hidden
 
 
-def _token_positions(tree: FlatTree, example: Example) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _token_positions(tree: FlatTree, example: Example) -> NDArray[np.int64]:
     own = np.flatnonzero(tree.starts >= 0)  # the text's word pieces, in order
     return first_pieces(tree.starts[own], example.tokens, own)
 

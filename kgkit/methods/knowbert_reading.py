@@ -23,6 +23,7 @@ from itertools import groupby, tee
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example, marker_pairs
@@ -123,7 +124,7 @@ class ExampleReader:
         special = np.flatnonzero(text.special[begin:])
         return int(special[0]) if len(special) else len(text.ids) - begin
 
-    def _tokens(self, example: Example, text: TokenizedText) -> "np.ndarray[tuple[int, int], np.dtype[np.int64]]":
+    def _tokens(self, example: Example, text: TokenizedText) -> NDArray[np.int64]:
         """Return (W, 1) the first piece of each token, in a text that nothing has been put into."""
         kept, begin = self._kept(text), len(self.reader.tokens.before)
         starts = self.reader.tokens(example.texts[0]).starts[:kept]

@@ -134,14 +134,6 @@ def test_files_that_are_no_classifier_are_refused(tmp_path):
         Classifier.from_pretrained(tmp_path)
 
 
-def test_a_head_that_was_saved_with_the_older_names_of_settings_is_read(tmp_path):
-    drawn(TWO).save_pretrained(tmp_path)
-    settings = json.loads((tmp_path / CONFIG).read_text())
-    settings |= {"places": settings.pop("positions"), "several": settings.pop("multi_label")}
-    (tmp_path / CONFIG).write_text(json.dumps(settings))
-    assert Classifier.from_pretrained(tmp_path).config == TWO
-
-
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

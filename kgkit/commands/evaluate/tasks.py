@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from kgkit.home import Home
 
 HELP: Final[Mapping[str, str]] = {
+    "acceptability": "Score a model on the acceptability of sentences (CoLA); Matthews' correlation.",
+    "choice": "Score a model on choosing one of several texts; accuracy.",
     "classification": "Score a model on the labels of texts, or of pairs of them; accuracy.",
     "pair": "Score a model on the labels of pairs of texts; accuracy.",
     "ranking": "Score a model on ranking answers to questions; mean reciprocal rank.",
+    "regression": "Score a model on numbers, as the similarity of texts (STS-B); correlations of Pearson and "
+    "Spearman.",
     "relation": "Score a model on relations between two names: SemEval-2010 task 8 (macro F1), TACRED "
     "(micro F1).",
     "tagging": "Score a model on names, by the tags of tokens: F1 with types, as conlleval has it, and "

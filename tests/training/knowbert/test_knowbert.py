@@ -35,15 +35,15 @@ from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking import knowbert as trained_knowbert
 from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
+from kgkit.methods.contract import group_parameters
+from kgkit.methods.knowbert_settings import ChosenKB, KnowBertTraining, Supervision, linker_config
+from kgkit.methods.knowbert_start import begin_knowbert, pretrained_parameters
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import KNOWBERT, LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.training.knowbert import language
 from kgkit.training.knowbert.language import LanguageBatch
 from kgkit.training.knowbert.linking_batches import LinkingBatch
-from kgkit.methods.knowbert_settings import ChosenKB, KnowBertTraining, Supervision, linker_config
-from kgkit.methods.contract import group_parameters
-from kgkit.methods.knowbert_start import begin_knowbert, pretrained_parameters
 from kgkit.training.knowbert.stages import stage_of
 from kgkit.training.knowbert.train import train_knowbert
 from kgkit.types import Document, Entity, Triple
