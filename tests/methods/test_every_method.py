@@ -67,8 +67,8 @@ def examples_of(task, count=8):
                 "typing": Example(str(number), (text,), (name,), gold=frozenset(TYPES[: number % 3])),
                 "regression": Example(str(number), (text, "a dog"), gold=10.0 + number % 4),
                 "choice": Example(
-                    str(number), (text,)[: number % 2], choices=("a dog", "the big city", "a cat")[: 2 + number % 2],
-                    gold=number % 2,
+                    str(number), (text,)[: number % 2], gold=number % 2,
+                    choices=("a dog", "the big city", "a cat")[: 2 + number % 2],
                 ),
                 "ranking": Example(str(number), ("it", text), group=str(number // 2), gold=label),
                 "pair": Example(str(number), ("it", text), gold=label),
@@ -195,7 +195,7 @@ def test_numbers_are_learnt_as_standard_scores_and_answered_as_they_are(encoder,
     answers = answers_of(method, examples_of("regression"))
     assert {answer.answer for answer in answers} == {11.5} and answers[0].probabilities is None
     loss, _ = loss_of(method.model.classifier)(method.model, batch_of(method, examples_of("regression")))
-    assert float(loss) == pytest.approx(1.0)  # the variance, in standard deviations
+    assert loss.item() == pytest.approx(1.0)  # the variance, in standard deviations
 
 
 def test_the_probabilities_of_choices_are_of_those_of_one_example(encoder, knowledge):
@@ -217,7 +217,7 @@ def test_where_every_token_is_cut_off_nothing_is_learnt_and_the_tags_are_o(encod
     method = KBertMethod("tagging", KBert(encoder.model), classifier, encoder, reader)
     hidden = Example("1", ("\u200b",), tokens=((0, 1),), gold=("B-X",))  # no piece of it
     loss, items = loss_of(classifier)(method.model, batch_of(method, [hidden]))
-    assert (float(loss), items) == (0.0, 0.0)
+    assert (loss.item(), items) == (0.0, 0.0)
     [answer] = answers_of(method, [hidden])
     assert (answer.answer, answer.probabilities) == (("O",), (0.0,))
 
@@ -226,7 +226,7 @@ def test_examples_of_one_batch_are_read_at_equally_many_positions(encoder, knowl
     method = knowbert_of("relation", True, encoder, knowledge)
     one, two = examples_of("relation", 2)
     with pytest.raises(UsageError, match="equally many names"):
-        batch_of(method, [one, two._replace(marks=two.marks[:1])])
+        batch_of(method, [one, two._replace(marks=())])
     with pytest.raises(UsageError, match="equally many names"):
         batch_of(method, [])
     with pytest.raises(UsageError, match=r"the label 'maybe'; the labels are: r0\(e1,e2\), r1\(e1,e2\)"):
@@ -349,8 +349,8 @@ def test_python_trains_the_model_that_the_command_does(home, settings):
     arguments = settings("choice", steps=2)
     python = kgkit.train("kbert", name="python", home=home, kbs=["pets"], **arguments | {"control": False})
     done = run(
-        "train", "kbert", "--task", "choice", "--data", arguments["data"], "--kb", "pets", "--name", "command",
-        "--encoder", arguments["encoder"], "--size", 16, "--batch", 4, "--epochs", 2, "--steps", 2, "--lr",
+        "train", "kbert", "--task", "choice", "--data", arguments["data"], "--kb", "pets", "--name",
+        "command", "--encoder", arguments["encoder"], "--size", 16, "--batch", 4, "--epochs", 2, "--steps", 2, "--lr",
         1e-3, "--lr-new", 1e-2, "--no-bf16", "--device", "cpu", "--home", home.path, "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -363,7 +363,7 @@ def test_python_trains_the_model_that_the_command_does(home, settings):
 def test_arguments_that_do_not_fit_are_refused(home, settings):
     with pytest.raises(UnknownName, match="no method named 'bert'; there are: kbert, knowbert"):
         kgkit.train("bert", name="x", home=home)
-    with pytest.raises(UsageError, match="kbert has no such settings: .*'rung'"):
+    with pytest.raises(UsageError, match=r"kbert has no such settings: .*'rung'"):
         kgkit.train("kbert", name="x", home=home, **settings("choice", rung="ridge"))
     with pytest.raises(UsageError, match="nothing to learn from"):
         kgkit.train("knowbert", name="x", home=home, task="pair")
