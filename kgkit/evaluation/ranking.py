@@ -98,26 +98,28 @@ def score_ranking(answers: Iterable[Answer], scores: Mapping[str, float]) -> Ran
         answer, and its rows must be next to each other.
     """
     ranked = dict[str, list[tuple[float, bool]]]()
-    seen = set[str]()
-    for one in answers:
-        if one.right is None:
-            raise UsageError(f"answer {one.id} has no label: score on a file with gold")
-        if one.id in seen:
-            raise UsageError(f"two answers have the id {one.id!r}: score those of one file")
-        seen.add(one.id)
-        score = scores.get(one.id)
+    ids = set[str]()
+    for answer in answers:
+        if answer.right is None:
+            raise UsageError(f"answer {answer.id} has no label: score on a file with gold")
+        if answer.id in ids:
+            raise UsageError(f"two answers have the id {answer.id!r}: score those of one file")
+        ids.add(answer.id)
+        score = scores.get(answer.id)
         if score is None or math.isnan(score):
             problem = "no score" if score is None else "a score that is not a number"
             raise UsageError(
-                f"answer {one.id} (question {one.qid}) has {problem}: each needs one to be ranked"
+                f"answer {answer.id} (question {answer.qid}) has {problem}: each needs one to be ranked"
             )
-        ranked.setdefault(one.qid, []).append((-score, one.right))
+        ranked.setdefault(answer.qid, []).append((-score, answer.right))
     reciprocal, average = list[float](), list[float]()
     for pairs in ranked.values():
-        places = [place for place, (_, right) in enumerate(sorted(pairs), start=1) if right]
-        if places:
-            reciprocal.append(1 / places[0])
-            average.append(sum(count / place for count, place in enumerate(places, start=1)) / len(places))
+        right_ranks = [rank for rank, (_, right) in enumerate(sorted(pairs), start=1) if right]
+        if right_ranks:
+            reciprocal.append(1 / right_ranks[0])
+            average.append(
+                sum(count / rank for count, rank in enumerate(right_ranks, start=1)) / len(right_ranks)
+            )
     count = len(reciprocal)
     return RankingScore(
         sum(reciprocal) / max(1, count), sum(average) / max(1, count), count, len(ranked) - count

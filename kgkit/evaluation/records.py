@@ -72,7 +72,7 @@ class ParsedRecord(NamedTuple):
     """An example, and the fields of its record that the task does not use."""
 
     example: Example
-    rest: dict[str, object]
+    unused: dict[str, object]
 
 
 class Fields:
@@ -82,12 +82,12 @@ class Fields:
         record: the record.
 
     Attributes:
-        rest: fields that have not been taken yet.
+        unused: fields that have not been taken yet.
     """
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self.rest: dict[str, object] = {
+        self.unused: dict[str, object] = {
             name: value for name, value in record.fields.items() if value is not None
         }
 
@@ -97,8 +97,8 @@ class Fields:
 
     def _named(self, names: Sequence[str]) -> tuple[str, object]:
         for name in names:  # a generator takes several times as long, and there are many records
-            if name in self.rest:
-                return name, self.rest.pop(name)
+            if name in self.unused:
+                return name, self.unused.pop(name)
         return "", None
 
     def text(self, *names: str) -> str | None:
@@ -193,9 +193,9 @@ class Fields:
         Raises:
             SourceError: if there is none.
         """
-        if "text" not in self.rest and "text_a" not in self.rest:
+        if "text" not in self.unused and "text_a" not in self.unused:
             for first, second in PAIRS:
-                if first in self.rest and second in self.rest:
+                if first in self.unused and second in self.unused:
                     pair = self.text(first), self.text(second)
                     return tuple(text for text in pair if text is not None)
         text, other = self.text(*FIRST), self.text(*SECOND)
@@ -242,9 +242,9 @@ class Layout(NamedTuple):
 # -- lines ------------------------------------------------------------------
 
 
-def names_columns(fields: Sequence[str], *others: str) -> bool:
+def names_columns(fields: Sequence[str], *further: str) -> bool:
     """Return whether the fields of a first line, in lower case, are names of columns."""
-    return any(name in (*FIRST, *others) for name in fields) or any({*pair} <= {*fields} for pair in PAIRS)
+    return any(name in (*FIRST, *further) for name in fields) or any({*pair} <= {*fields} for pair in PAIRS)
 
 
 def records_of_lines(

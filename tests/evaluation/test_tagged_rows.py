@@ -263,7 +263,7 @@ def test_scores_of_rows_add_up_and_nothing_below_a_ratio_is_zero():
 
 
 def test_tags_of_another_number_of_tokens_are_refused():
-    with pytest.raises(UsageError, match="1 tags were told of 2 tokens: expected one of each"):
+    with pytest.raises(UsageError, match="1 tags for 2 tokens: expected one for each"):
         score_begun_spans(["O", "O"], ["O"])
 
 
