@@ -40,7 +40,7 @@ def built(source: str, home: str, workers: int, memory: str) -> dict[str, Any]:
     steps: dict[str, float] = {}
     first = ""
 
-    def progress(what: str, _: int) -> None:
+    def progress(what: str, *_: int) -> None:
         nonlocal first
         first = first or what
         steps.setdefault(what.partition(":")[0], time.monotonic() - begin)

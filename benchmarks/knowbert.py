@@ -30,8 +30,10 @@ from kgkit.candidates import generator_for
 from kgkit.encoder import Encoder
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader, Knowledge
-from kgkit.inputs.knowbert import Batch, Known, Text
+from kgkit.inputs.knowbert import KnowBertBatch
 from kgkit.inputs.masking import NOTHING, Masking
+from kgkit.inputs.mentions import MentionSpans
+from kgkit.inputs.texts import TokenizedText
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.types import CANDIDATE, NO_SENSE, Candidates
 
@@ -92,7 +94,7 @@ def texts() -> Iterator[tuple[str, ...]]:
                 yield (line.strip(),)
 
 
-def models(generator: torch.Generator, batch: Batch) -> dict[str, KnowBert]:
+def models(generator: torch.Generator, batch: KnowBertBatch) -> dict[str, KnowBert]:
     """Return the variants, by what the paper calls them."""
     stored = {name: one.vectors.shape[1] for name, one in batch.knowledge.items()}  # with parts of speech
     torch.manual_seed(0)
@@ -118,8 +120,8 @@ def models(generator: torch.Generator, batch: Batch) -> dict[str, KnowBert]:
 
 
 def with_spans(
-    text: Text, starts: np.ndarray, entities: int, spans: float, drawn: np.random.Generator
-) -> Known:
+    text: TokenizedText, starts: np.ndarray, entities: int, spans: float, drawn: np.random.Generator
+) -> MentionSpans:
     """Return mentions of a text that are drawn, each with `CANDIDATES` of so many *entities*.
 
     Args:
@@ -144,12 +146,12 @@ def with_spans(
         rows["entity"] = drawn.choice(entities, CANDIDATES, replace=False)
         rows["sense"], rows["prior"] = NO_SENSE, 1 / CANDIDATES
         some.append(Candidates(rows))
-    return Known(np.array(chosen), some, np.zeros(count, np.bool_), np.arange(count))
+    return MentionSpans(np.array(chosen), some, np.zeros(count, np.bool_), np.arange(count))
 
 
 def read(
     home: str, rows: int, folder: Path, kbs: list[KnowledgeBase], spans: float = 0.0
-) -> tuple[Batch, torch.Tensor, str]:
+) -> tuple[KnowBertBatch, torch.Tensor, str]:
     """Return a batch, its labels, and how much knowledge it has; *spans* a word are drawn, if any."""
     encoder = Encoder.load(TOKENIZER, device="cpu")
     knowledge = {}
@@ -172,7 +174,7 @@ def read(
         )
         some = [
             text._replace(
-                known={kb.name: with_spans(text, ~inner[text.ids], len(kb), spans, shared) for kb in kbs}
+                mentions={kb.name: with_spans(text, ~inner[text.ids], len(kb), spans, shared) for kb in kbs}
             )
             for text in some
         ]
@@ -205,7 +207,11 @@ def clock(device: torch.device) -> Callable[[], float]:
 
 
 def measured(
-    variants: dict[str, KnowBert], batch: Batch, labels: torch.Tensor, rounds: int, device: torch.device
+    variants: dict[str, KnowBert],
+    batch: KnowBertBatch,
+    labels: torch.Tensor,
+    rounds: int,
+    device: torch.device,
 ) -> dict[str, list[float]]:
     """Return the seconds of a pass of each variant, round by round; the first round is not counted."""
     batch, labels, now = batch.to(device), labels.to(device), clock(device)

@@ -27,7 +27,8 @@ from kgkit.evaluation.facts import read_facts
 from kgkit.evaluation.files import opened
 from kgkit.home import Home
 from kgkit.models.folder import find_trained, has_model
-from kgkit.models.manifest import MANIFEST, KnowBertManifest, read_knowbert
+from kgkit.models.kinds import KNOWBERT, KnowBertManifest
+from kgkit.models.manifest import MANIFEST
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 SEMCOR: Final = (
@@ -98,7 +99,7 @@ class Runs:
 
     def manifest(self, name: str) -> KnowBertManifest | None:
         """Return the manifest of a model, if it is there."""
-        return read_knowbert(find_trained(self.home, name)) if has_model(self.home, name) else None
+        return KNOWBERT.read(find_trained(self.home, name)) if has_model(self.home, name) else None
 
     @property
     def _command(self) -> list[str]:

@@ -47,7 +47,7 @@ def built(source: str, home: str, workers: int, memory: str) -> dict[str, Any]:
     steps: dict[str, float] = {}
     found = build_kb(
         PairsBuilder(), source, name="pairs", home=home, workers=workers, memory=memory,
-        progress=lambda what, _: steps.__setitem__(
+        progress=lambda what, *_: steps.__setitem__(
             what.partition(":")[0], steps.get(what.partition(":")[0], time.monotonic() - begin)
         ),
     )  # fmt: skip

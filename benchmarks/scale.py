@@ -57,7 +57,7 @@ def built(source: str, home: str, engine: str, workers: int, memory: str) -> dic
     steps: list[tuple[str, float]] = []
     pages = 0
 
-    def progress(what: str, _: int) -> None:
+    def progress(what: str, *_: int) -> None:
         nonlocal pages
         name, _, told = what.partition(": ")
         if not steps or steps[-1][0] != name:

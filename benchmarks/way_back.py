@@ -18,7 +18,7 @@ from torch import Tensor
 
 from benchmarks.report import Table
 from kgkit.heads import KAR
-from kgkit.inputs.passages import measured, read_plain, singles
+from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
 from kgkit.linking.knowbert import TrainedKnowBert
 from kgkit.training.knowbert.language import masking_of, perplexity
 
@@ -54,7 +54,7 @@ def lengths(kar: KAR, run: Callable[[], float]) -> list[float]:
 def rows_of(model: TrainedKnowBert, text: Path, count: int) -> Iterator[list[str]]:
     """Yield a row for each knowledge base."""
     room = model.reader.room(1)
-    every = list(singles(measured(read_plain(text), model.reader.tokens, room), room))
+    every = list(single_passages(measure_sentences(read_plain(text), model.reader.tokens, room), room))
     passages = every[:: max(1, len(every) // count)][:count]
     masking = masking_of(model.encoder, "mask")
 

@@ -10,7 +10,7 @@ array, encode themselves.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -25,6 +25,17 @@ CANDIDATE: Final = np.dtype([("entity", "<u4"), ("sense", "<u4"), ("prior", "<f4
 Ids = NDArray[np.uint32]
 Priors = NDArray[np.float32]
 Rows = NDArray[np.void]
+
+
+class Progress(Protocol):
+    """Callback of whatever takes long: the stage of the work, how much of it is done, and of how much.
+
+    *total* is 0 where it is not known.
+    """
+
+    def __call__(self, stage: str, done: int, total: int, /) -> None:
+        """Take notice; what it raises ends the work."""
+        ...
 
 
 class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -7,7 +7,8 @@ import msgspec
 
 from kgkit.encoder import Encoder
 from kgkit.inputs.tagging import TaggingConfig
-from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
+from kgkit.models.kinds import TaggerManifest
+from kgkit.models.manifest import FORMAT, MANIFEST
 from tests.tiny_encoder import tiny_encoder
 
 
@@ -18,8 +19,8 @@ def tagger_folder(folder: Path) -> Path:
     encoder = Encoder.load(str(tiny_encoder(folder.with_name("encoder"))), device="cpu")
     WordTagger(encoder, WordTaggerConfig(types=("PER",))).save_pretrained(folder / "head")
     manifest = TaggerManifest(
-        format=FORMAT, kind=TAGGER, name="names", types=("PER",), encoder="tiny", fingerprint="",
-        reader=asdict(TaggingConfig(size=16, context=3)), config={},
+        format=FORMAT, kind="tagger", name="names", types=("PER",), encoder="tiny", fingerprint="",
+        reader=asdict(TaggingConfig(size=16, context=3)),
     )  # fmt: skip
-    (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))  # without sizes: tests change files
     return folder

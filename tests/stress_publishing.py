@@ -23,15 +23,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 import kgkit
 from kgkit.errors import KBBusy, NotThere
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest, read_tagger
-from kgkit.models.publishing import sizes_of, stage_model
+from kgkit.models.kinds import TAGGER, TaggerManifest
+from kgkit.models.manifest import FORMAT
+from kgkit.models.publishing import stage_model, write_manifest
 from kgkit.vectors import open_vectors
 from kgkit.versions import CURRENT, LOCK, read_current
 from tests.vector_toys import built, made
@@ -62,10 +62,9 @@ def write_model(folder: Path, number: int) -> None:
     (folder / "head").mkdir()
     (folder / "head" / "weights").write_bytes(bytes([number % 251]) * (4096 + number))
     manifest = TaggerManifest(
-        format=FORMAT, kind=TAGGER, name="m", types=("PER",), encoder=str(number), fingerprint="", reader={},
-        config={}, sizes=sizes_of(folder),
-    )  # fmt: skip
-    (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+        format=FORMAT, kind="tagger", name="m", types=("PER",), encoder=str(number), fingerprint="", reader={}
+    )
+    write_manifest(folder, manifest)
 
 
 def publish_model(home: Path, number: int) -> None:
@@ -78,7 +77,7 @@ def read_model(home: Path) -> int:
     """Read the model as those that open one do, and check that it is whole."""
 
     def read(folder: Path) -> int:
-        number = int(read_tagger(folder).encoder)
+        number = int(TAGGER.read(folder).encoder)
         content = (folder / "head" / "weights").read_bytes()
         assert content == bytes([number % 251]) * (4096 + number), "a model of parts"
         return number

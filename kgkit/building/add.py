@@ -5,7 +5,7 @@ import os
 import msgspec
 
 from kgkit.building.addition import Addition
-from kgkit.building.build import Built, Progress, no_garbage, silent, stamped
+from kgkit.building.build import Built, no_garbage, silent, stamped
 from kgkit.building.contract import Builder, SourceInfo, find_builder
 from kgkit.building.registering import register
 from kgkit.building.sources import KB_SOURCE, batches, blamed, opened
@@ -14,6 +14,7 @@ from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.store import Staging, StoreEditor, find_build
 from kgkit.store.reader import read_manifest, report_damage
+from kgkit.types import Progress
 
 __all__ = ["add_to_kb"]
 
@@ -67,8 +68,8 @@ def add_to_kb(
                 with blamed(material.path), report_damage(base.store.folder):
                     addition.take(batch)
                 read += len(batch)
-                tell("reading", read)
-            tell("writing", 0)
+                tell("reading", read, 0)
+            tell("writing", 0, 0)
             info = material.info()
         old = base.manifest
         itself = {f"{KB_SOURCE}{name}@{build}" for build in (base.build, old.base)}

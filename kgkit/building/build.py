@@ -3,7 +3,7 @@
 import datetime
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,12 +22,11 @@ from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
 from kgkit.store.layout import build_name, fingerprint
 from kgkit.store.reader import read_manifest
 from kgkit.store.writer import checksums
-from kgkit.types import Occurrences
+from kgkit.types import Occurrences, Progress
 
 if TYPE_CHECKING:  # DuckDB and Arrow are an extra
     from kgkit.building.engines.run import TableEngine
 
-Progress = Callable[[str, int], None]
 """Called now and then with what is being done and how many records have been read."""
 
 
@@ -134,12 +133,12 @@ def build_kb(
                 grouped = _grouped(found, material, store, options, tell)
             else:
                 with blamed(material.path):
-                    grouped = tables_of.group(store, lambda stage: tell(stage, 0))
+                    grouped = tables_of.group(store, lambda stage: tell(stage, 0, 0))
             tables = store.finish()
         if not grouped.entities:
             wanted = f" of the types {', '.join(options.types)}" if options.types else ""
             raise SourceError(f"holds no entity{wanted}: nothing to build", path=material.path)
-        tell("checksums", 0)
+        tell("checksums", 0, 0)
         published = staging.publish(
             _manifest(found, builder_name, material, grouped, tables, options, staging.folder)
         )
@@ -166,11 +165,11 @@ def _grouped(
         with blamed(material.path):
             grouper.take(batch)
         read += len(batch)
-        tell("reading", read)
+        tell("reading", read, 0)
     if texts := material.texts():
-        tell("counting surfaces", 0)
+        tell("counting surfaces", 0, 0)
         grouper.count(_occurrences(texts, grouper.surfaces(), options, steps=steps))
-    tell("writing", 0)
+    tell("writing", 0, 0)
     with blamed(material.path):
         return grouper.write()
 
@@ -274,8 +273,8 @@ def stamped(manifest: Manifest, folder: Path) -> Manifest:
     return msgspec.structs.replace(manifest, build=build_name(manifest))
 
 
-def silent(stage: str, done: int) -> None:
+def silent(stage: str, done: int, total: int) -> None:
     """Tell nobody."""
 
 
-__all__ = ["Built", "Progress", "build_kb", "no_garbage", "silent", "stamped"]
+__all__ = ["Built", "build_kb", "no_garbage", "silent", "stamped"]

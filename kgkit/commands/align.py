@@ -102,7 +102,7 @@ def _by_words(
     with messages.progress(f"mapping {vectors.name}") as show:
         loaded = Encoder.load(encoder)
         return align_words(
-            vectors, loaded, config, pairs=pairs, progress=lambda done, of: show(f"step {done} of {of}")
+            vectors, loaded, config, pairs=pairs, progress=lambda _, done, of: show(f"step {done} of {of}")
         )
 
 
@@ -120,7 +120,7 @@ def _by_entities(
     ):
         places = None if pairs is None else (pairs, one.store.id_of, two.store.id_of)
         return align_entities(
-            source, target, config, pairs=places, progress=lambda done, of: show(f"step {done} of {of}")
+            source, target, config, pairs=places, progress=lambda _, done, of: show(f"step {done} of {of}")
         )
 
 

@@ -49,7 +49,7 @@ def index(
             kind=kind,
             recall=recall,
             seed=seed,
-            progress=lambda done, total: show(f"{done:,} of {total:,} rows"),
+            progress=lambda _, done, total: show(f"{done:,} of {total:,} rows"),
         )
     register_vectors(where, kb.name)
     messages.say(f"built in {made.manifest.seconds:.1f} s: {vectors.folder}")

@@ -129,7 +129,7 @@ def write_pair(
     beside.mkdir()
     try:
         write_projector(
-            beside, vectors.matrix, rows, columns, metadata, lambda done, of: tell(f"{done:,} of {of:,}")
+            beside, vectors.matrix, rows, columns, metadata, lambda _, done, of: tell(f"{done:,} of {of:,}")
         )
         beside.rename(folder.absolute())
     except OSError as error:

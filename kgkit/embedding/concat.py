@@ -4,7 +4,7 @@ Peters et al. (2019), 4.1, join the vector of a synset in the graph with that of
 joined row to one width is learnt with the head that takes it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work
 from kgkit.vectors.scan import unit
 
@@ -39,9 +40,7 @@ class ConcatConfig:
             raise UsageError(f"{self.name!r} cannot be part of itself: give the new vectors another name")
 
 
-def embed_concat(
-    kb: KnowledgeBase, config: ConcatConfig, *, progress: Callable[[int, int], None] | None = None
-) -> Vectors:
+def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress | None = None) -> Vectors:
     """Publish the rows of several vectors side by side.
 
     A part of which an entity has no vector is zeros. The matrix ends with the
@@ -75,7 +74,7 @@ def embed_concat(
                 blocks = [unit(block) for block in blocks]
             matrix[begin:end] = np.concatenate(blocks, axis=1) * there[:, None]
             if progress is not None:
-                progress(end, rows)
+                progress("joining", end, rows)
         return work.publish("concat")
 
 

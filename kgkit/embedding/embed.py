@@ -2,7 +2,6 @@
 
 import logging
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kgkit.embedding.concat import ConcatConfig, embed_concat
@@ -10,6 +9,7 @@ from kgkit.embedding.remapping import WantedIndex, old_vectors, take_over
 from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.types import Progress
 from kgkit.vectors import Vectors, find_vectors
 from kgkit.vectors.index import index_manifest
 from kgkit.vectors.kinds import AUTO, RECALL, faiss_module, find_kind
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kgkit.embedding.tucker import TuckERConfig
     from kgkit.embedding.wikipedia2vec import TrainingConfig, Wikipedia2VecConfig
 
-Progress = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and of how much."""
 
 _log = logging.getLogger(__name__)
@@ -98,11 +97,11 @@ def update(
             if old.manifest.method == "text":
                 from kgkit.embedding.text import update_text
 
-                told = _telling(progress, "encoding")
-                made = update_text(opened, name, device=device, index=wanted, resume=resume, progress=told)
+                made = update_text(
+                    opened, name, device=device, index=wanted, resume=resume, progress=progress
+                )
             else:
-                told = _telling(progress, "taking over")
-                made = take_over(opened, name, index=wanted, progress=told)
+                made = take_over(opened, name, index=wanted, progress=progress)
         little = _STALE_SHARE if index == AUTO else 0.0
         return _finished(opened, made, None if _has(made, wanted, little) else wanted, progress)
 
@@ -170,21 +169,21 @@ def _made(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | 
         case "TextConfig":
             from kgkit.embedding.text import embed_text
 
-            return embed_text(kb, config, resume=resume, progress=_telling(progress, "encoding"))  # type: ignore[arg-type]
+            return embed_text(kb, config, resume=resume, progress=progress)  # type: ignore[arg-type]
         case "TuckERConfig":
             from kgkit.embedding.tucker import embed_tucker
 
-            return embed_tucker(kb, config, resume=resume, progress=_telling(progress, "training"))  # type: ignore[arg-type]
+            return embed_tucker(kb, config, resume=resume, progress=progress)  # type: ignore[arg-type]
         case "Wikipedia2VecConfig":
             from kgkit.embedding.wikipedia2vec import read_wikipedia2vec
 
-            return read_wikipedia2vec(kb, config, _telling(progress, "reading"))  # type: ignore[arg-type]
+            return read_wikipedia2vec(kb, config, progress)  # type: ignore[arg-type]
         case "TrainingConfig":
             from kgkit.embedding.wikipedia2vec import train_wikipedia2vec
 
-            return train_wikipedia2vec(kb, config, _telling(progress, "training"), resume=resume)  # type: ignore[arg-type]
+            return train_wikipedia2vec(kb, config, progress, resume=resume)  # type: ignore[arg-type]
         case "ConcatConfig":
-            return embed_concat(kb, config, progress=_telling(progress, "joining"))  # type: ignore[arg-type]
+            return embed_concat(kb, config, progress=progress)  # type: ignore[arg-type]
     raise UsageError(f"{type(config).__name__} is the configuration of no method that makes vectors")
 
 
@@ -206,15 +205,10 @@ def _indexed(kb: KnowledgeBase, vectors: Vectors, index: WantedIndex, progress: 
     try:
         with making(kb.home, vectors.manifest.name):
             if find_vectors(kb.home, vectors.manifest.name) == vectors.folder:  # else others came between
-                told = _telling(progress, "indexing")
                 build_index(
-                    vectors.matrix, vectors.folder, kind=index.kind, recall=index.recall, progress=told
+                    vectors.matrix, vectors.folder, kind=index.kind, recall=index.recall, progress=progress
                 )
     except BaseException:
         _log.warning("%s is made, its index is not: `kgkit index %s` builds it", *[vectors.name] * 2)
         raise
     return Vectors.open(vectors.folder)
-
-
-def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:
-    return None if progress is None else lambda done, total: progress(stage, done, total)

@@ -2,7 +2,6 @@
 
 import logging
 import shutil
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work, find_vectors
 from kgkit.vectors.layout import KEYS, MATRIX, key_digests
 from kgkit.versions import read_current
@@ -83,7 +83,7 @@ def take_over(
     name: str,
     *,
     index: WantedIndex | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Vectors:
     """Publish the vectors KB/*name* for the build of *kb*: each entity keeps its row, found by its key.
 
@@ -117,7 +117,7 @@ def take_over(
             these = slice(begin, begin + _BLOCK)
             matrix[found.new[these]] = old.matrix[found.old[these]]
             if progress is not None:
-                progress(min(begin + _BLOCK, len(found.new)), len(found.new))
+                progress("taking over", min(begin + _BLOCK, len(found.new)), len(found.new))
         kept = [file for file in old.manifest.files if file not in (MATRIX, KEYS)]
         for file in kept:
             shutil.copyfile(old.folder / file, work.folder / file)

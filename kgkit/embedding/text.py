@@ -15,7 +15,7 @@ are copies. A chunk depends on no other, so a job that was stopped comes to the 
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work, find_vectors
 from kgkit.vectors.layout import MATRIX, Digests, Matrix
 from kgkit.versions import read_current
@@ -46,7 +47,6 @@ _RECORD_EVERY: Final = 5.0  # seconds: what a crash can cost
 _KEPT: Final = ("encoder", "template", "normalize", "dtype", "batch_tokens", "chunk")
 """What an update takes from the settings that the vectors were made with."""
 
-Progress = Callable[[int, int], object]
 Rows = NDArray[np.int64]
 
 
@@ -311,7 +311,7 @@ def _encode(
     with suppress(OSError, msgspec.DecodeError):
         done = msgspec.json.decode(record.read_bytes(), type=_Done)
     if progress is not None:
-        progress(done.texts, len(rows))
+        progress("encoding", done.texts, len(rows))
     texts = _texts(kb, Template(config.template), rows[done.texts :])
     recorded = began = time.monotonic()
     before = done.seconds
@@ -330,7 +330,7 @@ def _encode(
             _record(matrix, record, done)
             recorded = now
         if progress is not None:
-            progress(done.texts, len(rows))
+            progress("encoding", done.texts, len(rows))
     return done
 
 

@@ -10,7 +10,7 @@ autocast, no faster and further from float32.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cached_property
@@ -26,6 +26,7 @@ from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
 from kgkit.encoder.loading import check_installed, length_limit, load_parts, quiet
 from kgkit.errors import UsageError
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -206,7 +207,7 @@ class Encoder:
         *,
         normalize: bool = True,
         batch_tokens: int | None = None,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | None = None,
     ) -> Matrix:
         """Return the vectors of *texts*, (N, D), in their order.
 
@@ -232,7 +233,7 @@ class Encoder:
             found[done : done + len(vectors)] = vectors
             done += len(vectors)
             if progress is not None:
-                progress(done, len(found))
+                progress("encoding", done, len(found))
         return found if len(found) == len(rows) else found[rows]
 
     def encode_chunks(

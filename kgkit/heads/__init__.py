@@ -1,10 +1,12 @@
 """Heads: what learns on top of an encoder's vectors, one file each. Tensors in, tensors out.
 
-    knowbert    KnowBert: its entity linker, and knowledge bases between the layers of an encoder
-    kbert       K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
-    tagger      names in a text, by a label for each word
-    classifier  the label of a text, or of names in it
-    folder      what they are written to disk with
+    entity_linker  KnowBert's entity linker, by itself or in a KnowBert
+    knowbert       KnowBert: knowledge bases between the layers of an encoder
+    kbert          K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
+    tagger         names in a text, by a label for each word
+    classifier     the label of a text, or of names in it
+    parts          layers and checks that several heads have
+    folder         heads on disk
 
 Importing this package loads no torch; what needs it is loaded when it is first used.
 """
@@ -14,26 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier, ClassifierConfig
+    from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
-    from kgkit.heads.knowbert import (
-        KAR,
-        EntityLinker,
-        EntityLinkerConfig,
-        KARConfig,
-        KnowBert,
-        KnowBertConfig,
-        KnowBertOutput,
-        LinkerInputs,
-        LinkerOutput,
-    )
+    from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
 
 _WHERE = {
     "KAR": "knowbert",
     "Classifier": "classifier",
     "ClassifierConfig": "classifier",
-    "EntityLinker": "knowbert",
-    "EntityLinkerConfig": "knowbert",
+    "EntityLinker": "entity_linker",
+    "EntityLinkerConfig": "entity_linker",
     "KARConfig": "knowbert",
     "KBert": "kbert",
     "KBertConfig": "kbert",
@@ -41,8 +34,8 @@ _WHERE = {
     "KnowBert": "knowbert",
     "KnowBertConfig": "knowbert",
     "KnowBertOutput": "knowbert",
-    "LinkerInputs": "knowbert",
-    "LinkerOutput": "knowbert",
+    "LinkerInputs": "entity_linker",
+    "LinkerOutput": "entity_linker",
     "TaggerInputs": "tagger",
     "WordTagger": "tagger",
     "WordTaggerConfig": "tagger",

@@ -18,6 +18,7 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
+from kgkit.encoder.device import pick_device
 from kgkit.encoder.loading import pretrained
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UnknownName, UsageError
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
+Head = TypeVar("Head", bound=nn.Module)
 
 
 def save_head(
@@ -53,8 +55,16 @@ def card_of(head: nn.Module, template: str, about: str, **told: object) -> str:
     return template.format(about=about, parameters=parameters, **told)
 
 
-def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings:
+def read_settings(
+    folder: Path, kind: str, settings: type[Settings], *, renamed: Mapping[str, str] | None = None
+) -> Settings:
     """Return the settings of the head in *folder*.
+
+    Args:
+        folder: of the head.
+        kind: of the head.
+        settings: class of the settings.
+        renamed: names of settings as they were written before, and as they are called now.
 
     Raises:
         NotThere: if there is none.
@@ -74,6 +84,7 @@ def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings
     other = found.pop("head", None) if isinstance(found, dict) else None
     if other != kind:
         raise UsageError(f"{path} is of a head of kind {other!r}, expected {kind!r}")
+    found = {(renamed or {}).get(name, name): value for name, value in found.items()}
     if strange := sorted(set(found) - {field.name for field in fields(settings)}):
         raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
     try:
@@ -128,6 +139,40 @@ def reading_weights(folder: Path) -> Iterator[dict[str, Tensor]]:
         yield _safetensors().load_file(folder / WEIGHTS)
     except (OSError, SafetensorError, RuntimeError) as error:
         raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
+
+
+def load_head(
+    head: Callable[[Settings], Head],
+    folder: Path,
+    kind: str,
+    settings: type[Settings],
+    device: str,
+    *,
+    renamed: Mapping[str, str] | None = None,
+) -> Head:
+    """Return a head without an encoder, in the precision of its files, ready to be asked.
+
+    Args:
+        head: class of the head, which takes its settings.
+        folder: of the head.
+        kind: of the head, as its settings name it.
+        settings: class of the settings.
+        device: name of the device.
+        renamed: names of settings as they were written before, and as they are called now.
+
+    Raises:
+        NotThere, DamagedModel, UsageError, MissingExtra: as `read_settings` and `check_shapes` do.
+    """
+    where = pick_device(device)
+    config = read_settings(folder, kind, settings, renamed=renamed)
+    check_shapes(folder, lambda: head(config).state_dict())
+    made = head(config)
+    with reading_weights(folder) as weights:
+        precisions = {weight.dtype for weight in weights.values()}
+        if len(precisions) == 1:
+            made.to(precisions.pop())
+        made.load_state_dict(weights)
+    return made.to(where).eval()
 
 
 def encoder_below(

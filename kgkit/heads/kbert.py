@@ -12,8 +12,8 @@ it is told: where each token stands (section 3.4, soft-position embedding) and w
 `kgkit.trees` says.
 
 The visible matrix is never stored: it follows from 2 N numbers. As a tensor (B, 1, N, N) it exists while the
-encoder runs. An encoder with `set_attn_implementation("flex_attention")` asks a function instead, block by
-block; it has no dropout of attention, so it serves a model that has been trained.
+encoder runs. An encoder with `kgkit.encoder.attention.set_attention(model, "flex_attention")` asks a function
+instead, block by block; it has no dropout of attention, so it serves a model that has been trained.
 
 Departures:
     Equation (4) adds M before the division by √d; that is one thing, as M is 0 or -∞.
@@ -30,10 +30,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from kgkit.encoder.attention import VisibilityRule, visibility_mask
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.heads.folder import card_of, encoder_below, read_settings, save_head
+from kgkit.heads.parts import check_dimensions, to_device
 
 if TYPE_CHECKING:
     from typing import Self
@@ -45,7 +47,6 @@ KIND: Final = "kbert"
 ENCODER: Final = "encoder"
 """The folder, beside these files, of the encoder: as any other."""
 
-_FLEX: Final = "flex_attention"
 _KNOWN: Final = frozenset(
     ["albert", "bert", "camembert", "distilbert", "electra", "ernie", "roberta", "xlm-roberta"]
 )
@@ -88,8 +89,7 @@ class KBertInputs(NamedTuple):
 
     def to(self, device: torch.device, **_: object) -> "KBertInputs":
         """Return them on *device*."""
-        moved = {name: one.to(device) for name, one in self._asdict().items() if one is not None}
-        return KBertInputs(**moved)
+        return to_device(self, device)
 
 
 def visible_matrix(inputs: KBertInputs) -> Tensor:
@@ -106,10 +106,8 @@ def visible_matrix(inputs: KBertInputs) -> Tensor:
     return (seen & real[:, None, :] & real[:, :, None]) | itself
 
 
-def block_mask(inputs: KBertInputs) -> "BlockMask":
-    """Return the same for FlexAttention, which asks for an entry when it needs it."""
-    from torch.nn.attention.flex_attention import create_block_mask
-
+def visibility_rule(inputs: KBertInputs) -> VisibilityRule:
+    """Return a function that gives an entry of the same matrix, for FlexAttention."""
     branches, hooks, real = inputs.branches, inputs.hooks, inputs.real
 
     def sees(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -117,16 +115,7 @@ def block_mask(inputs: KBertInputs) -> "BlockMask":
         hooked = (hook > 0) & (hook == hooks[row, key]) & ((mine == 0) | (other == 0))
         return (((mine == other) | hooked) & real[row, key] & real[row, query]) | (query == key)
 
-    rows, size = branches.shape
-    return create_block_mask(
-        sees,
-        rows,
-        None,
-        size,
-        size,
-        device=branches.device,
-        _compile=branches.is_cuda,  # else N × N is made
-    )
+    return sees
 
 
 class KBert(nn.Module):
@@ -186,24 +175,14 @@ class KBert(nn.Module):
         return self.model(attention_mask=self._mask(inputs), **told)
 
     def _mask(self, inputs: KBertInputs) -> "Tensor | BlockMask":
-        """Return what the encoder is to add to its attention, or a function that says so."""
+        """Return what lets the encoder's tokens attend to what they see."""
         if not self.config.visible_matrix:
             inputs = inputs._replace(
                 branches=torch.zeros_like(inputs.branches), hooks=torch.zeros_like(inputs.hooks)
             )
-        if self.model.config._attn_implementation == _FLEX:
-            if self.model.training and getattr(self.model.config, "attention_probs_dropout_prob", False):
-                raise UsageError(
-                    "FlexAttention has no dropout: train with sdpa (model.set_attn_implementation), or "
-                    "without dropout of attention"
-                )
-            return block_mask(inputs)
-        seen = visible_matrix(inputs)[:, None]  # (B, 1, N, N), for all heads
-        dtype = next(self.model.parameters()).dtype
-        if torch.is_autocast_enabled(seen.device.type):
-            dtype = torch.get_autocast_dtype(seen.device.type)  # that of what it is added to
-        hidden = torch.finfo(dtype).min
-        return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, hidden)
+        rows, tokens = inputs.ids.shape
+        rule = visibility_rule(inputs)
+        return visibility_mask(self.model, lambda: visible_matrix(inputs), rule, (rows, tokens))
 
     def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
         """Write the model into *folder*, which is made: encoder, configuration, a model card.
@@ -262,9 +241,7 @@ def _check(inputs: KBertInputs) -> None:
     shape = inputs.ids.shape
     if len(shape) != 2:
         raise UsageError(f"expected ids (B, N), found {tuple(shape)}")
-    for name, tensor in inputs._asdict().items():
-        if tensor is not None and tensor.shape != shape:
-            raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {tuple(shape)}")
+    check_dimensions(inputs, dict.fromkeys(inputs._fields, tuple(shape)))
 
 
 _CARD: Final = """\

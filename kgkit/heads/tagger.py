@@ -33,6 +33,7 @@ from torch.nn import functional
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.heads.folder import WEIGHTS, card_of, check_shapes, read_settings, reading_weights, save_head
+from kgkit.heads.parts import check_dimensions, draw_weights, to_device
 
 if TYPE_CHECKING:
     from typing import Self
@@ -82,11 +83,10 @@ class TaggerInputs(NamedTuple):
 
     def to(self, device: torch.device) -> "TaggerInputs":
         """Return them on *device*."""
-        moved = {name: one.to(device) for name, one in self._asdict().items() if one is not None}
-        return TaggerInputs(**moved)
+        return to_device(self, device)
 
 
-class Tagged(NamedTuple):
+class TaggedSpan(NamedTuple):
     """A name: its first word, one past the last, its type's place in the settings, its score in [0, 1]."""
 
     first: int
@@ -120,11 +120,9 @@ class WordTagger(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.label = nn.Linear(encoder.width, config.labels)
         self.shape = nn.Embedding(config.shapes, encoder.width) if config.shapes else None
-        with torch.no_grad():
-            self.label.weight.normal_(std=0.02, generator=generator)
-            self.label.bias.zero_()
-            if self.shape is not None:
-                self.shape.weight.zero_()
+        draw_weights(self.label, generator)
+        if self.shape is not None:
+            draw_weights(self.shape, generator)
         self.to(encoder.device)
 
     def forward(self, inputs: TaggerInputs) -> Tensor:
@@ -214,7 +212,7 @@ def _shapes(config: WordTaggerConfig, width: int) -> dict[str, tuple[int, ...]]:
 # -- labels -----------------------------------------------------------------
 
 
-def decode(logits: Tensor, words: Tensor) -> list[list[Tagged]]:
+def decode(logits: Tensor, words: Tensor) -> list[list[TaggedSpan]]:
     """Return the names of the likeliest well-formed sequence of each row, in order, none overlapping another.
 
     Args:
@@ -237,7 +235,7 @@ def decode(logits: Tensor, words: Tensor) -> list[list[Tagged]]:
             begin, inside = 1 + 2 * kind, 2 + 2 * kind
             own = scores[row, first, begin] + scores[row, first + 1 : end, inside].sum()
             share = ahead[row, first] + own + behind[row, end] - whole[row]
-            names.append(Tagged(first, end, kind, min(1.0, float(share.exp()))))
+            names.append(TaggedSpan(first, end, kind, min(1.0, float(share.exp()))))
         found.append(names)
     return found
 
@@ -325,10 +323,7 @@ def _check(inputs: TaggerInputs, config: WordTaggerConfig) -> None:
         "words": (rows, words),
         "shapes": (rows, pieces),
     }
-    for name, shape in expected.items():
-        tensor = getattr(inputs, name)
-        if tensor is not None and tuple(tensor.shape) != shape:
-            raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {shape}")
+    check_dimensions(inputs, expected)
     if config.shapes and inputs.shapes is None:
         raise UsageError(f"the tagger is told {config.shapes} shapes of words: it needs them")
 

@@ -1,19 +1,25 @@
 """From documents to the numbers that heads and linkers take: word pieces, windows, vectors of mentions."""
 
-from kgkit.inputs.knowbert import KnowBertReader, Knowledge
-from kgkit.inputs.pieces import Pieces, Tokens
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.knowledge import Knowledge
+from kgkit.inputs.mentions import MentionSpans
+from kgkit.inputs.pieces import PieceTokenizer, WordPieces
 from kgkit.inputs.spans import SpanConfig, SpanReader
+from kgkit.inputs.texts import TextReader, TokenizedText
 from kgkit.inputs.trees import TreeReader
 from kgkit.inputs.windows import Window, windows
 
 __all__ = [
     "KnowBertReader",
     "Knowledge",
-    "Pieces",
+    "MentionSpans",
+    "PieceTokenizer",
     "SpanConfig",
     "SpanReader",
-    "Tokens",
+    "TextReader",
+    "TokenizedText",
     "TreeReader",
     "Window",
+    "WordPieces",
     "windows",
 ]

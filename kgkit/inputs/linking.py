@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.inputs.knowledge import Matrix
+from kgkit.inputs.mentions import MentionSpans
+from kgkit.inputs.pieces import Numbers
 from kgkit.types import Document, Ids
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
-    from kgkit.heads.knowbert import LinkerInputs
-
-Matrix = NDArray[np.float32]
-Numbers = NDArray[np.int64]
+    from kgkit.heads.entity_linker import LinkerInputs
 
 MOST: Final = 24
 """Mentions that are read together; the rest of a long sentence makes a row of its own."""
 
 
-class Sentence(NamedTuple):
+class LinkerSentence(NamedTuple):
     """Mentions that are read together.
 
     Attributes:
@@ -57,7 +56,7 @@ def sentences_of(document: Document) -> list[Numbers]:
     ]
 
 
-class Places(NamedTuple):
+class PaddedLayout(NamedTuple):
     """Where the mentions of some sentences, and their candidates, stand in padded tensors.
 
     Attributes:
@@ -75,15 +74,15 @@ class Places(NamedTuple):
     shape: tuple[int, int, int]
 
 
-def places_of(sentences: Sequence[Sentence]) -> Places:
+def padded_layout(sentences: Sequence[LinkerSentence]) -> PaddedLayout:
     """Return where the mentions of sentences stand."""
-    ids = [these for one in sentences for these in one.ids]
+    ids = [ids for sentence in sentences for ids in sentence.ids]
     counts = np.array([len(one.rows) for one in sentences], np.int64)
     sizes = np.array([len(these) for these in ids], np.int64)  # of each mention
     b = np.repeat(np.arange(len(sentences)), counts)
     m = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
     c = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return Places(
+    return PaddedLayout(
         np.concatenate([one.rows for one in sentences]),
         np.concatenate([np.empty(0, np.uint32), *ids]),
         (b, m),
@@ -92,8 +91,8 @@ def places_of(sentences: Sequence[Sentence]) -> Places:
     )
 
 
-def padded(
-    sentences: Sequence[Sentence],
+def linker_inputs(
+    sentences: Sequence[LinkerSentence],
     hidden: Callable[[Numbers], Matrix],
     vectors: Callable[[Ids], Matrix],
 ) -> "tuple[LinkerInputs, Tensor]":
@@ -106,18 +105,20 @@ def padded(
     """
     import torch
 
-    places = places_of(sentences)
-    wide, deep = places.shape[:2], places.shape
-    found, flat = hidden(places.rows), vectors(places.ids)
-    inputs, right = told(sentences, places)
+    layout = padded_layout(sentences)
+    wide, deep = layout.shape[:2], layout.shape
+    mentions, entities = hidden(layout.rows), vectors(layout.ids)
+    inputs, right = inputs_without_vectors(sentences, layout)
     filled = inputs._replace(
-        hidden=torch.from_numpy(_filled((*wide, found.shape[1]), places.mention, found)),
-        vectors=torch.from_numpy(_filled((*deep, flat.shape[1]), places.candidate, flat)),
+        hidden=torch.from_numpy(_filled((*wide, mentions.shape[1]), layout.mention, mentions)),
+        vectors=torch.from_numpy(_filled((*deep, entities.shape[1]), layout.candidate, entities)),
     )
     return filled, right
 
 
-def padded_once(sentences: Sequence[Sentence], vectors: Callable[[Ids], Matrix]) -> "LinkerInputs":
+def shared_linker_inputs(
+    sentences: Sequence[LinkerSentence], vectors: Callable[[Ids], Matrix]
+) -> "LinkerInputs":
     """Return the inputs of sentences, without vectors of mentions, each entity's vector once.
 
     Args:
@@ -126,54 +127,82 @@ def padded_once(sentences: Sequence[Sentence], vectors: Callable[[Ids], Matrix])
     """
     import torch
 
-    places = places_of(sentences)
-    inputs, _ = told(sentences, places)
-    once, rows = np.unique(places.ids, return_inverse=True)
+    layout = padded_layout(sentences)
+    inputs, _ = inputs_without_vectors(sentences, layout)
+    once, rows = np.unique(layout.ids, return_inverse=True)
     return inputs._replace(
         vectors=torch.from_numpy(vectors(once)),
-        rows=torch.from_numpy(_filled(places.shape, places.candidate, rows.astype(np.int64))),
+        rows=torch.from_numpy(_filled(layout.shape, layout.candidate, rows.astype(np.int64))),
     )
 
 
-def told(sentences: Sequence[Sentence], places: Places) -> "tuple[LinkerInputs, Tensor]":
-    """Return the inputs of sentences, with no vectors of mentions and entities; and what is right.
+def text_linker_inputs(texts: Sequence[MentionSpans], vectors: Callable[[Ids], Matrix]) -> "LinkerInputs":
+    """Return the inputs of B texts, without the encoder's vectors, each entity's vector once.
 
-    Vectors of width 0 stand in their places.
+    Args:
+        texts: mentions of each text.
+        vectors: function that gives the vectors of entities by their ids: (U,) -> (U, D).
     """
     import torch
 
-    from kgkit.heads.knowbert import LinkerInputs
+    sentences = [
+        LinkerSentence(
+            np.arange(len(text.candidates)),
+            [candidates.ids for candidates in text.candidates],
+            [candidates.priors[:, None] for candidates in text.candidates],
+        )
+        for text in texts
+    ]
+    inputs = shared_linker_inputs(sentences, vectors)
+    shape = tuple(inputs.mentions.shape)
+    spans, masked = np.zeros((*shape, 2), np.int64), np.zeros(shape, np.bool_)
+    null = np.zeros((*shape, 1), np.float32)
+    for row, text in enumerate(texts):
+        count = len(text.candidates)
+        spans[row, :count], masked[row, :count] = text.spans, text.masked
+        null[row, :count, 0] = [candidates.null for candidates in text.candidates]
+    return inputs._replace(
+        spans=torch.from_numpy(spans),
+        null_features=torch.from_numpy(null),
+        masked=torch.from_numpy(masked) if masked.any() else None,
+    )
 
-    wide, deep = places.shape[:2], places.shape
+
+def inputs_without_vectors(
+    sentences: Sequence[LinkerSentence], layout: PaddedLayout
+) -> "tuple[LinkerInputs, Tensor]":
+    """Return the inputs of sentences, with no vectors of mentions and entities; and what is right.
+
+    Vectors of width 0 stand in their layout.
+    """
+    import torch
+
+    from kgkit.heads.entity_linker import LinkerInputs
+
+    wide, deep = layout.shape[:2], layout.shape
     each = [these for one in sentences for these in one.features]
     features = np.concatenate(each) if each else np.empty((0, 1), np.float32)
     pieces = np.arange(wide[1])[:, None] + np.array([0, 1])  # vectors of mentions are read as pieces
     inputs = LinkerInputs(
         hidden=torch.empty(*wide, 0),
         spans=torch.from_numpy(np.repeat(pieces[None], len(sentences), axis=0)),
-        mentions=torch.from_numpy(_filled(wide, places.mention, np.ones(len(places.rows), np.bool_))),
+        mentions=torch.from_numpy(_filled(wide, layout.mention, np.ones(len(layout.rows), np.bool_))),
         vectors=torch.empty(*deep, 0),
-        features=torch.from_numpy(_filled((*deep, features.shape[1]), places.candidate, features)),
-        candidates=torch.from_numpy(_filled(deep, places.candidate, np.ones(len(places.ids), np.bool_))),
+        features=torch.from_numpy(_filled((*deep, features.shape[1]), layout.candidate, features)),
+        candidates=torch.from_numpy(_filled(deep, layout.candidate, np.ones(len(layout.ids), np.bool_))),
     )
     right = [
         these for one in sentences for these in one.right or [np.zeros(len(i), np.bool_) for i in one.ids]
     ]
     return inputs, torch.from_numpy(
-        _filled(deep, places.candidate, np.concatenate([np.empty(0, np.bool_), *right]))
+        _filled(deep, layout.candidate, np.concatenate([np.empty(0, np.bool_), *right]))
     )
-
-
-def on_device(inputs: "LinkerInputs", device: "torch.device") -> "LinkerInputs":
-    """Return *inputs* on *device*."""
-    moved = {name: one.to(device) for name, one in inputs._asdict().items() if one is not None}
-    return inputs._replace(**moved)
 
 
 def _filled(
     shape: tuple[int, ...], where: tuple[Numbers, ...], values: NDArray[np.generic]
 ) -> NDArray[np.generic]:
     """Return an array of zeros with *values* in it."""
-    made = np.zeros(shape, values.dtype)
-    made[where] = values
-    return made
+    array = np.zeros(shape, values.dtype)
+    array[where] = values
+    return array

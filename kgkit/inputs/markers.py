@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from kgkit.errors import UsageError
-from kgkit.inputs.knowbert import Known, Text
+from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.pieces import Numbers
+from kgkit.inputs.texts import TokenizedText
 
 
-def marked(text: Text, markers: Sequence[tuple[int, int]]) -> Text:
+def insert_markers(text: TokenizedText, markers: Sequence[tuple[int, int]]) -> TokenizedText:
     """Return *text* with special pieces put into it.
 
     A mention keeps its pieces: a marker at the first of them stands before the mention, one behind the last
@@ -17,39 +18,38 @@ def marked(text: Text, markers: Sequence[tuple[int, int]]) -> Text:
     before; behind the last, that of the last.
 
     Args:
-        text: of T pieces, one at least.
-        markers: (place, id): the piece *id* goes before what stood at *place* (0 to T); those at one place
-            stand in the order they are given in.
+        text: text of T pieces, one at least.
+        markers: pairs of a position (0 to T) and the id of the piece that goes before the piece there; those
+            at one position stand in the order of the list.
 
     Raises:
-        UsageError: if a place is not in the text.
+        UsageError: if a position is not in the text.
     """
     if not markers:
         return text
-    places, ids = np.array(markers, np.int64).T  # (K,)
+    positions, ids = np.array(markers, np.int64).T  # (K,)
     count = len(text.ids)
-    if wrong := [place for place in places.tolist() if not 0 <= place <= count]:
+    if wrong := [position for position in positions.tolist() if not 0 <= position <= count]:
         raise UsageError(f"a marker is to stand at {wrong[0]} of a text of {count} pieces")
-    sorted_places = np.sort(places)
-    return Text(
-        np.insert(text.ids, places, ids),  # of equal places it keeps the order
-        np.insert(text.types, places, text.types[np.minimum(places, count - 1)]),
-        np.insert(text.special, places, True),
-        {name: _moved(one, sorted_places) for name, one in text.known.items()},
+    ascending = np.sort(positions)
+    return TokenizedText(
+        np.insert(text.ids, positions, ids),  # of equal positions it keeps the order
+        np.insert(text.types, positions, text.types[np.minimum(positions, count - 1)]),
+        np.insert(text.special, positions, True),
+        {name: _moved(mentions, ascending) for name, mentions in text.mentions.items()},
     )
 
 
-def places_of(markers: Sequence[tuple[int, int]]) -> list[int]:
-    """Return where each marker stands in the text that `marked` gives."""
-    places = np.array([place for place, _ in markers], np.int64)
-    order = np.argsort(places, kind="stable")
-    places[order] += np.arange(len(order))
-    found: list[int] = places.tolist()
-    return found
+def marker_positions(markers: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the position of each marker in the text that `insert_markers` gives."""
+    positions = np.array([position for position, _ in markers], np.int64)
+    order = np.argsort(positions, kind="stable")
+    positions[order] += np.arange(len(order))
+    return [int(position) for position in positions]
 
 
-def _moved(known: Known, places: Numbers) -> Known:
-    """Return mentions where they stand after pieces were put in at *places*, ascending."""
-    before = np.searchsorted(places, known.spans[:, 0], "right")
-    inside = np.searchsorted(places, known.spans[:, 1], "left")
-    return known._replace(spans=known.spans + np.stack([before, inside], axis=1))
+def _moved(mentions: MentionSpans, positions: Numbers) -> MentionSpans:
+    """Return mentions with the spans that they have after pieces were put in at *positions*, ascending."""
+    before = np.searchsorted(positions, mentions.spans[:, 0], "right")
+    inside = np.searchsorted(positions, mentions.spans[:, 1], "left")
+    return mentions._replace(spans=mentions.spans + np.stack([before, inside], axis=1))

@@ -22,8 +22,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.inputs.knowbert import Known, Text
+from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.pieces import Numbers
+from kgkit.inputs.texts import TokenizedText
 from kgkit.types import CANDIDATE, Candidates
 
 NOTHING: Final = -100
@@ -33,14 +34,14 @@ _MASK, _OTHER = 0.8, 0.9  # of what is hidden; the rest stays as it is
 _STRANGERS: Final = 5  # candidates that a mention gets of others, at most
 
 
-class Masked(NamedTuple):
+class MaskedText(NamedTuple):
     """A text with something hidden, and what is to be guessed: (T,) pieces, `NOTHING` elsewhere."""
 
-    text: Text
+    text: TokenizedText
     labels: Numbers
 
 
-def hide(text: Text, places: Numbers, mask: int) -> Masked:
+def hide(text: TokenizedText, places: Numbers, mask: int) -> MaskedText:
     """Return *text* with the pieces at *places* hidden, and all that is known of the mentions they are of.
 
     Args:
@@ -51,8 +52,8 @@ def hide(text: Text, places: Numbers, mask: int) -> Masked:
     labels, ids = np.full(len(text.ids), NOTHING, np.int64), text.ids.copy()
     labels[places] = text.ids[places]
     ids[places] = mask
-    known = {name: _secret(one, places) for name, one in text.known.items()}
-    return Masked(text._replace(ids=ids, known=known), labels)
+    mentions = {name: _secret(one, places) for name, one in text.mentions.items()}
+    return MaskedText(text._replace(ids=ids, mentions=mentions), labels)
 
 
 class Masking:
@@ -62,8 +63,9 @@ class Masking:
         mask: the piece [MASK].
         pieces: those that may stand for another, as ids: all but special ones.
         share: how many pieces are to be guessed, at least one of a text.
-        told: of a mention with a hidden piece. `some`, to learn from: see above. `mask`, to measure by: it
-            has the entity [MASK] always. `none`: it is left out, so that not even its extent is told.
+        mentions: treatment of mentions with a hidden piece. `some`, to learn from: see above. `mask`, to
+            measure by: they have the entity [MASK] always. `none`: they are left out, so that not even their
+            extent is told.
     """
 
     def __init__(
@@ -72,11 +74,11 @@ class Masking:
         pieces: Numbers,
         *,
         share: float = 0.15,
-        told: Literal["some", "mask", "none"] = "some",
+        mentions: Literal["some", "mask", "none"] = "some",
     ) -> None:
-        self.mask, self.pieces, self.share, self.told = mask, pieces, share, told
+        self.mask, self.pieces, self.share, self.mentions = mask, pieces, share, mentions
 
-    def __call__(self, text: Text, generator: np.random.Generator) -> Masked:
+    def __call__(self, text: TokenizedText, generator: np.random.Generator) -> MaskedText:
         """Return *text* with pieces hidden that *generator* has drawn; one without a piece as it is.
 
         Which these are, and what stands for them, does not depend on what is known.
@@ -91,18 +93,20 @@ class Masking:
         ids[hidden[fate < _MASK]] = self.mask
         other = hidden[(fate >= _MASK) & (fate < _OTHER)]
         ids[other] = generator.choice(self.pieces, len(other))
-        if self.told == "some":
-            generators = generator.spawn(len(text.known))
-            fates = _fates(text.known.values(), generators)
-            drawn = zip(text.known.items(), fates, generators, strict=True)
-            known = {name: _hidden(one, hidden, own, strangers) for (name, one), own, strangers in drawn}
+        if self.mentions == "some":
+            generators = generator.spawn(len(text.mentions))
+            fates = _fates(text.mentions.values(), generators)
+            drawn = zip(text.mentions.items(), fates, generators, strict=True)
+            mentions = {name: _hidden(one, hidden, own, strangers) for (name, one), own, strangers in drawn}
         else:
-            less = _secret if self.told == "mask" else _without
-            known = {name: less(one, hidden) for name, one in text.known.items()}
-        return Masked(text._replace(ids=ids, known=known), labels)
+            less = _secret if self.mentions == "mask" else _without
+            mentions = {name: less(one, hidden) for name, one in text.mentions.items()}
+        return MaskedText(text._replace(ids=ids, mentions=mentions), labels)
 
 
-def _fates(known: Iterable[Known], generators: Sequence[np.random.Generator]) -> list[NDArray[np.float64]]:
+def _fates(
+    known: Iterable[MentionSpans], generators: Sequence[np.random.Generator]
+) -> list[NDArray[np.float64]]:
     """Return the fate (M,) in [0, 1) of each mention of each knowledge base: of one span the same in all.
 
     The first of the *generators* draws them, so that a text of one knowledge base has the fates that it would
@@ -116,39 +120,39 @@ def _fates(known: Iterable[Known], generators: Sequence[np.random.Generator]) ->
 
 
 def _hidden(
-    known: Known, hidden: Numbers, fate: NDArray[np.float64], generator: np.random.Generator
-) -> Known:
+    mentions: MentionSpans, hidden: Numbers, fate: NDArray[np.float64], generator: np.random.Generator
+) -> MentionSpans:
     """Return the mentions of a text, of which those with a hidden piece say less, each by its fate (M,)."""
-    touched = _touched(known, hidden)
+    touched = _touched(mentions, hidden)
     masked = touched & (fate < _MASK)
-    candidates = list(known.candidates)
+    candidates = list(mentions.candidates)
     strange = touched & (fate >= _MASK) & (fate < _OTHER)
     others = [
-        one.rows for one, hides in zip(known.candidates, touched, strict=True) if not hides and len(one)
+        one.rows for one, hides in zip(mentions.candidates, touched, strict=True) if not hides and len(one)
     ]
     for place in np.flatnonzero(strange).tolist():
         if others:
             candidates[place] = _strangers(np.concatenate(others), generator)
         else:
             masked[place] = True
-    return known._replace(candidates=candidates, masked=known.masked | masked)
+    return mentions._replace(candidates=candidates, masked=mentions.masked | masked)
 
 
-def _secret(known: Known, hidden: Numbers) -> Known:
+def _secret(mentions: MentionSpans, hidden: Numbers) -> MentionSpans:
     """Return the mentions of a text, of which those with a hidden piece say nothing."""
-    return known._replace(masked=known.masked | _touched(known, hidden))
+    return mentions._replace(masked=mentions.masked | _touched(mentions, hidden))
 
 
-def _without(known: Known, hidden: Numbers) -> Known:
+def _without(mentions: MentionSpans, hidden: Numbers) -> MentionSpans:
     """Return the mentions of a text that have no hidden piece."""
-    kept = ~_touched(known, hidden)
-    candidates = [one for one, stays in zip(known.candidates, kept, strict=True) if stays]
-    return Known(known.spans[kept], candidates, known.masked[kept], known.places[kept])
+    kept = ~_touched(mentions, hidden)
+    candidates = [one for one, stays in zip(mentions.candidates, kept, strict=True) if stays]
+    return MentionSpans(mentions.spans[kept], candidates, mentions.masked[kept], mentions.indices[kept])
 
 
-def _touched(known: Known, places: Numbers) -> NDArray[np.bool_]:
+def _touched(mentions: MentionSpans, places: Numbers) -> NDArray[np.bool_]:
     """Return (M,) which mentions have a piece at one of the *places*, which ascend."""
-    first, last = np.searchsorted(places, known.spans.T)
+    first, last = np.searchsorted(places, mentions.spans.T)
     found: NDArray[np.bool_] = first < last
     return found
 

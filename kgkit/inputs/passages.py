@@ -18,7 +18,7 @@ import numpy as np
 
 from kgkit.errors import SourceError
 from kgkit.evaluation.files import lines
-from kgkit.inputs.pieces import Pieces, Tokens
+from kgkit.inputs.pieces import PieceTokenizer, WordPieces
 
 # No character goes lost where a sentence ends: quotes and brackets that close stay with it.
 _END: Final = re.compile(
@@ -40,7 +40,7 @@ class Passage(NamedTuple):
     follows: bool | None = None
 
 
-class Sentence(NamedTuple):
+class MeasuredSentence(NamedTuple):
     """A sentence, and how many word pieces it has."""
 
     text: str
@@ -68,7 +68,9 @@ def read_plain(path: Path) -> Iterator[list[str]]:
         yield document
 
 
-def measured(documents: Iterable[Sequence[str]], tokens: Tokens, longest: int) -> Iterator[list[Sentence]]:
+def measure_sentences(
+    documents: Iterable[Sequence[str]], tokens: PieceTokenizer, longest: int
+) -> Iterator[list[MeasuredSentence]]:
     """Yield documents with the lengths of their sentences; those of more than *longest* pieces are cut.
 
     They are cut between words: half a word would be other pieces when it is read again.
@@ -79,13 +81,13 @@ def measured(documents: Iterable[Sequence[str]], tokens: Tokens, longest: int) -
             pieces, begin = tokens(text), 0
             while begin < len(pieces):
                 end = _cut_at(pieces, begin, longest)
-                found.append(Sentence(text[pieces.starts[begin] : pieces.ends[end - 1]], end - begin))
+                found.append(MeasuredSentence(text[pieces.starts[begin] : pieces.ends[end - 1]], end - begin))
                 begin = end
         if found:
             yield found
 
 
-def singles(documents: Iterable[Sequence[Sentence]], room: int) -> Iterator[Passage]:
+def single_passages(documents: Iterable[Sequence[MeasuredSentence]], room: int) -> Iterator[Passage]:
     """Yield stretches of documents of at most *room* pieces, each sentence in one of them."""
     for document in documents:
         at = 0
@@ -95,8 +97,11 @@ def singles(documents: Iterable[Sequence[Sentence]], room: int) -> Iterator[Pass
             at = end
 
 
-def pairs(
-    documents: Sequence[Sequence[Sentence]], tokens: Tokens, room: int, generator: np.random.Generator
+def passage_pairs(
+    documents: Sequence[Sequence[MeasuredSentence]],
+    tokens: PieceTokenizer,
+    room: int,
+    generator: np.random.Generator,
 ) -> Iterator[Passage]:
     """Yield pairs of at most *room* pieces together.
 
@@ -131,7 +136,7 @@ def pairs(
                 yield Passage((_joined(first), _cut(second, tokens, left)), False)
 
 
-def _end(document: Sequence[Sentence], begin: int, room: int) -> int:
+def _end(document: Sequence[MeasuredSentence], begin: int, room: int) -> int:
     """Return where the sentences end that fit into *room*: one at least."""
     end, length = begin + 1, document[begin].pieces
     while end < len(document) and length + document[end].pieces <= room:
@@ -140,7 +145,7 @@ def _end(document: Sequence[Sentence], begin: int, room: int) -> int:
     return end
 
 
-def _cut_at(pieces: Pieces, begin: int, longest: int) -> int:
+def _cut_at(pieces: WordPieces, begin: int, longest: int) -> int:
     """Return where to cut behind *longest* pieces at most: where a word ends, if one does."""
     last = min(begin + longest, len(pieces))
     if last == len(pieces):
@@ -149,10 +154,10 @@ def _cut_at(pieces: Pieces, begin: int, longest: int) -> int:
     return next(ends, last)
 
 
-def _joined(sentences: Sequence[Sentence]) -> str:
+def _joined(sentences: Sequence[MeasuredSentence]) -> str:
     return " ".join(one.text for one in sentences)
 
 
-def _cut(text: str, tokens: Tokens, room: int) -> str:
+def _cut(text: str, tokens: PieceTokenizer, room: int) -> str:
     pieces = tokens(text)
     return text if len(pieces) <= room else text[: pieces.ends[room - 1]]

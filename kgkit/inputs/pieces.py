@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.int64]
 
 
-class Pieces(NamedTuple):
+class WordPieces(NamedTuple):
     """The word pieces of a document, special ones not among them.
 
     Attributes:
@@ -45,17 +45,17 @@ class Pieces(NamedTuple):
         return np.array(ranges, np.int64).reshape(-1, 2)
 
 
-class Tokens:
+class PieceTokenizer:
     """Cuts texts into word pieces, as a fast Hugging Face tokenizer has them, of any length.
 
     Args:
-        tokenizer: a fast one; it is copied, so that nothing here changes it.
+        tokenizer: tokenizer of the fast kind; it is copied, so that nothing here changes it.
         lowercase: whether texts are lowercased first, as some sentence encoders want it.
 
     Attributes:
-        before, after: ids of the special pieces that a window begins and ends with.
-        between: of those that stand between two texts.
-        second: the type of the second of two texts.
+        before, after: ids of the special pieces that a text begins and ends with.
+        between: ids of those between two texts.
+        second: segment of the second of two texts.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", *, lowercase: bool = False) -> None:
@@ -74,16 +74,20 @@ class Tokens:
         self.between = tuple(pair.ids[int(first[-1]) + 1 : int(second[0])])
         self.second = pair.type_ids[int(second[0])]
 
-    def __call__(self, text: str) -> Pieces:
+    def added(self, texts: int) -> int:
+        """Return how many special pieces are put around one text, or around two and between them."""
+        return len(self.before) + len(self.after) + (texts - 1) * len(self.between)
+
+    def __call__(self, text: str) -> WordPieces:
         """Return the pieces of *text*; offsets are those of *text* as given."""
         plain = text.translate(SURROGATES)
         if self._lowercase:
             lowered = plain.lower()
             # A few letters grow when they are lowered, which would move all that follows.
             plain = lowered if len(lowered) == len(plain) else "".join(_lower(letter) for letter in plain)
-        found = self._tokens.encode(plain, add_special_tokens=False)
-        offsets = np.array(found.offsets, np.int64).reshape(-1, 2)
-        return Pieces(np.array(found.ids, np.int64), offsets[:, 0], offsets[:, 1])
+        encoding = self._tokens.encode(plain, add_special_tokens=False)
+        offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
+        return WordPieces(np.array(encoding.ids, np.int64), offsets[:, 0], offsets[:, 1])
 
 
 def _lower(letter: str) -> str:

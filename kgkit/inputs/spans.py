@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.pieces import Numbers, Tokens
+from kgkit.inputs.pieces import Numbers, PieceTokenizer
 from kgkit.inputs.windows import Scope, Window, windows
 from kgkit.types import Document
 
@@ -61,7 +61,7 @@ class SpanReader:
 
     def __init__(self, encoder: Encoder, config: SpanConfig | None = None) -> None:
         self.encoder, self.config = encoder, config or SpanConfig()
-        self.tokens = Tokens(encoder.tokenizer, lowercase=encoder.settings.lowercase)
+        self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=encoder.settings.lowercase)
         framed = self.config.size + len(self.tokens.before) + len(self.tokens.after)
         if framed > encoder.window:
             raise UsageError(
@@ -84,7 +84,7 @@ class SpanReader:
         while chunk := list(islice(source, _DOCUMENTS)):
             yield from zip(chunk, self._vectors(chunk), strict=True)
 
-    def reads(self, documents: Sequence[Document]) -> list["Read"]:
+    def windows_of(self, documents: Sequence[Document]) -> list["SpanWindow"]:
         """Return what the encoder is to read: each mention that has a word piece is in one of them."""
         found = []
         for number, document in enumerate(documents):
@@ -102,17 +102,17 @@ class SpanReader:
                 if len(mentions):
                     inside = pieces.ids[window.begin : window.end].tolist()
                     tokens = [*self.tokens.before, *inside, *self.tokens.after]
-                    found.append(Read(number, tokens, mentions, places))
+                    found.append(SpanWindow(number, tokens, mentions, places))
         return found
 
     def _vectors(self, documents: list[Document]) -> list[Matrix]:
-        reads = self.reads(documents)
+        reads = self.windows_of(documents)
         found = [np.zeros((len(document.mentions or ()), self.width), np.float32) for document in documents]
         tokens = [read.tokens for read in reads]
         for rows, hidden in self.encoder.layers(tokens, self.config.layers):  # (n,), (n, T, K · D)
             for row, vectors in zip(rows.tolist(), hidden, strict=True):
                 read = reads[row]
-                for mention, (first, last) in zip(read.mentions.tolist(), read.places.tolist(), strict=True):
+                for mention, (first, last) in zip(read.mentions.tolist(), read.spans.tolist(), strict=True):
                     found[read.document][mention] = vectors[first:last].mean(0)
         return found
 
@@ -125,17 +125,17 @@ class SpanReader:
         return mentions, places
 
 
-class Read(NamedTuple):
+class SpanWindow(NamedTuple):
     """A stretch of a document that the encoder reads at once, and the mentions that it gives vectors of.
 
     Attributes:
         document: its number.
         tokens: ids of its word pieces, special ones included.
         mentions: (m,) which of the document's.
-        places: (m, 2) their pieces among the tokens, end exclusive.
+        spans: (m, 2) their pieces among the tokens, end exclusive.
     """
 
     document: int
     tokens: list[int]
     mentions: Numbers
-    places: Numbers
+    spans: Numbers

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.pieces import Numbers, Pieces, Tokens
+from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
 from kgkit.inputs.windows import Scope, windows
 from kgkit.text import token_spans
 from kgkit.types import Document
@@ -51,7 +51,7 @@ class TaggingConfig:
     scope: Scope = "document"
 
 
-class Reading(NamedTuple):
+class TaggingWindow(NamedTuple):
     """A window of a document, as word pieces.
 
     Attributes:
@@ -67,12 +67,12 @@ class Reading(NamedTuple):
     firsts: Numbers
 
 
-class Words(NamedTuple):
+class DocumentWords(NamedTuple):
     """The words of a document that can be read: (N,) where each starts and ends, and the windows."""
 
     starts: Numbers
     ends: Numbers
-    readings: list[Reading]
+    windows: list[TaggingWindow]
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -97,7 +97,7 @@ class WordReader:
         self, encoder: Encoder, config: TaggingConfig | None = None, *, lowercase: bool | None = None
     ) -> None:
         self.lowercase = encoder.settings.lowercase if lowercase is None else lowercase
-        self.tokens = Tokens(encoder.tokenizer, lowercase=self.lowercase)
+        self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=self.lowercase)
         self.padding = encoder.tokenizer.pad_token_id or 0
         config, special = config or TaggingConfig(), len(self.tokens.before) + len(self.tokens.after)
         self.size = min(_SIZE, encoder.window - special) if config.size is None else config.size
@@ -114,7 +114,7 @@ class WordReader:
         """Say whether letters of either case are the same word pieces."""
         return np.array_equal(self.tokens("Bank of IBM").ids, self.tokens("bank of ibm").ids)
 
-    def __call__(self, document: Document) -> Words:
+    def __call__(self, document: Document) -> DocumentWords:
         """Return the words of *document*."""
         text, pieces = document.text, self.tokens(document.text)
         starts, ends, firsts = _words(text, pieces)  # (N,)
@@ -136,11 +136,11 @@ class WordReader:
             inside = slice(window.begin, window.end)
             ids = np.concatenate([before, pieces.ids[inside], after])
             told = np.pad(of_pieces[inside], (len(before), len(after)))
-            readings.append(Reading(ids, told, first, firsts[first:end] - window.begin + len(before)))
-        return Words(starts, ends, readings)
+            readings.append(TaggingWindow(ids, told, first, firsts[first:end] - window.begin + len(before)))
+        return DocumentWords(starts, ends, readings)
 
 
-def _words(text: str, pieces: Pieces) -> tuple[Numbers, Numbers, Numbers]:
+def _words(text: str, pieces: WordPieces) -> tuple[Numbers, Numbers, Numbers]:
     """Return where each word with a piece of its own starts and ends, and which piece is its first."""
     spans = np.array(token_spans(text), np.int64).reshape(-1, 2)
     firsts = np.searchsorted(pieces.ends, spans[:, 0], "right")
@@ -169,7 +169,7 @@ def shape(word: str) -> int:
     return 2 if letters[0] != letters[0].lower() and letters[1:] == letters[1:].lower() else 5
 
 
-def padded(readings: Sequence[Reading], *, padding: int, shapes: bool = True) -> "TaggerInputs":
+def tagger_inputs(readings: Sequence[TaggingWindow], *, padding: int, shapes: bool = True) -> "TaggerInputs":
     """Return the inputs of windows.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.pieces import Pieces, Tokens
+from kgkit.inputs.pieces import PieceTokenizer, WordPieces
 from kgkit.trees import Flattener, FlatTree, Frame, TreeBuilder
 from kgkit.types import Document, LinkedDocument
 
@@ -45,7 +45,7 @@ class TreeReader:
     """
 
     def __init__(self, encoder: Encoder, builder: TreeBuilder, *, size: int = SIZE) -> None:
-        self.tokens = Tokens(encoder.tokenizer, lowercase=encoder.settings.lowercase)
+        self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=encoder.settings.lowercase)
         self.builder, self.size = builder, size
         self.padding = encoder.tokenizer.pad_token_id or 0
         self.typed = getattr(encoder.model.config, "type_vocab_size", 0) > 1
@@ -55,7 +55,7 @@ class TreeReader:
             raise UsageError(f"trees of {size} pieces; {encoder.name} reads {least} to {encoder.window}")
         self._flatten = Flattener(self.tokens, frame, size)
         self._said = False
-        self._seen: dict[str, Pieces] = {}
+        self._seen: dict[str, WordPieces] = {}
 
     def __call__(self, texts: Iterable[Sequence[Document | LinkedDocument]]) -> Iterator[FlatTree]:
         """Yield the tree of each text, or pair of texts, as it is read.
@@ -86,14 +86,14 @@ class TreeReader:
             _log.warning("texts of more than %d word pieces are cut; this one has more", self.size)
         return flat
 
-    def _by_token(self, text: str, tokens: Sequence[tuple[int, int]]) -> Pieces:
+    def _by_token(self, text: str, tokens: Sequence[tuple[int, int]]) -> WordPieces:
         """Return the word pieces of a text, each token cut by itself."""
         cut = [self._token(text[start:end]) for start, end in tokens]
         begins = np.repeat([start for start, _ in tokens], [len(one) for one in cut])
         ids, starts, ends = (np.concatenate(column) for column in zip(*cut, strict=True))
-        return Pieces(ids, begins + starts, begins + ends)
+        return WordPieces(ids, begins + starts, begins + ends)
 
-    def _token(self, token: str) -> Pieces:
+    def _token(self, token: str) -> WordPieces:
         found = self._seen.get(token)
         if found is None:
             if len(self._seen) >= _MAX_SEEN:

@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import structs
 
 from kgkit.inputs import SpanReader
-from kgkit.inputs.linking import Sentence, on_device, padded, sentences_of
+from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.gloss import warn_of_missing
 from kgkit.linking.prior_features import prior_traits, traits
 from kgkit.linking.ridge import (
@@ -38,13 +38,14 @@ from kgkit.linking.ridge import (
 from kgkit.linking.scoring import Scores
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
-from kgkit.models.manifest import MANIFEST, damaged, read_model, understanding
+from kgkit.models.kinds import LinkerManifest
+from kgkit.models.manifest import MANIFEST, damaged, understanding
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.vectors.scan import unit
 from kgkit.versions import lasting_path
 
 if TYPE_CHECKING:
-    from kgkit.heads.knowbert import EntityLinker
+    from kgkit.heads.entity_linker import EntityLinker
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Ids
     from kgkit.vectors import Vectors
@@ -96,9 +97,15 @@ class HeadScorer:
 
     @classmethod
     def open(
-        cls, folder: Path, kb: "KnowledgeBase", *, vectors: str | None = None, device: str = "auto"
+        cls,
+        folder: Path,
+        manifest: LinkerManifest,
+        kb: "KnowledgeBase",
+        *,
+        vectors: str | None = None,
+        device: str = "auto",
     ) -> "HeadScorer":
-        """Open the model in *folder* on *kb*.
+        """Open the model in *folder* on *kb*; *manifest* is what it says of itself.
 
         Raises:
             DamagedModel: if it cannot be read.
@@ -110,14 +117,13 @@ class HeadScorer:
         from kgkit.embedding.text import encoder_of
         from kgkit.encoder import Encoder
 
-        manifest = read_model(folder)
         if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
             manifest = structs.replace(manifest, encoder=str(lasting_path(folder.absolute()) / TEXTS))
         found = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, found)
         own = folder / ENCODER  # one that was trained with the head
         encoder = Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(found, device=device)
-        from kgkit.heads.knowbert import EntityLinker  # now that torch is known to be there
+        from kgkit.heads.entity_linker import EntityLinker  # now that torch is known to be there
 
         if manifest.build:
             check_weights(manifest, folder)
@@ -163,7 +169,7 @@ class HeadScorer:
         features = self._features(document, vectors)
         ids = [(mention.candidates or NO_CANDIDATES).ids for mention in document.mentions or ()]
         sentences = [
-            Sentence(rows, [ids[row] for row in rows], [features[row] for row in rows])
+            LinkerSentence(rows, [ids[row] for row in rows], [features[row] for row in rows])
             for rows in sentences_of(document)
         ]
         layers = len(self.reader.config.layers)
@@ -176,7 +182,7 @@ class HeadScorer:
             for one, query, mention in zip(found, asked, document.mentions or (), strict=True)
         ]
 
-    def scored(self, sentences: Sequence[Sentence], hidden: Matrix) -> list[Scores]:
+    def scored(self, sentences: Sequence[LinkerSentence], hidden: Matrix) -> list[Scores]:
         """Return ψ of the candidates of each mention, (C,), by the mentions' rows in *hidden* (M, W)."""
         import torch
 
@@ -184,8 +190,8 @@ class HeadScorer:
         order = sorted(sentences, key=lambda one: max(map(len, one.ids), default=0))
         for begin in range(0, len(order), _AT_ONCE):
             part = order[begin : begin + _AT_ONCE]
-            inputs, _ = padded(part, lambda rows: hidden[rows], self.texts)
-            inputs = on_device(inputs, next(self.heads[0].parameters()).device)
+            inputs, _ = linker_inputs(part, lambda rows: hidden[rows], self.texts)
+            inputs = inputs.to(next(self.heads[0].parameters()).device)
             with torch.inference_mode():
                 each = torch.stack([head(inputs).scores.float() for head in self.heads])  # (heads, B, M, C)
             scores = each.mean(0).cpu().numpy()

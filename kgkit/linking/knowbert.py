@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 from kgkit.candidates import generator_for
 from kgkit.errors import KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import Home
-from kgkit.inputs.knowbert import KnowBertReader, Knowledge, Text
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.knowledge import Knowledge
+from kgkit.inputs.texts import TokenizedText
 from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.models import kb_of
 from kgkit.linking.scoring import Scores
-from kgkit.models.folder import find_knowbert_folder
-from kgkit.models.manifest import KnowBertManifest, damaged, read_knowbert
+from kgkit.models.folder import find_model_folder
+from kgkit.models.kinds import KNOWBERT, KnowBertManifest
+from kgkit.models.manifest import damaged
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.versions import read_current
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 
     from kgkit.encoder import Encoder
     from kgkit.heads.knowbert import KnowBert
+    from kgkit.models.opening import Opening
 
 FOLDER: Final = "knowbert"
 """The folder of the model, in that of all that belongs to it."""
@@ -119,23 +124,27 @@ class TrainedKnowBert:
         """
         where = home if isinstance(home, Home) else Home.find(home)
         return read_current(
-            lambda: find_knowbert_folder(model, where),
-            lambda folder: cls._open_from(folder, where, around, device, kbs, settings),
+            lambda: find_model_folder(model, where, KNOWBERT),
+            lambda folder: cls.open_folder(
+                folder, KNOWBERT.read(folder), where, around=around, device=device, kbs=kbs, settings=settings
+            ),
         )
 
     @classmethod
-    def _open_from(
+    def open_folder(
         cls,
         folder: Path,
-        where: Home,
-        around: str | None,
-        device: str,
-        kbs: Mapping[str, KnowledgeBase] | None,
-        settings: Mapping[str, Any] | None,
+        manifest: KnowBertManifest,
+        home: Home,
+        *,
+        around: str | None = "AutoModel",
+        device: str = "auto",
+        kbs: Mapping[str, KnowledgeBase] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> "Self":
+        """Open the model in *folder*, of which *manifest* tells; the rest is as in `open`."""
         from kgkit.heads.knowbert import ENCODER, KnowBert
 
-        manifest = read_knowbert(folder)
         knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device, settings=settings)
         if strange := sorted({*manifest.kbs} - {*knowbert.trained_with}):
             raise damaged(folder, f"its layers know nothing of the knowledge base {strange[0]}")
@@ -143,7 +152,7 @@ class TrainedKnowBert:
             knowledge = {
                 name: knowledge_of((kbs or {})[name], about.vectors)
                 if name in (kbs or {})
-                else _known(name, about.vectors, knowbert.trained_with[name], where, stack)
+                else _known(name, about.vectors, knowbert.trained_with[name], home, stack)
                 for name, about in manifest.kbs.items()
             }
             encoder = encoder_of(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
@@ -208,39 +217,39 @@ class KnowBertScorer:
     def open(
         cls,
         folder: Path,
+        manifest: KnowBertManifest,
         kb: KnowledgeBase,
         *,
         device: str = "auto",
         vectors: str | None = None,
         use_threshold: bool = False,
     ) -> "Self":
-        """Open the model in *folder* for *kb*; *use_threshold* as above.
+        """Open the model in *folder*, of which *manifest* tells, for *kb*; *use_threshold* as above.
 
         Raises:
             UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
         """
         if vectors is not None:
             raise UsageError("a KnowBert has the vectors that it was trained with: leave out --vectors")
-        manifest = read_knowbert(folder)
         if kb.name not in manifest.kbs:
             has = ", ".join(manifest.kbs) or "none"
             raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
         home = Home(kb.home.path.parents[1])
-        trained = TrainedKnowBert.open(str(folder), home=home, device=device, kbs={kb.name: kb})
+        trained = TrainedKnowBert.open_folder(folder, manifest, home, device=device, kbs={kb.name: kb})
         return cls(trained, kb.name, use_threshold=use_threshold)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         reader, found = self.trained.reader, list[list[Scores]]()
-        reads: list[tuple[int, Text]] = []
+        reads: list[tuple[int, TokenizedText]] = []
         for number, document in enumerate(documents):
             mentions = document.mentions or []
             priors = [(one.candidates or NO_CANDIDATES).priors for one in mentions]
             # Of those that are never read: where there is NULL, it has all of the probability.
             found.append([np.zeros_like(one) for one in priors] if self.tells_null else priors)
-            stretches = reader.stretches(
-                document, {self.kb: self._among(document)}, whole={self.kb: len(mentions)}
+            stretches = reader.read_document(
+                document, {self.kb: self._among(document)}, uncut={self.kb: len(mentions)}
             )
-            reads += [(number, one) for one in stretches if len(one.known[self.kb].places)]
+            reads += [(number, one) for one in stretches if len(one.mentions[self.kb].indices)]
         scored = set[tuple[int, int]]()  # a mention in several windows has the score of the first
         for begin in range(0, len(reads), _AT_ONCE):
             self._score(reads[begin : begin + _AT_ONCE], found, scored)
@@ -259,7 +268,10 @@ class KnowBertScorer:
         return structs.replace(document, mentions=[*own, *others])
 
     def _score(
-        self, reads: Sequence[tuple[int, Text]], found: list[list[Scores]], scored: set[tuple[int, int]]
+        self,
+        reads: Sequence[tuple[int, TokenizedText]],
+        found: list[list[Scores]],
+        scored: set[tuple[int, int]],
     ) -> None:
         import torch
 
@@ -269,8 +281,10 @@ class KnowBertScorer:
             output = knowbert(batch.knowledge, until=self.kb, **batch.inputs).linked[self.kb]
             likely = self._probabilities(output.scores.float()).cpu().numpy()
         for (number, text), each in zip(reads, likely, strict=True):
-            known = text.known[self.kb]
-            for place, candidates, shares in zip(known.places.tolist(), known.candidates, each, strict=False):
+            known = text.mentions[self.kb]
+            for place, candidates, shares in zip(
+                known.indices.tolist(), known.candidates, each, strict=False
+            ):
                 new = place < len(found[number]) and (number, place) not in scored
                 if len(candidates) and new:
                     found[number][place] = shares[: len(candidates)]
@@ -278,7 +292,7 @@ class KnowBertScorer:
 
     def _probabilities(self, scores: "Tensor") -> "Tensor":
         """Return probabilities (B, M, C) for scores ψ (B, M, C); NULL, if there is one, is the last."""
-        from kgkit.heads.knowbert import masked_softmax
+        from kgkit.heads.parts import masked_softmax
 
         there = ~scores.isneginf()
         if self.threshold is not None:
@@ -287,6 +301,24 @@ class KnowBertScorer:
                 passing[..., -1] = True  # no link comes of it
             there &= passing
         return masked_softmax(scores / self.temperature, there)
+
+
+def open_linker(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> KnowBertScorer:
+    """Open a KnowBert in the role of a linker."""
+    return KnowBertScorer.open(
+        folder, manifest, kb_of(opening, manifest.name), device=opening.device, vectors=opening.vectors,
+        use_threshold=opening.use_threshold,
+    )  # fmt: skip
+
+
+def open_embedder(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> TrainedKnowBert:
+    """Open a KnowBert for the vectors of word pieces in texts."""
+    return TrainedKnowBert.open_folder(folder, manifest, opening.home, device=opening.device)
+
+
+def open_language_model(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> TrainedKnowBert:
+    """Open a KnowBert that guesses hidden words, inside the class of transformers that does."""
+    return TrainedKnowBert.open_folder(folder, manifest, opening.home, around=None, device=opening.device)
 
 
 def knowledge_of(kb: KnowledgeBase, vectors: Sequence[str]) -> Knowledge:

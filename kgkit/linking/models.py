@@ -1,39 +1,53 @@
-"""Which models there are, and what scores for each.
+"""Scorers of candidates by name: those that need no training, and trained ones.
 
     prior     p(entity | surface), as the generator has it
     gloss     that, times how well the entity's text fits the mention in its context
-    NAME      what `kgkit train linker` has made, in a folder
+    NAME      a model with the role of a linker, in a folder; see `kgkit.models`
 
 Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`; those of the second stage
 that a trained model may have, in `.trained_coherence`.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import PriorScorer, Scorer
-from kgkit.models.folder import BUILT_IN, check_build, find_model_folder, model_vectors
-from kgkit.models.manifest import KNOWBERT, ModelManifest, damaged, is_kind, read_model
-from kgkit.versions import read_current
+from kgkit.models.folder import BUILT_IN, check_build, model_vectors
+from kgkit.models.kinds import LinkerManifest
+from kgkit.models.manifest import damaged
+from kgkit.models.opening import open_model
+
+if TYPE_CHECKING:
+    from kgkit.models.opening import Opening
 
 MODELS = BUILT_IN
 """The models that need no training."""
 
 
-def find_scorer(model: str, kb: KnowledgeBase, *, use_threshold: bool = False, **settings: Any) -> Scorer:
+def find_scorer(
+    model: str,
+    kb: KnowledgeBase,
+    *,
+    vectors: str | None = None,
+    device: str = "auto",
+    use_threshold: bool = False,
+) -> Scorer:
     """Return the scorer called *model*.
 
     Args:
         model: one of `BUILT_IN`, the name of a trained one in the home of *kb*, or its folder.
-        kb: what is linked to.
+        kb: knowledge base that is linked to.
+        vectors: name of the entities' vectors, for a model that takes some; None: its own, else `text`.
+        device: torch device on which a model computes.
         use_threshold: whether a model that was trained with a threshold of its own, as KnowBert's δ, links
             only what scores above it.
-        settings: `vectors`, `device`: of the models that have them.
 
     Raises:
         UnknownName: if there is no such model.
+        UsageError: if it is no linker; says what it is.
         NotThere: if it needs vectors that have not been made.
         DamagedModel, StaleModel: if a trained one cannot be read, or was trained for something else.
     """
@@ -42,23 +56,18 @@ def find_scorer(model: str, kb: KnowledgeBase, *, use_threshold: bool = False, *
     if model == "gloss":
         from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
 
-        return GlossScorer.open(kb, **settings)
-    home = Home(kb.home.path.parents[1])
-    return read_current(
-        lambda: find_model_folder(model, home),
-        lambda folder: _trained_scorer(folder, kb, settings, use_threshold=use_threshold),
-    )
+        return GlossScorer.open(kb, vectors=vectors, device=device)
+    scorer: Scorer = open_model(
+        model, "linker", home=Home(kb.home.path.parents[1]), device=device, kb=kb, vectors=vectors,
+        use_threshold=use_threshold,
+    )  # fmt: skip
+    return scorer
 
 
-def _trained_scorer(
-    folder: Path, kb: KnowledgeBase, settings: dict[str, Any], *, use_threshold: bool
-) -> Scorer:
-    if is_kind(KNOWBERT, folder):
-        from kgkit.linking.knowbert import KnowBertScorer
-
-        return KnowBertScorer.open(folder, kb, use_threshold=use_threshold, **settings)
-    manifest = read_model(folder)
-    first = _first(folder, manifest, kb, settings)
+def open_linker(folder: Path, manifest: LinkerManifest, opening: "Opening") -> Scorer:
+    """Open a model of `kgkit train linker`: the role `linker` of the kind of that name."""
+    kb = kb_of(opening, manifest.name)
+    first = _first_stage(folder, manifest, kb, opening)
     if manifest.coherence is None:
         return first
     from kgkit.linking.trained_coherence import CoherentScorer, TrainedCoherence
@@ -66,24 +75,39 @@ def _trained_scorer(
     return CoherentScorer(first, TrainedCoherence.open(folder, kb, manifest.coherence), name=manifest.name)
 
 
-def _first(folder: Path, manifest: ModelManifest, kb: KnowledgeBase, settings: dict[str, Any]) -> Scorer:
-    """Return the first stage of a trained model: its rung."""
-    match manifest.kind:
+def kb_of(opening: "Opening", model: str) -> KnowledgeBase:
+    """Return the knowledge base that a linker is opened on.
+
+    Raises:
+        UsageError: if there is none.
+    """
+    if opening.kb is None:
+        raise UsageError(
+            f"the model {model} scores the candidates of a knowledge base, and none is given: open it with "
+            f"kb=…, or link texts with kgkit.Linker.open(KB, model={model!r})"
+        )
+    return opening.kb
+
+
+def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, opening: "Opening") -> Scorer:
+    """Return what a trained model of some type scores by, before coherence."""
+    vectors, device = opening.vectors, opening.device
+    match manifest.type:
         case "prior":
             check_build(manifest, kb)
             return PriorScorer()
         case "gloss":
             from kgkit.linking.gloss import GlossScorer
 
-            vectors = model_vectors(manifest, kb, settings.get("vectors"))
-            return GlossScorer.open(kb, vectors=vectors.manifest.name, device=settings.get("device", "auto"))
+            own = model_vectors(manifest, kb, vectors)
+            return GlossScorer.open(kb, vectors=own.manifest.name, device=device)
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 
-            return RidgeScorer.open(folder, kb, **settings)
+            return RidgeScorer.open(folder, manifest, kb, vectors=vectors, device=device)
         case "head" | "full":
             from kgkit.linking.head import HeadScorer
 
-            return HeadScorer.open(folder, kb, **settings)
+            return HeadScorer.open(folder, manifest, kb, vectors=vectors, device=device)
         case other:
-            raise damaged(folder, f"it is of the kind {other!r}, which this kgkit does not know")
+            raise damaged(folder, f"it is of the type {other!r}, which this kgkit does not know")

@@ -36,7 +36,8 @@ from kgkit.linking.gloss import GlossConfig, warn_of_missing
 from kgkit.linking.scoring import Scores, shares
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
-from kgkit.models.manifest import ModelManifest, damaged, read_model, understanding
+from kgkit.models.kinds import LinkerManifest
+from kgkit.models.manifest import damaged, understanding
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
@@ -155,9 +156,15 @@ class RidgeScorer:
 
     @classmethod
     def open(
-        cls, folder: Path, kb: "KnowledgeBase", *, vectors: str | None = None, device: str = "auto"
+        cls,
+        folder: Path,
+        manifest: LinkerManifest,
+        kb: "KnowledgeBase",
+        *,
+        vectors: str | None = None,
+        device: str = "auto",
     ) -> "RidgeScorer":
-        """Open the model in *folder* on *kb*.
+        """Open the model in *folder* on *kb*; *manifest* is what it says of itself.
 
         Raises:
             DamagedModel: if it cannot be read, or has no weights, as models of older versions.
@@ -167,7 +174,6 @@ class RidgeScorer:
         """
         from kgkit.embedding.text import encoder_of
 
-        manifest = read_model(folder)
         check_weights(manifest, folder)
         found = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, found)
@@ -222,7 +228,7 @@ class RidgeScorer:
         return np.stack([gloss, like_text, like_seen, seen], axis=1, dtype=np.float32)
 
 
-def check_weights(manifest: ModelManifest, folder: Path) -> None:
+def check_weights(manifest: LinkerManifest, folder: Path) -> None:
     """Make sure that a model has weights of its own.
 
     Raises:
@@ -292,7 +298,7 @@ def probabilities(scores: Scores, candidates: Candidates, temperature: float) ->
     return found
 
 
-def span_config(manifest: ModelManifest) -> SpanConfig:
+def span_config(manifest: LinkerManifest) -> SpanConfig:
     """Return how the model's mentions are read.
 
     Raises:

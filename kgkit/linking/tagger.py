@@ -22,14 +22,15 @@ from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.tagging import TaggingConfig, WordReader, Words, padded
-from kgkit.models.folder import find_tagger_folder
-from kgkit.models.manifest import TaggerManifest, read_tagger, understanding
+from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
+from kgkit.models.kinds import TaggerManifest
+from kgkit.models.manifest import understanding
+from kgkit.models.opening import open_model
 from kgkit.types import Document, Mention
-from kgkit.versions import read_current
 
 if TYPE_CHECKING:
-    from kgkit.heads.tagger import Tagged, WordTagger
+    from kgkit.heads.tagger import TaggedSpan, WordTagger
+    from kgkit.models.opening import Opening
 
 Matrix = NDArray[np.float32]
 
@@ -84,18 +85,16 @@ class Tagger:
 
         Raises:
             UnknownName, NotThere: if there is none.
-            UsageError: if it is a linker, or there is no such device.
+            UsageError: if it is no tagger, or there is no such device.
             DamagedModel: if it cannot be read.
             MissingExtra: if torch, transformers or safetensors is not installed.
         """
-        where = home if isinstance(home, Home) else Home.find(home)
-        return read_current(
-            lambda: find_tagger_folder(model, where), lambda folder: cls._open_from(folder, device)
-        )
+        tagger: Tagger = open_model(model, "tagger", home=home, device=device)
+        return tagger
 
     @classmethod
-    def _open_from(cls, folder: Path, device: str) -> "Tagger":
-        manifest = read_tagger(folder)
+    def open_folder(cls, folder: Path, manifest: TaggerManifest, *, device: str = "auto") -> "Tagger":
+        """Open the tagger in *folder*, of which *manifest* tells; the rest is as in `open`."""
         check_installed()
         from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
 
@@ -153,12 +152,12 @@ class Tagger:
             for mention, score in zip(mentions, scores, strict=True)
         ]
 
-    def _logits(self, words: Sequence[Words]) -> list[Matrix]:
+    def _logits(self, words: Sequence[DocumentWords]) -> list[Matrix]:
         """Return the logits of the words of each document, (N, L)."""
         import torch
 
         found = [np.zeros((len(one), self.head.config.labels), np.float32) for one in words]
-        readings = [(number, reading) for number, one in enumerate(words) for reading in one.readings]
+        readings = [(number, reading) for number, one in enumerate(words) for reading in one.windows]
         device = self.head.reads.device
         fast = self.head.reads.dtype == "bfloat16"
         autocast = torch.autocast(device.type, torch.bfloat16) if fast else nullcontext()
@@ -166,7 +165,7 @@ class Tagger:
         with torch.inference_mode(), autocast:
             for batch in batches(ids, least=_LEAST, most=_MOST, padding=self.reader.padding):  # type: ignore[arg-type]
                 chosen = [readings[row] for row in batch.rows]
-                inputs = padded([one for _, one in chosen], padding=self.reader.padding).to(device)
+                inputs = tagger_inputs([one for _, one in chosen], padding=self.reader.padding).to(device)
                 logits = self.head(inputs).cpu().numpy()  # (n, W, L)
                 for (number, one), row in zip(chosen, logits, strict=True):
                     found[number][one.begin : one.begin + len(one.firsts)] = row[: len(one.firsts)]
@@ -174,7 +173,7 @@ class Tagger:
 
     def _decoded(
         self, stretches: Sequence[tuple[int, int, int]], logits: Sequence[Matrix]
-    ) -> "Iterator[tuple[list[tuple[int, int, int]], list[list[Tagged]]]]":
+    ) -> "Iterator[tuple[list[tuple[int, int, int]], list[list[TaggedSpan]]]]":
         """Yield stretches, some at a time, with the names in them."""
         import torch
 
@@ -192,6 +191,11 @@ class Tagger:
             yield part, decode(torch.from_numpy(filled), torch.from_numpy(there))
 
 
+def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> Tagger:
+    """Open a tagger: the role `tagger` of the kind of that name."""
+    return Tagger.open_folder(folder, manifest, device=opening.device)
+
+
 def reader_of(head: "WordTagger", config: TaggingConfig) -> WordReader:
     """Return what reads documents for a head."""
     return WordReader(head.reads, config, lowercase=head.config.lowercase)
@@ -202,7 +206,7 @@ def reading_of(manifest: TaggerManifest) -> TaggingConfig:
     return msgspec.convert(manifest.reader, TaggingConfig)
 
 
-def _stretches(document: Document, words: Words, logits: Matrix) -> Iterator[tuple[int, int]]:
+def _stretches(document: Document, words: DocumentWords, logits: Matrix) -> Iterator[tuple[int, int]]:
     """Yield the ranges of words that names are sought in."""
     begins = np.searchsorted(words.starts, [start for start, _ in document.sentences or ()], "left")
     cuts = sorted({0, len(words), *begins.tolist()})

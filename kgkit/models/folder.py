@@ -2,7 +2,7 @@
 
     models/NAME/current     -> VERSION; see `kgkit.versions`
     models/NAME/VERSION/
-        model.json      what it is: a `ModelManifest` of a linker, a `TaggerManifest`, …
+        model.json      what it is: `kgkit.models.manifest`
         …               what its kind has beside
 
 Models that older versions of kgkit have made, and those that come with kgkit, lie in NAME/ itself.
@@ -15,12 +15,14 @@ takes the knowledge bases that it was trained with, and what was added to them.
 import re
 import shlex
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import DamagedModel, KgkitError, NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home, is_name
-from kgkit.models.manifest import FULL, KBERT, KNOWBERT, MANIFEST, TAGGER, ModelManifest, is_kind
+from kgkit.models.kinds import Kind, LinkerManifest, Role, find_kind
+from kgkit.models.manifest import LONGEST_COMMAND, MANIFEST, decode_manifest, read_header
 from kgkit.vectors import vectors_names
 from kgkit.versions import find_content, read_current
 
@@ -37,8 +39,10 @@ VECTORS: Final = "text"
 SHIPPED: Final = Path(__file__).parent / "shipped"
 """The models that come with kgkit; none is trained under their names, but one in a home goes before them."""
 
+FULL: Final = "full"
+"""The type of linkers that have encoders of their own, and vectors of the entities that have their name."""
+
 _NAME: Final = re.compile(r"[\w.-]+")
-_LONGEST: Final = 400  # characters of a command that an error shows
 
 
 def model_folder(home: Home, name: str) -> Path:
@@ -58,7 +62,7 @@ def model_folder(home: Home, name: str) -> Path:
     return home.models / name
 
 
-def find_model_folder(model: str, home: Home) -> Path:
+def find_model_folder(model: str, home: Home, wanted: Kind[Any] | Role | None = None) -> Path:
     """Return where the files of a model lie: of its current version, if it has versions.
 
     A training that ends may sweep that version: read its files within `kgkit.versions.read_current`.
@@ -66,9 +70,10 @@ def find_model_folder(model: str, home: Home) -> Path:
     Args:
         model: a path or a name in *home*.
         home: where models lie; those that come with kgkit are found, too.
+        wanted: the kind, or the role, that is looked for; whether the model has it is not asked here.
 
     Raises:
-        UnknownName: if there is none of that name; says which linkers there are.
+        UnknownName: if there is none of that name; says which there are of the kind, or with the role.
         NotThere: if it is a path without a model.
     """
     path = Path(model)
@@ -79,14 +84,36 @@ def find_model_folder(model: str, home: Home) -> Path:
     for folder in (home.models, SHIPPED) if is_name(model) else ():
         if (content := find_content(folder / model, MANIFEST)) is not None:
             return content
-    taggers = tagger_names(home)
-    linkers = [name for name in model_names(home) if name not in taggers]
-    raise UnknownName("model", model, (*BUILT_IN, *linkers))
+    if isinstance(wanted, Kind):
+        raise UnknownName(wanted.title.partition(" ")[2], model, names_with(wanted, home))
+    noun = "model" if wanted in (None, "linker") else str(wanted).replace("_", " ")
+    built_in = BUILT_IN if wanted in (None, "linker") else ()
+    raise UnknownName(noun, model, (*built_in, *names_with(wanted, home)))
 
 
 def model_names(home: Home) -> list[str]:
     """Return the names of the models in *home*, and of those that come with kgkit."""
     return sorted({*_names(home.models), *_names(SHIPPED)})
+
+
+def names_with(wanted: Kind[Any] | Role | None, home: Home) -> list[str]:
+    """Return the names of the models of a kind, or with a role, that can be read; None: of all models."""
+
+    def fits(folder: Path) -> bool:
+        header = read_header(folder)
+        if isinstance(wanted, Kind):
+            return header.kind == wanted.name
+        kind = find_kind(header, folder)
+        return wanted in kind.roles_in(decode_manifest(folder, kind.manifest))
+
+    if wanted is None:
+        return model_names(home)
+    found = []
+    for name in model_names(home):
+        with suppress(KgkitError):
+            if read_current(partial(find_model_folder, name, home), fits):
+                found.append(name)
+    return found
 
 
 def find_trained(home: Home, name: str) -> Path:
@@ -106,62 +133,6 @@ def has_model(home: Home, name: str) -> bool:
     return is_name(name) and find_content(home.models / name, MANIFEST) is not None
 
 
-def find_tagger_folder(model: str, home: Home) -> Path:
-    """Return where the files of a tagger lie, which is a path or a name in *home*; see `find_model_folder`.
-
-    Raises:
-        UnknownName: if there is no model of that name; says which taggers there are.
-        NotThere: if it is a path without a model.
-    """
-    try:
-        return find_model_folder(model, home)
-    except UnknownName:
-        raise UnknownName("tagger", model, tagger_names(home)) from None
-
-
-def find_knowbert_folder(model: str, home: Home) -> Path:
-    """Return where the files of a KnowBert lie, a path or a name in *home*; see `find_model_folder`.
-
-    Raises:
-        UnknownName: if there is no model of that name; says which there are.
-        NotThere: if it is a path without a model.
-    """
-    try:
-        return find_model_folder(model, home)
-    except UnknownName:
-        raise UnknownName("KnowBert", model, names_of(KNOWBERT, home)) from None
-
-
-def find_kbert_folder(model: str, home: Home) -> Path:
-    """Return where the files of a K-BERT lie, a path or a name in *home*; see `find_model_folder`.
-
-    Raises:
-        UnknownName: if there is no model of that name; says which there are.
-        NotThere: if it is a path without a model.
-    """
-    try:
-        return find_model_folder(model, home)
-    except UnknownName:
-        raise UnknownName("K-BERT", model, names_of(KBERT, home)) from None
-
-
-def tagger_names(home: Home) -> list[str]:
-    """Return the names of the taggers in *home*."""
-    return names_of(TAGGER, home)
-
-
-def names_of(kind: str, home: Home) -> list[str]:
-    """Return the names of the models of a kind in *home*."""
-    return [name for name in _names(home.models) if is_trained_as(kind, home, name)]
-
-
-def is_trained_as(kind: str, home: Home, name: str) -> bool:
-    """Say whether there is a model of this kind and name in *home*, one that can be read."""
-    with suppress(NotThere):
-        return read_current(lambda: find_trained(home, name), lambda folder: is_kind(kind, folder))
-    return False
-
-
 def _names(folder: Path) -> list[str]:
     """Return the names of the models in *folder*."""
     names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
@@ -170,7 +141,7 @@ def _names(folder: Path) -> list[str]:
     )
 
 
-def model_vectors(manifest: ModelManifest, kb: "KnowledgeBase", name: str | None) -> "Vectors":
+def model_vectors(manifest: LinkerManifest, kb: "KnowledgeBase", name: str | None) -> "Vectors":
     """Open the vectors that a model takes, or those of *name* in their place.
 
     Raises:
@@ -206,7 +177,7 @@ def model_vectors(manifest: ModelManifest, kb: "KnowledgeBase", name: str | None
 def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
     """Return the name of the vectors that a model takes: *name*, else the only ones, else `VECTORS`.
 
-    Those that a model of the rung `full` has brought are its own, and must be named.
+    Those that a model of the type `full` has brought are its own, and must be named.
 
     Raises:
         NotThere: if none was named, and there are others only; says which.
@@ -215,7 +186,7 @@ def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
         return name
     names = vectors_names(kb.home)
     home = Home(kb.home.path.parents[1])
-    free = [one for one in names if not is_trained_as(FULL, home, one)]
+    free = [one for one in names if not _brings_vectors(home, one)]
     if len(free) == 1:
         return free[0]
     if names and VECTORS not in names:
@@ -227,7 +198,14 @@ def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
     return VECTORS
 
 
-def check_build(manifest: ModelManifest, kb: "KnowledgeBase") -> None:
+def _brings_vectors(home: Home, name: str) -> bool:
+    """Say whether there is a model of this name, one that has brought its own vectors."""
+    with suppress(NotThere, DamagedModel):
+        return read_current(partial(find_trained, home, name), read_header).type == FULL
+    return False
+
+
+def check_build(manifest: LinkerManifest, kb: "KnowledgeBase") -> None:
     """Make sure that a model was trained for *kb*, or for a build that it only adds to.
 
     Raises:
@@ -250,7 +228,7 @@ def check_build(manifest: ModelManifest, kb: "KnowledgeBase") -> None:
         )
 
 
-def _embedding(manifest: ModelManifest, kb: str, name: str) -> str:
+def _embedding(manifest: LinkerManifest, kb: str, name: str) -> str:
     """Return the command that makes vectors called *name*, as the model takes them."""
     from kgkit.embedding.text import TextConfig
 
@@ -265,9 +243,9 @@ def _embedding(manifest: ModelManifest, kb: str, name: str) -> str:
     return f"`{shlex.join(words)}`" + ("" if known else ", with the --template that they had,")
 
 
-def _again(manifest: ModelManifest) -> str:
-    if 0 < len(manifest.command) <= _LONGEST:
+def _again(manifest: LinkerManifest) -> str:
+    if 0 < len(manifest.command) <= LONGEST_COMMAND:
         return f"train it again with `{manifest.command}`"
-    told = {"task": manifest.task, "rung": manifest.kind, "name": manifest.name, "kb": manifest.kb}
-    options = " ".join(f"--{option} {value}" for option, value in told.items())
+    values = {"task": manifest.task, "type": manifest.type, "name": manifest.name, "kb": manifest.kb}
+    options = " ".join(f"--{option} {value}" for option, value in values.items())
     return f"train it again with the command that trained it: `kgkit train linker {options} …`"

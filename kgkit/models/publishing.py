@@ -13,19 +13,21 @@ import hashlib
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
-from kgkit.errors import KBBusy, KgkitError, WriteFailed
+from kgkit.errors import DamagedModel, KBBusy, KgkitError, WriteFailed
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import MANIFEST
+from kgkit.models.kinds import Kind
+from kgkit.models.manifest import MANIFEST, ManifestType, ModelManifest, read_header
 from kgkit.versions import (
     LOCK,
     NEW,
@@ -44,16 +46,6 @@ log = logging.getLogger(__name__)
 _OF_RUST: Final = re.compile(r"\(os error \d+\)")
 _JOB: Final = "[0-9a-f]" * 12
 _PATIENCE: Final = 1.0  # seconds: what is being swept is gone by then
-
-Manifest = TypeVar("Manifest")
-
-
-class _About(msgspec.Struct):
-    """What is told of a model that is replaced; a tagger has no KB, a portable head has ""."""
-
-    kind: str
-    name: str
-    kb: str | None = None
 
 
 @contextmanager
@@ -95,16 +87,16 @@ def stage_model(folder: Path) -> Iterator[tuple[Path, Path]]:
         raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
 
 
-def read_trained(home: Home, name: str, folder: Path, read: Callable[[Path], Manifest]) -> Manifest:
-    """Return what *read* returns of a model that has just been trained.
+def read_trained(home: Home, name: str, folder: Path, kind: Kind[ManifestType]) -> ManifestType:
+    """Return the manifest of a model that has just been trained.
 
     Args:
         home: where it was trained.
         name: of the model.
         folder: of it. If another training of the name has replaced it since, that one's model is read.
-        read: as `kgkit.models.manifest.read_model`.
+        kind: of the model.
     """
-    return read_current(lambda: folder if folder.is_dir() else find_trained(home, name), read)
+    return read_current(lambda: folder if folder.is_dir() else find_trained(home, name), kind.read)
 
 
 def remove_model(home: Home, name: str) -> None:
@@ -176,21 +168,41 @@ def _holding(work: Path, patience: float) -> Iterator[None]:
 
 
 def older(folder: Path) -> str:
-    """Return what to call the model that *folder* has: `the older NAME (RUNG, for KB)`; "" if it has none."""
+    """Return what to call the model that *folder* has: `the older NAME (TYPE, for KB)`; "" if it has none."""
     try:
         if (content := find_content(folder, MANIFEST)) is None:
             return ""
-        about = msgspec.json.decode((content / MANIFEST).read_bytes(), type=_About)
-    except (OSError, msgspec.DecodeError):
+        header = read_header(content)
+    except (OSError, DamagedModel):
         return ""
-    of = "" if about.kb is None else f", for {about.kb or 'any knowledge base'}"
-    return f"the older {about.name} ({about.kind}{of})"
+    kbs = ", ".join(header.needs.kbs)
+    return f"the older {header.name} ({header.type or header.kind}{', for ' if kbs else ''}{kbs})"
 
 
-def sizes_of(folder: Path) -> dict[str, int]:
-    """Return the size of each file under *folder*, in bytes, by its path within."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+def write_manifest(staged: Path, manifest: ModelManifest) -> None:
+    """Write what a model says of itself into its folder, in which all its other files lie.
+
+    Args:
+        staged: folder of the model.
+        manifest: of the model; what is known of every folder is filled in: sizes and checksums of its files,
+            the version of kgkit, date and time.
+    """
+    files = sorted(path for path in staged.rglob("*") if path.is_file())
+    names = [path.relative_to(staged).as_posix() for path in files]
+    manifest = msgspec.structs.replace(
+        manifest,
+        sizes={name: path.stat().st_size for name, path in zip(names, files, strict=True)},
+        sha256={name: checksum(path) for name, path in zip(names, files, strict=True)},
+        kgkit_version=kgkit_version(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def kgkit_version() -> str:

@@ -13,14 +13,12 @@ from kgkit.models.folder import has_model
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from kgkit.models.manifest import KBertManifest, KnowBertManifest, ModelManifest, TaggerManifest
-
-    AnyManifest = ModelManifest | TaggerManifest | KnowBertManifest | KBertManifest
+    from kgkit.models.manifest import ModelManifest
 
 log = logging.getLogger(__name__)
 
 
-def catalogue(home: Home, manifest: "AnyManifest") -> bool:
+def catalogue(home: Home, manifest: "ModelManifest") -> bool:
     """Write what a model says of itself to the catalog of *home*; say whether that succeeded.
 
     The catalog is an index: that it cannot be told takes nothing from the model. It is logged as a warning.
@@ -49,22 +47,22 @@ def known_model(home: Home, model: str) -> str | None:
     return model if has_model(home, model) else None
 
 
-def _says(session: "Session", home: str, manifest: "AnyManifest") -> dict[str, Any]:
+def _says(session: "Session", home: str, manifest: "ModelManifest") -> dict[str, Any]:
     """Return the columns of a model; it may serve any KB, and the catalog may not have heard of its own."""
     from sqlalchemy import select
 
     from kgkit.catalog import KB, Build, Vectors
 
-    plain = msgspec.to_builtins(manifest)
-    kb, version = plain.get("kb"), plain.get("build")
+    plain, needs = msgspec.to_builtins(manifest), manifest.needs
+    kb, version = next(iter(needs.kbs.items()), (None, None))
     build = session.scalar(
         select(Build).join(Build.kb).where(KB.home == home, KB.name == kb, Build.name == version)
     )
     vectors = None
     if build is not None:
-        named = plain.get("vectors")
+        named = next(iter(needs.vectors), "").rpartition("/")[2]
         vectors = session.scalar(select(Vectors).where(Vectors.build_id == build.id, Vectors.name == named))
-    kept = ("reader", "config", "results", "data", "temperature", "kgkit_version")
+    kept = ("type", "reader", "config", "results", "data", "temperature", "kgkit_version")
     return {
         "kind": manifest.kind,
         "encoder": manifest.encoder or None,

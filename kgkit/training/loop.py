@@ -3,7 +3,7 @@
     folder/
       checkpoint.pt             what a training that was stopped needs to go on as if nothing had happened
       best-STEP.safetensors     the weights that `evaluate` liked best
-      curve.jsonl               see `curves`
+      curve.jsonl               see `curve`
 
 A *step* moves the optimizers once. It takes the next `accumulate` × processes batches of the epoch's order,
 process r of P every P-th of them, and follows the gradient of the mean over all their items: so two processes
@@ -32,11 +32,14 @@ from torch.optim import Optimizer
 
 from kgkit.encoder import pick_device
 from kgkit.errors import BuildFailed, UsageError
-from kgkit.training import curves, resuming
-from kgkit.training.curves import Batches, Curve, Trained, TrainingConfig
+from kgkit.training import resuming
+from kgkit.training.batches import Batches
+from kgkit.training.config import TrainingConfig, computes_bf16
+from kgkit.training.curve import Curve, TrainingState, remove_curves
 from kgkit.training.resuming import put_weights, replace, weights_of
+from kgkit.types import Progress
 
-__all__ = ["Evaluate", "Loss", "Progress", "train"]
+__all__ = ["Evaluate", "Loss", "train"]
 
 _log = logging.getLogger(__name__)
 
@@ -52,9 +55,6 @@ With several processes the model is wrapped: call it, and not its methods.
 Evaluate = Callable[[Any], float | Mapping[str, float]]
 """From the model to a number, or to several by name, of which the first decides; higher is better."""
 
-Progress = Callable[[int, int, float], None]
-"""Told the steps done, of how many, and the loss of the last one; in the first process only."""
-
 
 def train(
     model: nn.Module,
@@ -67,7 +67,7 @@ def train(
     evaluate: Evaluate | None = None,
     progress: Progress | None = None,
     resume: bool = False,
-) -> Trained:
+) -> TrainingState:
     """Train a model in place; it ends in evaluation mode, with its best weights if there was an evaluation.
 
     It is trained in training mode as a whole: a part that shall stay in evaluation mode (a frozen encoder)
@@ -84,7 +84,7 @@ def train(
         folder: for the files; all processes see it.
         evaluate: see `Evaluate`; called without gradients in evaluation mode, in every process (the first
             one's answer counts). It may draw random numbers: training does not notice.
-        progress: see `Progress`.
+        progress: callback after each step, in the first process only.
         resume: go on from the checkpoint in *folder*, if there is one; else begin, and forget what is there.
 
     Raises:
@@ -117,7 +117,7 @@ class _Training:
         self.accelerator = Accelerator(mixed_precision="no", device_placement=False, kwargs_handlers=[unused])
         self.processes, self.rank = self.accelerator.num_processes, self.accelerator.process_index
         self.device = self.accelerator.device if self.processes > 1 else pick_device(self.config.device)
-        bf16 = curves.computes_bf16(self.config.bf16, self.device)
+        bf16 = computes_bf16(self.config.bf16, self.device)
         self.autocast = partial(torch.autocast, self.device.type, torch.bfloat16, bf16)
         self.model.to(self.device)
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
@@ -125,21 +125,21 @@ class _Training:
         self.at_once = self.config.accumulate * self.processes  # batches of a step
         self.steps_of_epoch = math.ceil(len(self.batches) / self.at_once)
         self.total = self.config.steps or self.config.epochs * self.steps_of_epoch
-        self.state = Trained()
+        self.state = TrainingState()
         self.curve: Curve | None = None  # of the first process
         # Several processes stop together, after a step at whose end they have told each other.
         self.ctrl_c = resuming.Interrupts(always=self.processes > 1)
         self.kept: float | None = None  # the step of the best weights that the checkpoint speaks of
         self.since = self.saved = time.monotonic()
 
-    def run(self, resume: bool) -> Trained:
+    def run(self, resume: bool) -> TrainingState:
         """Do all that is left to do."""
         set_seed(self.config.seed, device_specific=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         if resume and (self.folder / CHECKPOINT).exists():
             self._resume()
         elif self.rank == 0:
-            curves.forget(self.folder, CHECKPOINT)
+            remove_curves(self.folder, CHECKPOINT)
             self._drop_weights(keep=set())
         self.accelerator.wait_for_everyone()
         self.wrapped = self.accelerator.prepare_model(self.model) if self.processes > 1 else self.model
@@ -224,7 +224,7 @@ class _Training:
             state.losses = []
         self.ctrl_c.busy = False
         if self.progress is not None and self.rank == 0:
-            self.progress(state.steps, self.total, loss)
+            self.progress("training, step", state.steps, self.total)
         if interrupted:
             raise KeyboardInterrupt
         return bool(due_anywhere)
@@ -338,7 +338,7 @@ class _Training:
         for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
-        self.state = Trained(**saved["state"])
+        self.state = TrainingState(**saved["state"])
         self.kept = self.state.best["step"] if self.state.best is not None else None
         resuming.set_random_states(saved["random"][self.rank], self.device)
         if self.rank == 0 and 0 < self.state.steps < self.total:

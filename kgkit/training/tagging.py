@@ -6,12 +6,9 @@ Learnt are the encoder and what stands on it, together, from the labels of all w
 """
 
 import logging
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -19,19 +16,17 @@ import msgspec
 import numpy as np
 
 from kgkit.encoder import Encoder
-from kgkit.errors import MissingExtra, UsageError
+from kgkit.errors import UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.tagging import SHAPES, Reading, TaggingConfig, WordReader, padded
+from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
-from kgkit.models.folder import model_folder
-from kgkit.models.manifest import FORMAT, MANIFEST, TAGGER, TaggerManifest
-from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
-from kgkit.training.curves import Trained, TrainingConfig
-from kgkit.training.linkers.ridge import Progress
-from kgkit.training.runs import peak_memory, sha256_of
-from kgkit.types import Document
+from kgkit.models.kinds import TAGGER
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
+from kgkit.training.job import Outcome, Plan, fit, run_job
+from kgkit.types import Document, Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -93,7 +88,7 @@ class TaggerTraining:
 class Lesson(NamedTuple):
     """A window with the labels (W,) of its own words."""
 
-    reading: Reading
+    reading: TaggingWindow
     labels: Numbers
 
 
@@ -103,6 +98,7 @@ def train_tagger(
     training: TaggerTraining,
     *,
     device: str = "auto",
+    command: str = "",
     progress: Progress | None = None,
 ) -> Path:
     """Train a tagger, and write it to `models/NAME` of *home*, in the place of an older one.
@@ -111,8 +107,9 @@ def train_tagger(
         home: where it is kept; a training that was stopped goes on there.
         name: of the model.
         training: on what, and how.
-        device: where it is trained.
-        progress: is told what is done.
+        device: torch device that it is trained on.
+        command: command that trains the like.
+        progress: function that receives what is done.
 
     Returns:
         Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
@@ -125,27 +122,19 @@ def train_tagger(
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
-    with ExitStack() as stack:
-        return _trained(stack, home, name, training, device, progress)
+    return run_job(
+        TAGGER, home, name, training,
+        lambda _: _prepare(name, training, device, progress),
+        files=(*training.data, *training.dev), command=command, seed=training.seed,
+    )  # fmt: skip
 
 
-def _trained(
-    stack: ExitStack,
-    home: Home,
-    name: str,
-    training: TaggerTraining,
-    device: str,
-    progress: Progress | None,
-) -> Path:
-    """Train a tagger; the work folder is held until *stack* is closed."""
-    try:
-        import torch
+def _prepare(name: str, training: TaggerTraining, device: str, progress: Progress | None) -> Plan:
+    """Read the data, and begin a tagger."""
+    import torch
 
-        from kgkit.heads.tagger import WordTagger, WordTaggerConfig
-        from kgkit.training.loop import train
-    except ImportError as error:
-        raise MissingExtra(error.name or "accelerate", "models") from error
-    folder, began = model_folder(home, name), time.monotonic()
+    from kgkit.heads.tagger import WordTagger, WordTaggerConfig
+
     taught, dev = _documents(training, progress)
     types = tuple(sorted({one.type for document in taught for one in document.names}))
     if not types:
@@ -158,55 +147,42 @@ def _trained(
     )
     head = WordTagger(encoder, config, torch.Generator().manual_seed(training.seed))
     lessons = [lesson for document in taught for lesson in lessons_of(document, reader, types)]
-    data = {str(path): sha256_of(path) for path in (*training.data, *training.dev)}
-    work = stack.enter_context(work_folder(home, "tagger", name, (training, encoder.fingerprint, data)))
 
     def scored(model: Any) -> dict[str, float]:
         scores = score_tagger(Tagger(model, reader, name=name), dev)
         return {"f1": scores.overall.f1, "span_f1": scores.spans.f1}
 
-    def told(done: int, total: int, _: float) -> None:
-        assert progress is not None
-        progress("training, step", done, total)
+    def train(work: Path) -> Outcome:
+        trained = fit(
+            head, _Batches(lessons, training.batch, training.seed, reader.padding, shapes), _loss,
+            [torch.optim.AdamW(_groups(head, training), weight_decay=training.decay)],
+            TrainingConfig(epochs=training.epochs, patience=training.patience, bf16=training.bf16,
+                           device=device, seed=training.seed),
+            work,
+            evaluate=scored if dev else None,
+            progress=progress,
+        )  # fmt: skip
+        results = _results(trained, lessons, taught, dev)
+        if dev and not results["f1"]:
+            log.warning(
+                "%s finds none of the names of the documents that it has not learnt from, after %d steps: it "
+                "wants more sentences, or more epochs",
+                name,
+                trained.steps,
+            )
+        return Outcome(results, save)
 
-    trained = train(
-        head, _Batches(lessons, training.batch, training.seed, reader.padding, shapes), _loss,
-        [torch.optim.AdamW(_groups(head, training), weight_decay=training.decay)],
-        TrainingConfig(epochs=training.epochs, patience=training.patience, bf16=training.bf16, device=device,
-                       seed=training.seed),
-        work,
-        evaluate=scored if dev else None,
-        progress=None if progress is None else told,
-        resume=True,
-    )  # fmt: skip
-    results = _results(trained, lessons, taught, dev)
-    if dev and not results["f1"]:
-        log.warning(
-            "%s finds none of the names of the documents that it has not learnt from, after %d steps: it "
-            "wants more sentences, or more epochs",
-            name,
-            trained.steps,
-        )
-    results["seconds"] = round(time.monotonic() - began, 1)
-    with stage_model(folder) as (staged, final):
+    def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         head.save_pretrained(staged / HEAD, about=_about(training, results))
-        manifest = TaggerManifest(
-            format=FORMAT,
-            kind=TAGGER,
-            name=name,
-            types=types,
-            encoder=training.encoder,
-            fingerprint=encoder.fingerprint,
-            reader=asdict(reader.config),
-            config=msgspec.to_builtins(asdict(training), enc_hook=str),
-            results=results,
-            data=data,
-            sizes=sizes_of(staged),
-            kgkit_version=kgkit_version(),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    return final
+        return {
+            "types": types,
+            "encoder": training.encoder,
+            "fingerprint": encoder.fingerprint,
+            "reader": asdict(reader.config),
+            "config": msgspec.to_builtins(asdict(training), enc_hook=str),
+        }
+
+    return Plan(encoder.fingerprint, train)
 
 
 def score_tagger(
@@ -253,7 +229,7 @@ def lessons_of(named: NamedDocument, reader: WordReader, types: Sequence[str]) -
         kind = types.index(name.type)
         labels[first:end] = 2 + 2 * kind
         labels[first : min(end, first + 1)] = 1 + 2 * kind
-    for reading in words.readings:
+    for reading in words.windows:
         yield Lesson(reading, labels[reading.begin : reading.begin + len(reading.firsts)])
 
 
@@ -281,7 +257,7 @@ class _Batches:
         shuffled = drawn.permutation(self.count)
         for place in places:
             chosen = [self.lessons[at] for at in parts[shuffled[place]]]
-            inputs = padded([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
+            inputs = tagger_inputs([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
             gold = np.full(tuple(inputs.words.shape), -1, np.int64)  # (n, W)
             for row, one in enumerate(chosen):
                 gold[row, : len(one.labels)] = one.labels
@@ -321,7 +297,10 @@ def _documents(
 
 
 def _results(
-    trained: Trained, lessons: Sequence[Lesson], taught: Sequence[NamedDocument], dev: Sequence[NamedDocument]
+    trained: TrainingState,
+    lessons: Sequence[Lesson],
+    taught: Sequence[NamedDocument],
+    dev: Sequence[NamedDocument],
 ) -> dict[str, Any]:
     best = trained.best or {}
     return {
@@ -331,12 +310,12 @@ def _results(
         "dev_documents": len(dev),
         "dev_names": sum(len(document.names) for document in dev),
         **{name: best[name] for name in _TOLD if name in best},
+        "seconds": trained.seconds,
         "epochs": [{name: one[name] for name in _TOLD} for one in trained.evaluations],
-        "peak_memory": peak_memory(),
     }
 
 
-def _about(training: TaggerTraining, results: dict[str, Any]) -> str:
+def _about(training: TaggerTraining, results: Mapping[str, Any]) -> str:
     files = ", ".join(f"`{path.name}`" for path in training.data)
     told = f"Trained on {files}: {results['names']:,} names in {results['documents']:,} documents."
     if "f1" in results:

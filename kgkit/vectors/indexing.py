@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from kgkit.errors import UsageError, WriteFailed
+from kgkit.types import Progress
 from kgkit.vectors.index import FORMAT, Index, IndexManifest, Recall, opened, sample
 from kgkit.vectors.kinds import (
     AUTO,
@@ -35,7 +36,6 @@ from kgkit.vectors.layout import INDEX
 from kgkit.vectors.scan import Matrix, Rows, lengths_of, unit
 from kgkit.vectors.tuning import AT, sampled_queries, tuned
 
-Progress = Callable[[int, int], None]
 """Takes how many rows are done, and of how many."""
 
 _BLOCK: Final = 16_384  # rows that are copied at once
@@ -135,7 +135,7 @@ def _made(
     for done, block in _unit_blocks(matrix, rows):
         inner.add(block)
         if progress is not None:
-            progress(done, len(rows))
+            progress("indexing", done, len(rows))
     stem = f"index-{kind.name}-{secrets.token_hex(4)}"
     files = [f"{stem}.faiss"]
     with _writing(folder):

@@ -8,7 +8,7 @@ The pair is what https://projector.tensorflow.org loads.
     P  points    D  width
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, UnknownName, UsageError
+from kgkit.types import Progress
 from kgkit.vectors.scan import Matrix, Rows, lengths_of, unit
 
 Method = Literal["pca", "tsne"]
@@ -53,7 +54,7 @@ def write_projector(
     rows: Rows,
     columns: Sequence[str],
     metadata: Iterable[Sequence[str]],
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Write the embedding projector's pair of files into *folder*.
 
@@ -71,7 +72,7 @@ def write_projector(
             for row in plain.take(rows[at : at + _BLOCK], axis=0).tolist():
                 file.write("\t".join(f"{number:.7g}" for number in row) + "\n")
             if progress is not None:
-                progress(min(at + _BLOCK, len(rows)), len(rows))
+                progress("writing", min(at + _BLOCK, len(rows)), len(rows))
     with (folder / METADATA).open("w", encoding="utf-8", newline="\n") as file:
         if len(columns) > 1:  # the projector's own rule
             file.write("\t".join(map(_field, columns)) + "\n")

@@ -7,7 +7,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from benchmarks.knowbert import CANDIDATES, LONGEST, with_spans
-from kgkit.inputs.knowbert import Text
+from kgkit.inputs.texts import TokenizedText
 
 
 def test_spans_are_drawn_as_many_a_word_as_asked_for_each_with_all_its_candidates():
@@ -15,7 +15,7 @@ def test_spans_are_drawn_as_many_a_word_as_asked_for_each_with_all_its_candidate
     special[[0, -1]] = True
     starts = np.ones(42, np.bool_)
     starts[2::4] = False  # every fourth piece goes on with a word
-    text = Text(np.arange(42), np.zeros(42, np.int64), special, {})
+    text = TokenizedText(np.arange(42), np.zeros(42, np.int64), special, {})
     words = int((starts & ~special).sum())
     for spans in (0.75, 2.0):
         known = with_spans(text, starts, 1_000, spans, np.random.default_rng(0))

@@ -307,7 +307,7 @@ def test_a_source_that_cannot_be_read_is_told_as_such_wherever_it_happens(tmp_pa
 
 
 def test_an_error_of_whoever_is_told_of_progress_is_not_taken_for_the_sources(tmp_path):
-    def tell(stage, done):
+    def tell(stage, done, total):
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
@@ -320,9 +320,9 @@ def test_progress_is_told(tmp_path):
         ToyBuilder(all=entities(10_000)), source_file(tmp_path), home=tmp_path / "home",
         progress=lambda *news: told.append(news),
     )  # fmt: skip
-    reading = [done for stage, done in told if stage == "reading"]
+    reading = [done for stage, done, _ in told if stage == "reading"]
     assert reading == sorted(set(reading)) and reading[-1] == 30_000
-    assert told[-2:] == [("writing", 0), ("checksums", 0)]
+    assert told[-2:] == [("writing", 0, 0), ("checksums", 0, 0)]
 
 
 def test_a_builder_that_has_to_be_told_its_source_says_so(tmp_path):

@@ -607,7 +607,7 @@ def test_parts_that_a_builder_read_before_it_was_mended_are_read_again(tmp_path,
 def test_it_says_that_it_goes_on(tmp_path):
     source = stopped(tmp_path)
     stages = []
-    build(tmp_path, Source(), source, progress=lambda stage, read: stages.append(stage))
+    build(tmp_path, Source(), source, progress=lambda stage, read, total: stages.append(stage))
     assert stages[0] == "going on from 2 of 3 parts that were read before"
 
 
@@ -681,7 +681,7 @@ def test_aliases_that_are_left_out_do_not_count_as_many(tmp_path, monkeypatch):
 def test_it_tells_how_far_it_is(tmp_path):
     source = folder_of(tmp_path / "s", p1=["a", "b"], p2=["c"])
     stages = []
-    build(tmp_path, Source(), source, progress=lambda stage, read: stages.append(stage))
+    build(tmp_path, Source(), source, progress=lambda stage, read, total: stages.append(stage))
     assert stages[0] == "reading: 0 of 2 parts, 0 records"
     assert "reading: 2 of 2 parts, 6 records" in stages
     assert stages[-2:] == ["writing aliases", "checksums"]

@@ -484,16 +484,14 @@ def test_lemmas_are_sought_by_link_probability_too_and_forms_by_that_of_their_le
 
 def test_what_knowbert_reads_has_the_share_of_null(small):
     pytest.importorskip("torch")
-    from kgkit.inputs.knowbert import Known, _known
-
-    class Vectors:
-        def gather(self, ids):
-            return np.zeros((len(ids), 2), np.float32)
+    from kgkit.inputs.linking import text_linker_inputs
+    from kgkit.inputs.mentions import MentionSpans
 
     mentions = AliasGenerator(small).mentions(TEXT)[:2]
     spans = np.array([[0, 1], [4, 6]])
     candidates = [mention.candidates or NO_CANDIDATES for mention in mentions]
-    inputs = _known([Known(spans, candidates, np.zeros(2, bool), np.arange(2))], Vectors())
+    mentions_read = [MentionSpans(spans, candidates, np.zeros(2, bool), np.arange(2))]
+    inputs = text_linker_inputs(mentions_read, lambda ids: np.zeros((len(ids), 2), np.float32))
     assert inputs.null_features is not None
     assert inputs.null_features[0, :, 0].tolist() == pytest.approx([0.8, 0.0])
     assert inputs.features[0, 0, :2, 0].tolist() == pytest.approx([0.15, 0.05])

@@ -128,7 +128,9 @@ def test_one_part_after_the_other_in_blocks_is_the_same_matrix(kb, monkeypatch):
     monkeypatch.setattr(concat, "_BLOCK", 2)
     told: list[tuple[int, int]] = []
     pieces = embed_concat(
-        kb, ConcatConfig(parts=("plane", "other"), rows="any"), progress=lambda *done: told.append(done)
+        kb,
+        ConcatConfig(parts=("plane", "other"), rows="any"),
+        progress=lambda stage, *done: told.append(done),
     )
     assert np.array_equal(pieces.matrix, whole)
     assert told == [(2, 6), (4, 6), (6, 6)]

@@ -119,7 +119,7 @@ def test_blocks_of_any_size_make_the_same_matrix(home, tmp_path, monkeypatch):
     monkeypatch.setattr(remapping, "_BLOCK", 2)
     told: list[tuple[int, int]] = []
     with kgkit.open_kb("toy", home=home) as kb:
-        take_over(kb, "plane", progress=lambda *done: told.append(done))
+        take_over(kb, "plane", progress=lambda stage, *done: told.append(done))
         assert np.array_equal(kb.vectors("plane").gather(kb.id("Apple")), [4, 0])
     assert told == [(2, 6), (4, 6), (6, 6)]
 

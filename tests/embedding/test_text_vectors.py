@@ -203,7 +203,7 @@ def test_a_job_that_was_stopped_comes_to_the_same_numbers(tmp_path, encoder, mon
     monkeypatch.setattr(module, "_RECORD_EVERY", every)
     config = TextConfig(chunk=10)
 
-    def stop(done, total):
+    def stop(stage, done, total):
         if done >= after:
             raise Stop
 
@@ -213,7 +213,7 @@ def test_a_job_that_was_stopped_comes_to_the_same_numbers(tmp_path, encoder, mon
         with pytest.raises(Stop):
             embed_text(kb, config, encoder=encoder, progress=stop)
         told = []
-        found = embed_text(kb, config, encoder=encoder, progress=lambda *how: told.append(how))
+        found = embed_text(kb, config, encoder=encoder, progress=lambda stage, *how: told.append(how))
         assert told[0][0] == (after if every == 0 else 0) and told[-1][0] == told[-1][1]
         assert found.matrix.tobytes() == whole.matrix.tobytes()
         assert found.manifest.version == whole.manifest.version
@@ -223,7 +223,7 @@ def test_a_job_that_was_stopped_comes_to_the_same_numbers(tmp_path, encoder, mon
 def test_a_matrix_that_was_lost_is_not_taken_for_done(tmp_path, encoder, monkeypatch):
     monkeypatch.setattr(module, "_RECORD_EVERY", 0.0)
 
-    def stop(done, total):
+    def stop(stage, done, total):
         if done >= 30:
             raise Stop
 
@@ -235,7 +235,7 @@ def test_a_matrix_that_was_lost_is_not_taken_for_done(tmp_path, encoder, monkeyp
 
 
 def test_a_job_can_be_begun_anew(tmp_path, encoder):
-    def stop(done, total):
+    def stop(stage, done, total):
         if done:
             raise Stop
 
@@ -244,7 +244,9 @@ def test_a_job_can_be_begun_anew(tmp_path, encoder):
         with pytest.raises(Stop):
             embed_text(kb, config, encoder=encoder, progress=stop)
         told = []
-        embed_text(kb, config, encoder=encoder, resume=False, progress=lambda done, _: told.append(done))
+        embed_text(
+            kb, config, encoder=encoder, resume=False, progress=lambda stage, done, _: told.append(done)
+        )
         assert told[0] == 0
 
 
@@ -360,7 +362,7 @@ def test_an_update_keeps_the_settings(tmp_path, folder):
 def test_an_update_that_was_stopped_goes_on(tmp_path, encoder, monkeypatch):
     monkeypatch.setattr(module, "_RECORD_EVERY", 0.0)
 
-    def stop(done, total):
+    def stop(stage, done, total):
         if done:
             raise Stop
 
@@ -370,7 +372,7 @@ def test_an_update_that_was_stopped_goes_on(tmp_path, encoder, monkeypatch):
         with pytest.raises(Stop):
             update_text(kb, encoder=encoder, progress=stop)
         told = []
-        found = update_text(kb, encoder=encoder, progress=lambda done, _: told.append(done))
+        found = update_text(kb, encoder=encoder, progress=lambda stage, done, _: told.append(done))
         assert told[0] == 10
         np.testing.assert_allclose(found.matrix, one_by_one(kb, encoder), atol=2e-6)
 

@@ -219,7 +219,7 @@ def published(tmp_path_factory):
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("error")
-        vectors = embed_tucker(kb, SMALL, progress=lambda done, of: told.append((done, of)))
+        vectors = embed_tucker(kb, SMALL, progress=lambda stage, done, of: told.append((done, of)))
         yield kb, vectors, told
 
 

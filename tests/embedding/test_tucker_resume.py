@@ -37,7 +37,7 @@ class Stopped(Exception):
 def stop_at(step):
     """Return a progress callback that ends the run after *step* steps."""
 
-    def progress(done, of):
+    def progress(stage, done, of):
         if done == step:
             raise Stopped
 
@@ -135,7 +135,7 @@ def test_a_run_begun_anew_forgets_what_was_done(kb, undisturbed):
         embed_tucker(kb, replace(SETTINGS, name="anew"), progress=stop_at(12))
     told = []
     vectors = embed_tucker(
-        kb, replace(SETTINGS, name="anew"), resume=False, progress=lambda done, of: told.append(done)
+        kb, replace(SETTINGS, name="anew"), resume=False, progress=lambda stage, done, of: told.append(done)
     )
     assert told[0] == 1
     assert same(vectors, undisturbed)
@@ -145,7 +145,7 @@ def test_a_run_that_goes_on_does_not_do_again_what_was_done(kb):
     with pytest.raises(Stopped):
         embed_tucker(kb, replace(SETTINGS, name="on"), progress=stop_at(12))
     told = []
-    embed_tucker(kb, replace(SETTINGS, name="on"), progress=lambda done, of: told.append(done))
+    embed_tucker(kb, replace(SETTINGS, name="on"), progress=lambda stage, done, of: told.append(done))
     assert told == list(range(12, 37))  # the checkpoint before step 12 holds 11
 
 
@@ -153,7 +153,9 @@ def test_other_settings_do_not_go_on_from_a_checkpoint(kb, undisturbed):
     with pytest.raises(Stopped):
         embed_tucker(kb, replace(SETTINGS, name="other"), progress=stop_at(12))
     told = []
-    embed_tucker(kb, replace(SETTINGS, seed=5, name="other"), progress=lambda done, of: told.append(done))
+    embed_tucker(
+        kb, replace(SETTINGS, seed=5, name="other"), progress=lambda stage, done, of: told.append(done)
+    )
     assert told[0] == 1
 
 
@@ -243,7 +245,9 @@ def test_a_run_killed_with_signal_9_goes_on_to_the_same_matrix(home, kb, one_thr
         process.wait()
     assert kb.home.vectors.joinpath("killed").exists() is False
     told = []
-    vectors = embed_tucker(kb, replace(settings, name="killed"), progress=lambda done, of: told.append(done))
+    vectors = embed_tucker(
+        kb, replace(settings, name="killed"), progress=lambda stage, done, of: told.append(done)
+    )
     assert told[0] > 1
     assert same(vectors, embed_tucker(kb, replace(settings, name="unharmed")))
 

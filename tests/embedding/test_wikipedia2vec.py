@@ -358,7 +358,7 @@ STEPS = ["dump", "dictionary", "links", "mentions", "model"]
 def test_training_makes_every_step_and_publishes_the_model(kb, dump, package):
     told = []
     vectors = train_wikipedia2vec(
-        kb, TrainingConfig(dump=dump, width=2, workers=3), progress=lambda *step: told.append(step)
+        kb, TrainingConfig(dump=dump, width=2, workers=3), progress=lambda stage, *step: told.append(step)
     )
     assert [name for name, _ in package.calls] == STEPS
     settings = dict(package.calls)

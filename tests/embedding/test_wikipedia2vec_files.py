@@ -208,7 +208,7 @@ def test_the_form_is_known_by_the_beginning(tmp_path, content, form):
 
 def test_progress_counts_bytes_of_the_file(tmp_path):
     path, told = put(tmp_path, text(NAMES, ROWS)), []
-    for _ in read_vectors(path, progress=lambda done, of: told.append((done, of))):
+    for _ in read_vectors(path, progress=lambda stage, done, of: told.append((done, of))):
         pass
     assert told[-1] == (path.stat().st_size,) * 2
 
@@ -272,7 +272,9 @@ def test_a_model_is_read_through_its_package_most_frequent_first(tmp_path, monke
     monkeypatch.setattr(word2vec_files, "_MODEL_BATCH", 3)
     told = []
     batches = [
-        *read_vectors(put(tmp_path, b"\x80\x04"), progress=lambda *step: told.append(step), allow_pickle=True)
+        *read_vectors(
+            put(tmp_path, b"\x80\x04"), progress=lambda stage, *step: told.append(step), allow_pickle=True
+        )
     ]
     assert [name for batch in batches for name in batch.names] == [
         "dog", "ENTITY/Dog", "ENTITY/New York City", "rare",

@@ -236,7 +236,7 @@ def test_sizes_below_one_are_refused(tiny, wrong):
 
 def test_progress_tells_how_many_distinct_texts_are_done(tiny, monkeypatch):
     told = []
-    tiny.encode(["a", "b", "a"], progress=lambda done, total: told.append((done, total)))
+    tiny.encode(["a", "b", "a"], progress=lambda stage, done, total: told.append((done, total)))
     assert told == [(2, 2)]
 
 

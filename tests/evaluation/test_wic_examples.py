@@ -10,7 +10,7 @@ import kgkit
 from kgkit.candidates import generator_for
 from kgkit.embedding.entity_text import Template
 from kgkit.embedding.text import TextConfig
-from kgkit.training.linkers.labelled import letters, taught_examples
+from kgkit.training.linkers.labelled import labelled_examples, letters
 
 PARTS = re.compile(r"Word: .*? Sentence 1: (.*) Sentence 2: (.*)", re.DOTALL)
 
@@ -39,7 +39,7 @@ def test_no_usage_example_that_occurs_in_wic_is_learnt(wordnet, sentences):
     assert len(sentences) == 10_856
     assert sum(letters(sentence) in known for sentence in sentences) == 7_643
     generator = generator_for(wordnet, max_candidates=None, overlaps=True)
-    learnt = [one.document.text for one in taught_examples(wordnet, generator, without=without)]
+    learnt = [one.document.text for one in labelled_examples(wordnet, generator, without=without)]
     assert len(learnt) > 30_000
     assert not [text for text in learnt if letters(text) in without]
 

@@ -7,9 +7,10 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from kgkit.encoder.attention import block_mask, set_attention  # noqa: E402
 from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
 from kgkit.heads import KBert, KBertConfig, KBertInputs  # noqa: E402
-from kgkit.heads.kbert import block_mask, visible_matrix  # noqa: E402
+from kgkit.heads.kbert import visibility_rule, visible_matrix  # noqa: E402
 from kgkit.trees import visible  # noqa: E402
 
 WIDTH, WORDS = 16, 40
@@ -53,7 +54,7 @@ def test_the_visible_matrix_is_that_of_the_tree():
 def test_the_function_that_says_so_says_the_same():
     flex = pytest.importorskip("torch.nn.attention.flex_attention")
     inputs = joined(tree(padding=2), tree(seed=1, padding=2)._replace(hooks=torch.zeros(1, 15).long()))
-    mask = block_mask(inputs)
+    mask = block_mask(visibility_rule(inputs), (2, 15), torch.device("cpu"))
     said = flex.create_mask(mask.mask_mod, 2, None, 15, 15, device="cpu")
     assert torch.equal(said[:, 0], visible_matrix(inputs))
 
@@ -194,7 +195,7 @@ def test_what_does_not_fit_is_told():
     with pytest.raises(UsageError, match="MPNetModel cannot be told"):  # it counts distances too
         KBert(bert("MPNet"))
     flex = bert(attn_implementation="sdpa").train()
-    flex.config._attn_implementation = "flex_attention"
+    set_attention(flex, "flex_attention")
     with pytest.raises(UsageError, match="FlexAttention has no dropout: train with sdpa"):
         KBert(flex)(tree())
 

@@ -1,829 +1,526 @@
-"""KnowBert's entity linker: each equation is what plain loops say, and what is padded reaches nothing."""
+"""KnowBert's layer between the layers of an encoder: what plain loops say, wherever it stands."""
 
+import copy
 import dataclasses
-import json
-import math
-import sys
+import gc
+import weakref
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("safetensors")
+transformers = pytest.importorskip("transformers")
 
-import kgkit.heads  # noqa: E402
-from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError  # noqa: E402
-from kgkit.heads import EntityLinker, EntityLinkerConfig, LinkerInputs  # noqa: E402
-from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
-from kgkit.heads.knowbert import (  # noqa: E402
-    CandidateScorer,
-    SpanPooling,
-    TransformerBlock,
-    margin_losses,
-    masked_softmax,
-    softmax_losses,
-    weigh,
-)
-from tests.knowbert_twin import (  # noqa: E402
-    N,
-    inputs_of,
-    numbers,
-    slow_block,
-    slow_linker,
-    slow_pooling,
-    softmax,
-)
-from tests.toys import run_python  # noqa: E402
+from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
+from kgkit.heads import KAR, EntityLinkerConfig, KARConfig, KnowBert  # noqa: E402
+from kgkit.heads.knowbert import usual_layers  # noqa: E402
+from kgkit.methods.knowbert_settings import linker_config  # noqa: E402
+from tests.knowbert_twin import inputs_of, layer_norm, linear, numbers, slow_block, slow_linker  # noqa: E402
 
-H, E, D, F = 6, 8, 5, 2
-SMALL = EntityLinkerConfig(hidden=H, width=E, stored=D, features=F, heads=2, inner=10, scorer=7)
-CONFIGS = {
-    "published": dataclasses.replace(SMALL, stored=None, features=1),
-    "projected": SMALL,
-    "alone": dataclasses.replace(SMALL, attention=False),
-    "as-in-the-paper": dataclasses.replace(SMALL, norms=False),
-    "null": dataclasses.replace(SMALL, null=True),
-    "threshold": dataclasses.replace(SMALL, threshold=0.0),
-    "aida": dataclasses.replace(SMALL, loss="margin", null=True, threshold=0.0),
-    "table": dataclasses.replace(SMALL, entities=N),
-    "features-alone": dataclasses.replace(SMALL, control=True, features=3),
-    "no-features": dataclasses.replace(SMALL, features=0),
-    "mask": dataclasses.replace(SMALL, mask=True),
+H, E, D, F = 8, 8, 5, 2
+LINKER = EntityLinkerConfig(hidden=H, width=E, stored=D, features=F, heads=2, inner=10, scorer=7)
+CONFIG = KARConfig(linker=LINKER, layer=1, heads=2, inner=12)
+LINKERS = {
+    "wordnet": LINKER,
+    "as-in-the-paper": dataclasses.replace(LINKER, norms=False),
+    "aida": dataclasses.replace(LINKER, loss="margin", null=True, threshold=0.0),
 }
-every_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+PIECES = 9
 
 
-def linker_of(config, seed=0, spread=0.5):
-    """A linker in double precision that is not near its beginning: every parameter is drawn anew."""
-    linker = EntityLinker(config).double().eval()
-    draw = torch.Generator().manual_seed(seed)
+def far(module, seed=0, spread=0.5):
+    """The module in double precision, every parameter drawn anew: it is not near its beginning."""
+    drawn = torch.Generator().manual_seed(seed)
+    module.double().eval()
     with torch.no_grad():
-        for parameter in linker.parameters():
-            parameter.normal_(std=spread, generator=draw)
-        if linker.entities.table is not None:
-            linker.entities.table.weight[-1] = 0
-    return linker
+        for parameter in module.parameters():
+            parameter.normal_(std=spread, generator=drawn)
+    return module
 
 
-def gold_of(output, share=0.4, seed=0):
-    draw = torch.Generator().manual_seed(seed)
-    return torch.rand(output.scores.shape, generator=draw) < share
-
-
-@every_config
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_linker_is_what_plain_loops_say(config, seed):
-    linker, inputs = linker_of(config, seed), inputs_of(config, seed=seed)
-    output = linker(inputs)
-    scores = np.full(output.scores.shape, -np.inf)
-    probabilities = np.zeros(output.scores.shape)
-    weighted, spans = np.zeros(output.weighted.shape), np.zeros(output.spans.shape)
-    for place, found, mean, span in slow_linker(linker, inputs):
-        for share, (column, score) in zip(softmax(list(found.values())), found.items(), strict=True):
-            scores[*place, column], probabilities[*place, column] = score, share
-        weighted[place], spans[place] = mean, span
-    with torch.no_grad():
-        np.testing.assert_allclose(output.scores.numpy(), scores, atol=1e-10)
-        np.testing.assert_allclose(output.probabilities.numpy(), probabilities, atol=1e-10)
-        np.testing.assert_allclose(output.weighted.numpy(), weighted, atol=1e-10)
-        np.testing.assert_allclose(output.spans.numpy(), spans, atol=1e-10)
-        expected = inputs.hidden @ linker.project.weight.T + linker.project.bias
-        np.testing.assert_allclose(output.words.numpy(), expected.numpy(), atol=1e-10)
-
-
-def test_a_span_is_pooled_by_learned_weights():
-    pooling = SpanPooling(3).double()
-    draw = torch.Generator().manual_seed(4)
-    words = torch.randn(1, 6, 3, generator=draw, dtype=torch.float64)
-    spans = torch.tensor([[[0, 1], [1, 5], [5, 6], [2, 2], [4, 9], [-1, -1]]])
-    with torch.no_grad():
-        found = pooling(words, spans)[0].numpy()
-    assert np.array_equal(found[0], words[0, 0].numpy())  # one piece is itself
-    assert not found[[3, 5]].any()  # and none is nothing
-    weights = {f"p.{name}": value for name, value in numbers(pooling).items()}
-    for (start, end), vector in zip(spans[0].tolist(), found, strict=True):
-        if start >= 0:
-            expected = slow_pooling(weights, "p", words[0].numpy(), start, end)
-            np.testing.assert_allclose(vector, expected, atol=1e-12)
-
-
-def test_a_block_lets_some_vectors_attend_to_others():
-    block = TransformerBlock(8, 4, 12, dropout=0.5).double().eval()
-    draw = torch.Generator().manual_seed(5)
-    states = torch.randn(2, 3, 8, generator=draw, dtype=torch.float64)
-    others = torch.randn(2, 5, 8, generator=draw, dtype=torch.float64)
-    there = torch.tensor(
-        [[1, 0, 1, 1, 0], [0, 0, 0, 0, 0]]
-    ).bool()  # the second sentence has none to attend to
-    with torch.no_grad():
-        found = block(states, others, there).numpy()
-    for sentence in range(2):
-        seen = [others[sentence, k].numpy() for k in range(5) if there[sentence, k]]
-        for place in range(3):
-            expected = slow_block(numbers(block), "", states[sentence, place].numpy(), seen, 4)
-            np.testing.assert_allclose(found[sentence, place], expected, atol=1e-12)
-
-
-def test_a_block_is_a_layer_of_bert():
+def bert(kind="BertModel", layers=3, **settings):
     torch.manual_seed(0)
-    block = TransformerBlock(8, 2, 12, dropout=0.0).eval()
-    theirs = torch.nn.TransformerEncoderLayer(
-        8, 2, 12, dropout=0.0, activation="gelu", batch_first=True, norm_first=False
-    ).eval()
+    config = transformers.BertConfig(
+        vocab_size=40, hidden_size=H, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=32, initializer_range=0.5, **settings,
+    )  # fmt: skip
+    return getattr(transformers, kind)(config).double().eval()
+
+
+def known(sentences=3, pieces=PIECES, seed=0):
+    return inputs_of(LINKER, sentences=sentences, pieces=pieces, seed=seed)
+
+
+def single(inputs):
+    """In single precision."""
+    return type(inputs)(
+        *(one.float() if one is not None and one.is_floating_point() else one for one in inputs)
+    )
+
+
+def words(sentences=3, pieces=PIECES, seed=0):
+    return torch.randint(4, 40, (sentences, pieces), generator=torch.Generator().manual_seed(seed))
+
+
+# -- the layer --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("linker", LINKERS.values(), ids=LINKERS)
+def test_the_layer_is_what_plain_loops_say(linker):
+    kar = far(KAR(dataclasses.replace(CONFIG, linker=linker)))
+    inputs, weights = inputs_of(linker), numbers(kar)
+    spans = {place: [] for place in range(len(inputs.hidden))}
+    for (sentence, _), _, mean, span in slow_linker(kar.linker, inputs):
+        spans[sentence].append(layer_norm(weights, "span_norm", span + mean))  # (6)
     with torch.no_grad():
-        attention = theirs.self_attn
-        attention.in_proj_weight.copy_(torch.cat([block.query.weight, block.key.weight, block.value.weight]))
-        attention.in_proj_bias.copy_(torch.cat([block.query.bias, block.key.bias, block.value.bias]))
-        attention.out_proj.load_state_dict(block.out.state_dict())
-        for ours, other in (
-            ("up", "linear1"),
-            ("down", "linear2"),
-            ("out_norm", "norm1"),
-            ("down_norm", "norm2"),
-        ):
-            getattr(theirs, other).load_state_dict(getattr(block, ours).state_dict())
-        states = torch.randn(3, 4, 8)
-        there = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 1]]).bool()
-        expected = theirs(states, src_key_padding_mask=~there)
-        torch.testing.assert_close(block(states, states, there)[there], expected[there], atol=1e-5, rtol=1e-5)
-
-
-# --- shapes, masks and batches ----------------------------------------------
-
-
-@every_config
-def test_outputs_have_the_shapes_that_are_told(config):
-    output = linker_of(config)(inputs_of(config, sentences=2, pieces=7, mentions=3, candidates=4))
-    columns = 5 if config.null else 4
-    assert output.scores.shape == output.probabilities.shape == (2, 3, columns)
-    assert output.weighted.shape == output.spans.shape == (2, 3, E)
-    assert output.words.shape == (2, 7, E)
-
-
-def grown(inputs, pieces=0, mentions=0, candidates=0):
-    """The same inputs with more padding, which holds numbers that must not be read."""
-
-    def pad(value, *more, fill):
-        # torch's padding is told from the last dimension backwards
-        ways = [way for extra in reversed(more) for way in (0, extra)]
-        return torch.nn.functional.pad(value, ways, value=fill)
-
-    nan = math.nan
-    return LinkerInputs(
-        hidden=pad(inputs.hidden, pieces, 0, fill=1e3),
-        spans=pad(inputs.spans, mentions, 0, fill=3),
-        mentions=pad(inputs.mentions, mentions, fill=False),
-        vectors=pad(inputs.vectors, mentions, candidates, 0, fill=nan),
-        features=pad(inputs.features, mentions, candidates, 0, fill=nan),
-        candidates=pad(inputs.candidates, 0, candidates, fill=False)
-        if not mentions
-        else pad(pad(inputs.candidates, 0, candidates, fill=False), mentions, 0, fill=True),
-        ids=None if inputs.ids is None else pad(inputs.ids, mentions, candidates, fill=10**6),
-        null_features=None
-        if inputs.null_features is None
-        else pad(inputs.null_features, mentions, 0, fill=nan),
-    )
-
-
-def assert_same(found, expected):
-    for name, left, right in zip(found._fields, found, expected, strict=True):
-        torch.testing.assert_close(
-            left, right, atol=1e-12, rtol=0, msg=lambda told, name=name: f"{name}: {told}"
-        )
-
-
-@every_config
-@pytest.mark.parametrize("more", [{"pieces": 4}, {"mentions": 3}, {"candidates": 6}])
-def test_padding_changes_nothing(config, more):
-    linker, inputs = linker_of(config), inputs_of(config)
-    expected, found = linker(inputs), linker(grown(inputs, **more))
-    pieces, mentions, candidates = (
-        inputs.hidden.shape[1],
-        inputs.mentions.shape[1],
-        inputs.candidates.shape[2],
-    )
-    columns = [*range(candidates), *([-1] if config.null else [])]
-    assert not found.spans[:, mentions:].any()
-    assert not found.weighted[:, mentions:].any()
-    assert not found.probabilities[:, mentions:].any()
-    assert found.scores[:, mentions:].isneginf().all()
-    found = found._replace(
-        scores=found.scores[:, :mentions, columns],
-        probabilities=found.probabilities[:, :mentions, columns],
-        weighted=found.weighted[:, :mentions],
-        spans=found.spans[:, :mentions],
-        words=found.words[:, :pieces],
-    )
-    assert_same(found, expected)
-
-
-def rows_of(inputs, rows):
-    return LinkerInputs(*(None if value is None else value[rows] for value in inputs))
-
-
-@every_config
-def test_the_order_of_a_batch_and_its_size_change_nothing(config):
-    linker, inputs = linker_of(config), inputs_of(config, sentences=5)
-    together = linker(inputs)
-    order = [3, 0, 4, 2, 1]
-    assert_same(linker(rows_of(inputs, order)), rows_of_output(together, order))
-    for row in range(5):
-        assert_same(linker(rows_of(inputs, [row])), rows_of_output(together, [row]))
-
-
-def rows_of_output(output, rows):
-    return type(output)(*(value[rows] for value in output))
-
-
-@every_config
-def test_what_is_padded_has_a_gradient_of_exactly_zero(config):
-    linker, inputs = linker_of(config), inputs_of(config)
-    leaves = {
-        name: getattr(inputs, name).clone().requires_grad_() for name in ("hidden", "vectors", "features")
-    }
-    inputs = inputs._replace(**leaves)
-    output = linker(inputs)
-    reached = output.scores[~output.scores.isneginf()].square().sum()
-    reached = reached + output.weighted.square().sum() + output.spans.square().sum()
-    reached.backward()
-    real = inputs.candidates
-    assert not leaves["features"].grad[~real].any()
-    if config.control:
-        assert leaves["vectors"].grad is None
-    else:
-        assert not leaves["vectors"].grad[~real].any()
-        assert leaves["vectors"].grad[real].any()
-    assert leaves["features"].grad[real].any() == bool(config.features)
-    inside = torch.zeros(inputs.hidden.shape[:2], dtype=torch.bool)
-    for sentence, mention in inputs.mentions.nonzero().tolist():
-        start, end = inputs.spans[sentence, mention].tolist()
-        inside[sentence, start:end] = True
-    assert inside.any() and not inside.all()
-    assert torch.equal(leaves["hidden"].grad.any(-1), inside)
-
-
-def test_a_mention_reaches_others_through_its_attention_alone():
-    for attention in (True, False):
-        config = dataclasses.replace(SMALL, attention=attention)
-        inputs = inputs_of(config)
-        hidden = inputs.hidden.clone().requires_grad_()
-        spans = torch.tensor([[0, 2], [2, 4], [4, 6], [6, 8]]).expand(3, 4, 2)
-        mentions = torch.ones(3, 4, dtype=torch.bool)
-        mentions[0, 3] = False
-        output = linker_of(config)(inputs._replace(hidden=hidden, spans=spans, mentions=mentions))
-        output.spans[0, 0].sum().backward()
-        assert hidden.grad[0, 0:2].any()
-        assert bool(hidden.grad[0, 2:6].any()) is attention
-        assert not hidden.grad[0, 6:].any()  # the mention that is not there
-        assert not hidden.grad[1:].any()  # other sentences
-
-
-@every_config
-@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
-def test_nothing_is_ever_nan(config):
-    linker, inputs = linker_of(config), inputs_of(config)
-    with torch.autograd.detect_anomaly(check_nan=True):
-        output = linker(inputs)
-        gold = gold_of(output)
-        loss = linker.loss(output, gold) + output.weighted.sum() + output.probabilities.square().sum()
-        loss.backward()
-    for value in output:
-        assert not value.isnan().any()
-    assert all(not p.grad.to_dense().isnan().any() for p in linker.parameters() if p.grad is not None)
-    assert output.probabilities.sum(-1)[~output.scores.isneginf().all(-1)].allclose(torch.ones(1).double())
-
-
-def test_a_mention_without_candidates_has_zeros():
-    for config in (SMALL, CONFIGS["threshold"]):
-        inputs = inputs_of(config)
-        output = linker_of(config)(inputs)
-        assert inputs.mentions[0, 1] and not inputs.candidates[0, 1].any()
-        assert output.scores[0, 1].isneginf().all()
-        assert not output.probabilities[0, 1].any()
-        assert not output.weighted[0, 1].any()
-        assert output.spans[0, 1].any()
-
-
-@pytest.mark.parametrize("config", [SMALL, CONFIGS["aida"], CONFIGS["table"]], ids=["small", "aida", "table"])
-@pytest.mark.parametrize(("mentions", "candidates"), [(0, 4), (3, 0), (0, 0)])
-def test_a_batch_without_mentions_or_candidates_is_read(config, mentions, candidates):
-    linker = linker_of(config).train()
-    given = inputs_of(config)
-    output = linker(
-        given._replace(
-            spans=given.spans[:, :mentions],
-            mentions=given.mentions[:, :mentions],
-            vectors=given.vectors[:, :mentions, :candidates],
-            features=given.features[:, :mentions, :candidates],
-            candidates=given.candidates[:, :mentions, :candidates],
-            ids=None if given.ids is None else given.ids[:, :mentions, :candidates],
-            null_features=None if given.null_features is None else given.null_features[:, :mentions],
-        )
-    )
-    assert output.scores.shape == (3, mentions, candidates + config.null)
-    loss = linker.loss(output, torch.zeros(output.scores.shape, dtype=torch.bool))
-    loss.backward()
-    assert loss.item() == 0
-    assert not output.weighted.isnan().any()
-
-
-def test_cached_vectors_of_mentions_are_read_as_spans_of_one_piece():
-    config = dataclasses.replace(SMALL, attention=False, norms=False)
-    linker, inputs = linker_of(config), inputs_of(config, pieces=4)
-    places = torch.arange(4)
-    spans = torch.stack([places, places + 1], dim=-1).expand(3, 4, 2)
-    output = linker(inputs._replace(spans=spans))
-    assert torch.allclose(output.spans[inputs.mentions], output.words[inputs.mentions])
-
-
-def test_a_softmax_over_nothing_is_zero():
-    scores = torch.tensor([[1.0, 2.0, math.inf], [5.0, -math.inf, math.nan]])
-    there = torch.tensor([[True, True, False], [False, False, False]])
-    shares = masked_softmax(scores, there)
-    torch.testing.assert_close(shares[0], torch.tensor([1 / (1 + math.e), math.e / (1 + math.e), 0]))
-    assert not shares[1].any()
-
-
-# --- NULL and δ -------------------------------------------------------------
-
-
-def test_what_lies_at_delta_counts_and_what_lies_below_does_not():
-    scores = torch.tensor([[[0.5, 0.25, 0.2, -math.inf], [0.2, 0.1, -9.0, 0.0], [-math.inf] * 4]])
-    entities = torch.eye(4).expand(1, 3, 4, 4)
-    null = torch.full((4,), 7.0)
-    found = weigh(scores, entities, 0.25, null)[0]
-    share = math.exp(0.5) / (math.exp(0.5) + math.exp(0.25))
-    torch.testing.assert_close(found[0], torch.tensor([share, 1 - share, 0, 0]))
-    assert torch.equal(found[1], null)
-    assert not found[2].any()
-    torch.testing.assert_close(weigh(scores, entities, None, None)[0, :2], torch.softmax(scores[0, :2], -1))
-
-
-def test_null_is_a_candidate_of_every_mention_that_is_there():
-    config = CONFIGS["null"]
-    linker, inputs = linker_of(config), inputs_of(config)
-    output = linker(inputs)
-    assert torch.equal(~output.scores[..., -1].isneginf(), inputs.mentions)
-    # A mention with no other candidate means NULL.
-    assert output.probabilities[0, 1, -1] == 1
-    torch.testing.assert_close(output.weighted[0, 1], linker.null.data)
-    without = linker(inputs._replace(null_features=None))
-    zeros = linker(inputs._replace(null_features=torch.zeros_like(inputs.null_features)))
-    assert_same(without, zeros)
-    assert not torch.allclose(
-        without.scores[..., -1][inputs.mentions], output.scores[..., -1][inputs.mentions]
-    )
-
-
-def test_a_masked_mention_has_the_entity_mask_alone_and_its_own_entities_reach_nothing():
-    config = dataclasses.replace(SMALL, mask=True)
-    linker, inputs = linker_of(config), inputs_of(config)
-    masked = torch.zeros_like(inputs.mentions)
-    masked[0, 0] = True
-    inputs = inputs._replace(masked=masked, vectors=inputs.vectors.requires_grad_())
-    output = linker(inputs)
-    columns = output.scores.shape[-1]
-    assert (~output.scores[0, 0].isneginf()).tolist() == [True] + [False] * (columns - 1)
-    torch.testing.assert_close(output.weighted[0, 0], linker.mask)
-    plain = linker(inputs._replace(masked=None))
-    torch.testing.assert_close(output.scores[1:], plain.scores[1:])
-    (output.weighted.sum() + output.scores.nan_to_num(neginf=0).sum()).backward()
-    assert not inputs.vectors.grad[0, 0].any() and inputs.vectors.grad.any()
-    assert linker.mask.grad.any()
-
-
-def test_neither_the_priors_of_what_is_hidden_nor_how_many_there_are_reach_anything():
-    config = dataclasses.replace(SMALL, mask=True, null=True, threshold=0.0)
-    linker, inputs = linker_of(config), inputs_of(config)
-    masked = torch.zeros_like(inputs.mentions)
-    masked[0, 0] = True
-    told = {
-        name: getattr(inputs, name).clone().requires_grad_()
-        for name in ("vectors", "features", "null_features")
-    }
-    inputs = inputs._replace(masked=masked, **told)
-    output = linker(inputs)
-    (output.weighted.sum() + output.probabilities.square().sum()).backward()
-    for tensor in told.values():
-        assert not tensor.grad[0, 0].any() and tensor.grad.any()
-    fewer = inputs.candidates.clone()
-    fewer[0, 0, 1:] = False
-    assert_same(linker(inputs._replace(candidates=fewer)), output)
-
-
-def test_null_is_trained_where_it_is_a_candidate():
-    for name, trained in (("null", True), ("aida", True), ("threshold", False)):
-        linker = linker_of(CONFIGS[name])
-        output = linker(inputs_of(linker.config))
-        linker.loss(output, gold_of(output)).backward()
-        assert (linker.null.grad is not None) is trained
-        # Every parameter that wants a gradient has one: several processes wait for each.
-        assert all(p.grad is not None for p in linker.parameters() if p.requires_grad)
-    assert EntityLinker(SMALL).null is None
-
-
-# --- losses -----------------------------------------------------------------
-
-
-def slow_losses(scores, gold, loss, margin=0.2):
-    """Each mention's loss by its definition; None where it has no gold among its candidates."""
-    found = []
-    for row, right in zip(scores.flatten(0, 1).tolist(), gold.flatten(0, 1).tolist(), strict=True):
-        pairs = [(score, is_gold) for score, is_gold in zip(row, right, strict=True) if score != -math.inf]
-        if not any(is_gold for _, is_gold in pairs):
-            found.append(None)
-        elif loss == "softmax":
-            total = sum(math.exp(score) for score, _ in pairs)
-            found.append(-math.log(sum(math.exp(score) for score, is_gold in pairs if is_gold) / total))
-        else:
-            found.append(
-                sum(max(0.0, margin - score if is_gold else margin + score) for score, is_gold in pairs)
-            )
-    return found
-
-
-@pytest.mark.parametrize("loss", ["softmax", "margin"])
-@pytest.mark.parametrize("share", [0.05, 0.4, 1.0])
-def test_losses_are_what_plain_loops_say(loss, share):
-    draw = torch.Generator().manual_seed(9)
-    scores = torch.randn(6, 7, 5, generator=draw, dtype=torch.float64)
-    scores[torch.rand(6, 7, 5, generator=draw) < 0.3] = -math.inf
-    scores[0, 0] = -math.inf
-    scores.requires_grad_()
-    gold = (
-        torch.rand(6, 7, 5, generator=draw) < share
-    )  # several of a mention, some where there is no candidate
-    expected = slow_losses(scores, gold, loss)
-    assert share == 1 or None in expected
-    found = softmax_losses(scores, gold) if loss == "softmax" else margin_losses(scores, gold, 0.2)
-    zeros = [value or 0.0 for value in expected]
-    np.testing.assert_allclose(found.detach().flatten().numpy(), zeros, atol=1e-12)
-    found.sum().backward()
-    assert not scores.grad.isnan().any()
-    ignored = torch.tensor([value is None for value in expected]).reshape(6, 7)
-    assert not scores.grad[ignored].any()
-    assert not scores.grad[scores.isneginf()].any()
-
-
-@pytest.mark.parametrize("name", ["projected", "null", "aida"])
-def test_the_loss_is_the_mean_over_the_mentions_that_have_gold(name):
-    config = CONFIGS[name]
-    linker = linker_of(config)
-    output = linker(inputs_of(config))
-    gold = gold_of(output, 0.3, seed=2)
-    expected = slow_losses(output.scores, gold, config.loss, config.margin)
-    losses, counted = linker.losses(output, gold)
-    assert counted.flatten().tolist() == [value is not None for value in expected]
-    assert 0 < counted.sum() < inputs_of(config).mentions.sum()
-    told = [value for value in expected if value is not None]
-    assert linker.loss(output, gold).item() == pytest.approx(sum(told) / len(told))
-    assert losses.sum().item() == pytest.approx(sum(told))
-
-
-@pytest.mark.parametrize("name", ["projected", "aida"])
-def test_without_gold_there_is_nothing_to_learn(name):
-    linker = linker_of(CONFIGS[name])
-    output = linker(inputs_of(linker.config))
-    loss = linker.loss(output, torch.zeros_like(output.scores, dtype=torch.bool))
-    loss.backward()
-    assert loss.item() == 0
-    assert not any(p.grad.any() for p in linker.parameters() if p.grad is not None)
-
-
-def test_a_loss_of_scores_that_diverged_says_so():
-    scores = torch.tensor([[[math.nan, 1.0]]])
-    gold = torch.tensor([[[False, True]]])
-    assert softmax_losses(scores, gold).isnan().all()
-    assert margin_losses(scores, gold, 0.2).isnan().all()
-
-
-def test_gold_of_another_shape_is_refused():
-    linker = linker_of(CONFIGS["null"])
-    inputs = inputs_of(linker.config)
-    with pytest.raises(
-        UsageError, match=r"gold has the shape \(3, 4, 5\), the scores \(3, 4, 6\), NULL the last"
-    ):
-        linker.loss(linker(inputs), inputs.candidates)
-
-
-# --- trained vectors of entities, dropout, the control ----------------------
-
-
-def test_trained_vectors_begin_as_nothing():
-    with_table, without = (EntityLinker(config, torch.Generator().manual_seed(3)).double().eval()
-                           for config in (CONFIGS["table"], SMALL))  # fmt: skip
-    inputs = inputs_of(CONFIGS["table"])
-    assert_same(with_table(inputs), without(inputs))
-
-
-def test_only_the_vectors_of_real_candidates_are_trained():
-    config = CONFIGS["table"]
-    linker, inputs = linker_of(config), inputs_of(config)
-    before = linker.entities.table.weight.detach().clone()
-    real = set(inputs.ids[inputs.candidates].tolist()) - {-1}
-    optimizer = torch.optim.SparseAdam([linker.entities.table.weight], lr=0.1)
-    # Its moments would move a row that a gradient of zero names: padding must name none.
-    inputs = inputs._replace(ids=inputs.ids.masked_fill(~inputs.candidates, 0))
-    for _ in range(2):
-        optimizer.zero_grad()
-        output = linker(inputs)
-        output.weighted.square().sum().backward()
-        gradient = linker.entities.table.weight.grad
-        assert gradient.is_sparse
-        assert set(gradient.coalesce().indices()[0].tolist()) == real
-        optimizer.step()
-    moved = (linker.entities.table.weight.detach() != before).any(-1).nonzero().flatten().tolist()
-    assert set(moved) == real
-    assert not linker.entities.table.weight[-1].any()
-
-
-@every_config
-def test_entities_that_are_given_once_are_the_same(config):
-    linker, inputs = linker_of(config), inputs_of(config)
-    drawn = torch.Generator().manual_seed(3)
-    rows = torch.randint(N, inputs.candidates.shape, generator=drawn)
-    once = torch.randn(N, inputs.vectors.shape[-1], generator=drawn, dtype=torch.float64)
-    ids = None if inputs.ids is None else torch.randint(-1, N, (N,), generator=drawn)
-    plain = linker(inputs._replace(vectors=once[rows], ids=None if ids is None else ids[rows]))
-    found = linker(inputs._replace(vectors=once, ids=ids, rows=rows.masked_fill(~inputs.candidates, 0)))
-    for one, other in zip(found, plain, strict=True):
-        torch.testing.assert_close(one, other)
-
-
-def test_a_batch_without_entities_may_give_none():
-    inputs = inputs_of(SMALL)
-    nothing = torch.zeros_like(inputs.candidates)
-    empty = inputs._replace(
-        candidates=nothing,
-        vectors=inputs.vectors[0, 0, :0],
-        rows=torch.zeros_like(nothing, dtype=torch.int64),
-    )
-    assert not linker_of(SMALL)(empty).weighted.any()
-
-
-def test_trained_vectors_have_a_dropout_of_their_own():
-    config = dataclasses.replace(CONFIGS["table"], dropout=0.0, entity_dropout=0.5)
-    linker, inputs = linker_of(config), inputs_of(config)
-    torch.manual_seed(0)
-    still, dropped = linker(inputs), linker.train()(inputs)
-    assert torch.equal(still.spans, dropped.spans)
-    kept = (still.scores == dropped.scores)[inputs.candidates]
-    without = (inputs.ids < 0)[inputs.candidates]
-    assert kept[without].all() and kept[~without].float().mean() < 0.2  # the scorer may be flat at some
-
-
-@pytest.mark.parametrize("name", ["dropout", "input_dropout"])
-def test_dropout_acts_while_training_alone(name):
-    config = dataclasses.replace(SMALL, **{"dropout": 0.0, name: 0.5})
-    linker, inputs = linker_of(config), inputs_of(config)
-    assert_same(linker(inputs), linker(inputs))
-    torch.manual_seed(0)
-    assert not torch.allclose(linker.train()(inputs).spans, linker.eval()(inputs).spans)
-
-
-def test_the_control_does_not_read_stored_vectors_and_is_else_the_same():
-    config = dataclasses.replace(SMALL, control=True)
-    control, plain = (EntityLinker(c, torch.Generator().manual_seed(1)).double() for c in (config, SMALL))
-    for name, weight in plain.state_dict().items():
-        assert torch.equal(control.state_dict()[name], weight)
-    control, inputs = linker_of(config), inputs_of(config)
-    other = inputs._replace(vectors=inputs.vectors + 1)
-    assert_same(control(inputs), control(other))
-    assert_same(control(inputs), linker_of(SMALL)(inputs._replace(vectors=torch.zeros_like(inputs.vectors))))
-
-
-def test_the_first_parameters_come_from_the_generator():
-    one, again, other = (EntityLinker(CONFIGS["aida"], torch.Generator().manual_seed(s)) for s in (1, 1, 2))
-    for name, weight in one.state_dict().items():
-        assert torch.equal(weight, again.state_dict()[name])
-    assert not torch.equal(one.project.weight, other.project.weight)
-    assert one.project.weight.std().item() == pytest.approx(0.02, rel=0.5)
-
-
-# --- precision --------------------------------------------------------------
-
-
-def test_a_score_is_not_rounded_under_autocast():
-    scorer = CandidateScorer(2, 16)
-    drawn = torch.Generator().manual_seed(0)
-    spans, entities = torch.randn(2, 3, 8, generator=drawn), torch.randn(2, 3, 5, 8, generator=drawn)
-    features = torch.randn(2, 3, 5, 2, generator=drawn)
-    exact = scorer(spans, entities, features)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(scorer(spans, entities, features), exact)
-        rounded = scorer(spans.bfloat16(), entities.bfloat16(), features)
-    assert rounded.dtype == torch.float32 and not torch.equal(rounded, rounded.bfloat16().float())
-
-
-@every_config
-def test_bfloat16_is_near_and_scores_stay_exact_enough_for_a_loss(config):
-    linker = linker_of(config, spread=0.2).float()
-    inputs = inputs_of(config)
-    inputs = inputs._replace(hidden=inputs.hidden.float(), vectors=inputs.vectors.half())
-    expected = linker(inputs)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        mixed = linker(inputs)
-        loss = linker.loss(mixed, gold_of(mixed))
-    loss.backward()
-    half = linker.bfloat16()(inputs)
-    assert mixed.scores.dtype == half.scores.dtype == loss.dtype == torch.float32
-    assert half.weighted.dtype == torch.bfloat16
-    for found in (mixed, half):
-        # δ lies where a rounded score may fall on either side of it
-        names = (
-            ("probabilities", "spans")
-            if config.threshold is not None
-            else ("probabilities", "spans", "weighted")
-        )
-        for name in names:
-            torch.testing.assert_close(
-                getattr(found, name).float(), getattr(expected, name), atol=0.1, rtol=0.1
-            )
-
-
-# --- on disk ----------------------------------------------------------------
-
-
-@every_config
-def test_a_saved_head_is_the_same_again(config, tmp_path):
-    linker, inputs = linker_of(config), inputs_of(config)
-    linker.save_pretrained(tmp_path / "deep" / "head", about="Trained on *toys*, licence CC0.")
-    again = EntityLinker.from_pretrained(tmp_path / "deep" / "head", device="cpu")
-    assert again.config == config
-    assert not again.training
-    for name, weight in linker.state_dict().items():
-        assert torch.equal(weight, again.state_dict()[name])
-    for found, expected in zip(again(inputs), linker(inputs), strict=True):
-        assert torch.equal(found, expected)
-    assert [p.requires_grad for p in again.parameters()] == [p.requires_grad for p in linker.parameters()]
-
-
-def test_a_head_in_half_precision_stays_one(tmp_path):
-    EntityLinker(SMALL).bfloat16().save_pretrained(tmp_path)
-    assert EntityLinker.from_pretrained(tmp_path, device="cpu").project.weight.dtype == torch.bfloat16
-
-
-def test_the_card_says_what_the_head_is(tmp_path):
-    linker = EntityLinker(CONFIGS["aida"])
-    linker.save_pretrained(tmp_path, about="Trained on *toys*, licence CC0.")
-    card = (tmp_path / CARD).read_text(encoding="utf-8")
-    assert card.startswith("---\nlibrary_name: kgkit\n")
-    for told in (
-        "Trained on *toys*, licence CC0.\n\n",
-        "(5), margin 0.2; NULL is a candidate; δ = 0.0",
-        "Peters et al. 2019",
-    ):
-        assert told in card
-    assert f"{sum(p.numel() for p in linker.parameters()):,} parameters" in card
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([CARD, CONFIG, WEIGHTS])
-
-
-def test_a_linker_for_minilm_takes_less_than_four_megabytes(tmp_path):
-    EntityLinker(EntityLinkerConfig(hidden=384, stored=384, features=6)).save_pretrained(tmp_path)
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 4_000_000
-
-
-def test_what_is_no_saved_head_is_refused(tmp_path):
-    def load():
-        return EntityLinker.from_pretrained(tmp_path, device="cpu")
-
-    with pytest.raises(NotThere, match=r"there is no config\.json"):
-        load()
-    EntityLinker(SMALL).save_pretrained(tmp_path)
-    good = json.loads((tmp_path / CONFIG).read_text(encoding="utf-8"))
-    for change, error, told in (
-        ({"head": "tagger"}, UsageError, "of kind 'tagger', expected 'knowbert-linker'"),
-        ({"wings": 2}, DamagedModel, "settings that this kgkit does not know: wings"),
-        ({"heads": "two"}, DamagedModel, "is no configuration of a knowbert-linker"),
-        ({"heads": 3}, DamagedModel, "cannot be divided among 3 heads"),
-        ({"scorer": 8}, DamagedModel, "cannot be loaded"),
-        ({"null": True}, DamagedModel, "cannot be loaded"),
-    ):
-        (tmp_path / CONFIG).write_text(json.dumps(good | change), encoding="utf-8")
-        with pytest.raises(error, match=told):
-            load()
-    (tmp_path / CONFIG).write_text("{", encoding="utf-8")
-    with pytest.raises(DamagedModel, match="cannot be read"):
-        load()
-    (tmp_path / CONFIG).write_text(json.dumps(good), encoding="utf-8")
-    whole = (tmp_path / WEIGHTS).read_bytes()
-    (tmp_path / WEIGHTS).write_bytes(whole[:-9])
-    with pytest.raises(DamagedModel, match="cannot be loaded"):
-        load()
-    (tmp_path / WEIGHTS).unlink()
-    with pytest.raises(NotThere, match=r"there is no model\.safetensors"):
-        load()
-
-
-def test_without_safetensors_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
-    for act in (EntityLinker(SMALL).save_pretrained, EntityLinker.from_pretrained):
-        with pytest.raises(MissingExtra, match=r"kgkit\[models\]"):
-            act(tmp_path)
-
-
-# --- what cannot be ---------------------------------------------------------
+        found, _ = kar(inputs)
+    for sentence, states in enumerate(inputs.hidden.numpy()):
+        for place, state in enumerate(states):
+            word = linear(weights, "linker.project", state)  # (1)
+            word = slow_block(weights, "block.", word, spans[sentence], CONFIG.heads)
+            wanted = layer_norm(weights, "norm", state + linear(weights, "back", word))
+            np.testing.assert_allclose(found[sentence, place].numpy(), wanted, atol=1e-10)
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"hidden": 0}, "hidden is 0; it is 1 or more"),
-        ({"stored": 0}, "stored is 0; it is 1 or more"),
-        ({"features": -1}, "features is -1; it is 0 or more"),
-        ({"margin": -0.1}, r"margin is -0\.1; it is 0 or more"),
-        ({"entity_dropout": 1.0}, r"entity_dropout is 1\.0; it is from 0 to below 1"),
-        ({"width": 9}, "a width of 9 cannot be divided among 2 heads"),
-        ({"loss": "hinge"}, "loss is 'hinge'; it is 'softmax' or 'margin'"),
-    ],
+    ("task", "stored", "millions"),
+    [("el", 300, 2.42), ("wsd", 200 + 2048 + 5, 1.91), ("wsd", 200 + 384 + 5, 1.57)],
 )
-def test_settings_that_cannot_be_are_refused(settings, told):
-    with pytest.raises(UsageError, match=told):
-        dataclasses.replace(SMALL, **settings)
+def test_as_many_parameters_are_added_as_published(task, stored, millions):
+    kar = KAR(KARConfig(linker=linker_config(task, 768, stored), layer=10))
+    assert sum(one.numel() for one in kar.parameters()) / 1e6 == pytest.approx(millions, abs=0.005)
 
 
-def test_inputs_of_another_shape_are_refused():
-    linker, inputs = linker_of(CONFIGS["table"]), inputs_of(CONFIGS["table"])
-    for change, told in (
-        ({"hidden": inputs.hidden[..., :-1]}, r"hidden has the shape \(3, 9, 5\), expected \(3, 9, 6\)"),
-        (
-            {"hidden": inputs.hidden[0]},
-            r"expected hidden \(B, T, H\), .* found \(9, 6\), \(3, 4, 5\), \(3, 4, 5, 5\)",
-        ),
-        (
-            {"vectors": inputs.vectors[..., :-1]},
-            r"vectors has the shape \(3, 4, 5, 4\), expected \(3, 4, 5, 5\)",
-        ),
-        (
-            {"features": inputs.features[..., 0]},
-            r"features has the shape \(3, 4, 5\), expected \(3, 4, 5, 2\)",
-        ),
-        ({"mentions": inputs.mentions[:2]}, "mentions has the shape"),
-        ({"ids": None}, "the linker has trained vectors of 20 entities: it needs ids"),
+def test_the_way_back_undoes_the_way_there():
+    kar = KAR(dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, width=12, heads=4)))
+    hidden = torch.randn(5, H, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(kar.back(kar.linker.project(hidden)), hidden, atol=1e-4, rtol=1e-4)
+
+
+def test_narrower_than_the_encoder_it_undoes_what_can_be_undone():
+    kar = KAR(dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, width=4)))
+    with torch.no_grad():
+        kar.linker.project.bias.normal_()
+    kar.invert()
+    there = kar.linker.project(torch.randn(5, H))
+    torch.testing.assert_close(kar.linker.project(kar.back(there)), there, atol=1e-4, rtol=1e-4)
+
+
+def test_silenced_it_leaves_the_encoder_as_it_was_but_for_the_norm():
+    kar = far(KAR(CONFIG))
+    kar.silence()
+    inputs = inputs_of(LINKER)
+    with torch.no_grad():
+        found, _ = kar(inputs)
+        assert torch.equal(found, kar.norm(inputs.hidden))
+
+
+# -- in an encoder ----------------------------------------------------------
+
+
+def by_hand(model, kars, knowledge, ids):
+    """The layers of an encoder one after the other, and what stands between them."""
+    hidden = model.embeddings(ids)
+    for number in range(len(model.encoder.layer) + 1):
+        if number:
+            hidden = model.encoder.layer[number - 1].__class__.forward(
+                model.encoder.layer[number - 1], hidden
+            )
+        for name, kar in kars.items():
+            if kar.config.layer == number and name in knowledge:
+                hidden, _ = kar(knowledge[name]._replace(hidden=hidden))
+    return hidden
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2, 3])
+def test_it_stands_behind_the_layer_that_is_named(layer):
+    knowbert = far(KnowBert(bert(), {"a": dataclasses.replace(CONFIG, layer=layer)}))
+    ids, knowledge = words(), {"a": known()}
+    output = knowbert(knowledge, input_ids=ids)
+    wanted = by_hand(knowbert.model, knowbert.kars, knowledge, ids)
+    torch.testing.assert_close(output.model.last_hidden_state, wanted)
+    plain = knowbert.model(input_ids=ids).last_hidden_state
+    assert not torch.allclose(wanted, plain)
+    assert output.linked["a"].scores.shape == knowledge["a"].candidates.shape
+
+
+@pytest.mark.parametrize("places", [(1, 2), (2, 2)], ids=["two layers", "one layer"])
+def test_two_knowledge_bases_follow_each_other(places):
+    configs = {
+        name: dataclasses.replace(CONFIG, layer=place)
+        for name, place in zip(("b.2", "a"), places, strict=True)
+    }
+    knowbert = far(KnowBert(bert(), configs))
+    ids, knowledge = words(), {"a": known(seed=1), "b.2": known(seed=2)}
+    output = knowbert(knowledge, input_ids=ids)
+    wanted = by_hand(knowbert.model, knowbert.kars, knowledge, ids)
+    torch.testing.assert_close(output.model.last_hidden_state, wanted)
+    assert [*output.linked] == ["b.2", "a"]
+
+
+def test_without_a_knowledge_base_it_is_the_encoder_bit_for_bit():
+    model, ids = bert().float(), words()
+    before = model(input_ids=ids).last_hidden_state
+    weights = copy.deepcopy(model.state_dict())
+    empty, with_one = KnowBert(model, {}), KnowBert(model, {"a": CONFIG})
+    for found in (
+        empty({}, input_ids=ids).model.last_hidden_state,
+        with_one({}, input_ids=ids).model.last_hidden_state,
+        model(input_ids=ids).last_hidden_state,
     ):
-        with pytest.raises(UsageError, match=told):
-            linker(inputs._replace(**change))
+        assert torch.equal(found, before)
+    assert all(torch.equal(weights[name], weight) for name, weight in model.state_dict().items())
 
 
-def test_masked_mentions_want_an_entity_for_them():
-    inputs = inputs_of(SMALL)
-    with pytest.raises(UsageError, match=r"no entity \[MASK\]"):
-        linker_of(SMALL)(inputs._replace(masked=torch.zeros_like(inputs.mentions)))
+def test_a_model_that_was_let_go_is_nobodys():
+    model = bert()
+    knowbert = KnowBert(model, {"a": CONFIG})
+    assert len([hook for part in model.modules() for hook in part._forward_hooks]) == 2
+    knowbert.detach()
+    assert not any(part._forward_hooks for part in model.modules())
+    gone = weakref.ref(knowbert)
+    del knowbert
+    gc.collect()
+    assert gone() is None
 
 
-def test_naming_the_heads_loads_no_torch():
-    done = run_python("import sys, kgkit.heads; print('torch' in sys.modules)")
-    assert done.stdout.strip() == "False", done.stderr
-    with pytest.raises(AttributeError, match="has no attribute 'KnowBret'"):
-        kgkit.heads.KnowBret  # noqa: B018
+def test_what_is_known_is_among_the_hidden_states():
+    knowbert = far(KnowBert(bert(), {"a": CONFIG}))
+    ids = words()
+    states = knowbert({"a": known()}, input_ids=ids, output_hidden_states=True).model.hidden_states
+    plain = knowbert.model(input_ids=ids, output_hidden_states=True).hidden_states
+    same = [torch.equal(one, other) for one, other in zip(states, plain, strict=True)]
+    assert same == [True, False, False, False]
 
 
-# --- learning ---------------------------------------------------------------
+def test_order_size_and_padding_of_a_batch_change_nothing():
+    knowbert = far(KnowBert(bert(), {"a": CONFIG}))
+    ids, inputs = words(), known()
+    mask = torch.ones_like(ids)
+    whole = knowbert({"a": inputs}, input_ids=ids, attention_mask=mask).model.last_hidden_state
+    order = [2, 0, 1]
+    for place, row in enumerate(order):
+        part = type(inputs)(*(None if one is None else one[row : row + 1] for one in inputs))
+        alone = knowbert({"a": part}, input_ids=ids[row : row + 1]).model.last_hidden_state
+        torch.testing.assert_close(alone[0], whole[row])
+        turned = type(inputs)(*(None if one is None else one[order] for one in inputs))
+        again = knowbert({"a": turned}, input_ids=ids[order]).model.last_hidden_state
+        torch.testing.assert_close(again[place], whole[row])
+    longer = torch.nn.functional.pad(ids, (0, 4))
+    seen = torch.nn.functional.pad(mask, (0, 4))
+    padded = knowbert({"a": inputs}, input_ids=longer, attention_mask=seen).model.last_hidden_state
+    torch.testing.assert_close(padded[:, :PIECES], whole)
 
 
-@pytest.mark.parametrize("name", ["softmax", "margin"])
-def test_a_small_problem_is_learnt(name):
-    """A hidden map leads from a mention's word pieces to its entity; a third of the mentions mean NULL."""
-    torch.manual_seed(0)
-    config = EntityLinkerConfig(
-        hidden=12, width=16, stored=10, inner=32, heads=2, scorer=16, loss=name, null=True, dropout=0.0,
-        threshold=0.0 if name == "margin" else None,
+def test_what_stands_on_top_of_the_encoder_reads_what_is_known():
+    model = bert("BertForMaskedLM")
+    knowbert = far(KnowBert(model, {"a": CONFIG}))
+    ids = words()
+    output = knowbert({"a": known()}, input_ids=ids, labels=ids)
+    wanted = by_hand(model.bert, knowbert.kars, {"a": known()}, ids)
+    torch.testing.assert_close(output.model.logits, model.cls(wanted))
+    output.model.loss.backward()
+    assert all(one.grad is not None for one in knowbert.kars["a"].block.parameters())
+
+
+@pytest.mark.parametrize("kind", ["Roberta", "Electra", "DistilBert", "MPNet"])
+def test_it_stands_in_encoders_of_other_kinds(kind):
+    settings = {"hidden_size": H, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    if kind == "DistilBert":
+        settings = {"dim": H, "n_layers": 2, "n_heads": 2, "hidden_dim": 16}
+    elif kind == "Electra":
+        settings["embedding_size"] = H
+    config = getattr(transformers, f"{kind}Config")(vocab_size=40, max_position_embeddings=32, **settings)
+    model = getattr(transformers, f"{kind}Model")(config).double().eval()
+    ids = words()
+    before = model(input_ids=ids).last_hidden_state
+    knowbert = far(KnowBert(model, {"a": CONFIG}))
+    model.load_state_dict(model.state_dict())
+    found = knowbert({"a": known()}, input_ids=ids)
+    assert found.model.last_hidden_state.shape == before.shape
+    assert "a" in found.linked
+    assert not torch.allclose(found.model.last_hidden_state, model(input_ids=ids).last_hidden_state)
+
+
+def test_layers_that_are_one_are_refused():
+    config = transformers.AlbertConfig(
+        vocab_size=40, embedding_size=H, hidden_size=H, num_hidden_layers=3, num_attention_heads=2,
+        intermediate_size=16,
     )  # fmt: skip
-    linker = EntityLinker(config)
-    entities, leads = torch.randn(30, 10), torch.randn(10, 12)
-    optimizer = torch.optim.AdamW((p for p in linker.parameters() if p.requires_grad), lr=5e-3)
+    with pytest.raises(UsageError, match="AlbertModel has no 3 layers"):
+        KnowBert(transformers.AlbertModel(config), {"a": CONFIG})
 
-    def batch(sentences):
-        ids = torch.rand(sentences, 6, 30).argsort(-1)[..., :5]  # (B, M, C)
-        column = torch.randint(5, (sentences, 6))
-        meant = entities[ids.gather(-1, column[..., None]).squeeze(-1)]  # (B, M, D)
-        none = torch.rand(sentences, 6) < 1 / 3
-        pieces = torch.where(none[..., None], torch.randn(sentences, 6, 12), meant @ leads)
-        hidden = torch.stack([pieces, torch.randn_like(pieces)], dim=2).flatten(1, 2)  # (B, T, H), T = 2 M
-        # Those that mean NULL are told by a mark in their features alone.
-        features = torch.rand(sentences, 6, 5, 1) * ~none[..., None, None]
-        starts = 2 * torch.arange(6)
-        inputs = LinkerInputs(
-            hidden=hidden,
-            spans=torch.stack([starts, starts + 1], dim=-1).expand(sentences, 6, 2),
-            mentions=torch.ones(sentences, 6, dtype=torch.bool),
-            vectors=entities[ids],
-            features=features,
-            candidates=torch.ones(sentences, 6, 5, dtype=torch.bool),
-            null_features=none[..., None].float(),
-        )
-        return inputs, column.masked_fill(none, 5)
 
-    def accuracy():
-        inputs, right = batch(100)
-        with torch.no_grad():
-            return (linker(inputs).scores.argmax(-1) == right).float().mean().item()
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(UsageError, match="behind layer 4; the encoder has 3"):
+        KnowBert(bert(), {"a": dataclasses.replace(CONFIG, layer=4)})
+    with pytest.raises(UsageError, match="width 6, the encoder has 8"):
+        KnowBert(bert(), {"a": dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, hidden=6))})
+    with pytest.raises(UsageError, match=r"no knowledge base c in this model; it has: a"):
+        KnowBert(bert(), {"a": CONFIG})({"c": known()}, input_ids=words())
+    with pytest.raises(UsageError, match="cannot be divided among 3 heads"):
+        dataclasses.replace(CONFIG, heads=3)
+    with pytest.raises(UsageError, match="layer >= 0"):
+        dataclasses.replace(CONFIG, layer=-1)
+    checkpointing = KnowBert(bert(), {"a": CONFIG}).train()
+    for layer in checkpointing.model.encoder.layer:
+        layer.gradient_checkpointing = True
+    with pytest.raises(UsageError, match="gradient checkpointing"):
+        checkpointing({"a": known()}, input_ids=words())
 
-    assert accuracy() < 0.5
-    for _ in range(400):
-        inputs, right = batch(32)
-        output = linker(inputs)
-        optimizer.zero_grad()
-        linker.loss(output, torch.nn.functional.one_hot(right, 6).bool()).backward()
-        optimizer.step()
-    assert accuracy() > 0.95
+
+def test_after_a_call_that_failed_the_encoder_is_plain():
+    knowbert, ids = far(KnowBert(bert(), {"a": CONFIG})), words()
+    before = knowbert.model(input_ids=ids).last_hidden_state
+    with pytest.raises(UsageError):
+        knowbert({"a": known(sentences=2)}, input_ids=ids)
+    assert torch.equal(knowbert.model(input_ids=ids).last_hidden_state, before)
+
+
+def test_a_copy_stands_on_its_own():
+    knowbert, ids = far(KnowBert(bert(), {"a": CONFIG})), words()
+    before = knowbert({"a": known()}, input_ids=ids).model.last_hidden_state
+    other = copy.deepcopy(knowbert)
+    with torch.no_grad():
+        for parameter in knowbert.parameters():
+            parameter.zero_()
+    torch.testing.assert_close(other({"a": known()}, input_ids=ids).model.last_hidden_state, before)
+
+
+def test_knowledge_bases_stand_where_they_were_published():
+    assert usual_layers(12, 1) == [10]
+    assert usual_layers(12, 2) == [10, 11]
+    assert usual_layers(6, 1) == [4]
+    assert usual_layers(6, 2) == [4, 5]
+    assert usual_layers(6, 3) == [3, 4, 5]
+    assert usual_layers(1, 3) == [0, 1, 1]
+
+
+# -- a part of it -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["BertModel", "BertForMaskedLM", "BertForPreTraining"])
+def test_places_that_are_asked_for_are_those_of_the_whole(kind):
+    knowbert = far(KnowBert(bert(kind), {"a": CONFIG}))
+    ids, asked = words(), torch.zeros(3, PIECES, dtype=torch.bool)
+    asked[0, [1, 4]] = asked[2, 8] = True
+    whole = knowbert({"a": known()}, input_ids=ids)
+    some = knowbert({"a": known()}, positions=asked, input_ids=ids)
+    assert some.model[0].shape[:-1] == (3,)
+    torch.testing.assert_close(some.model[0], whole.model[0][asked])
+    torch.testing.assert_close(some.linked["a"].scores, whole.linked["a"].scores)
+    if kind == "BertForPreTraining":  # what reads whole texts still does
+        torch.testing.assert_close(some.model.seq_relationship_logits, whole.model.seq_relationship_logits)
+    part = knowbert({"a": known()}, positions=asked, input_ids=ids, return_dict=False)
+    torch.testing.assert_close(part.model[0], some.model[0])
+    again = knowbert({"a": known()}, input_ids=ids)
+    assert torch.equal(again.model[0], whole.model[0])
+
+
+def test_the_linker_that_is_asked_for_says_the_same_and_nothing_behind_it_runs():
+    layers = {"below": 1, "same": 2, "asked": 2, "beside": 2, "above": 3}
+    knowbert = far(
+        KnowBert(bert(), {name: dataclasses.replace(CONFIG, layer=layer) for name, layer in layers.items()})
+    )
+    ids, ran = words(), []
+    for number, layer in enumerate(knowbert.model.encoder.layer, 1):
+        layer.register_forward_pre_hook(lambda *_, number=number: ran.append(number))
+    for name, kar in knowbert.kars.items():
+        kar.register_forward_pre_hook(lambda *_, name=name: ran.append(name))
+    knowledge = {name: known(seed=seed) for seed, name in enumerate(layers)}
+    whole = knowbert(knowledge, input_ids=ids)
+    plain = knowbert.model(input_ids=ids).last_hidden_state
+    ran.clear()
+    some = knowbert(knowledge, until="asked", input_ids=ids)
+    assert ran == [1, "below", 2, "same"]
+    assert some.model is None and [*some.linked] == ["below", "same", "asked"]
+    for name, linked in some.linked.items():
+        for one, other in zip(linked, whole.linked[name], strict=True):
+            assert torch.equal(one, other)
+    # A call that ends early leaves nothing behind.
+    states = knowbert(knowledge, until="below", input_ids=ids, output_hidden_states=True)
+    assert [*states.linked] == ["below"]
+    assert torch.equal(knowbert.model(input_ids=ids).last_hidden_state, plain)
+    assert torch.equal(knowbert(knowledge, input_ids=ids).model[0], whole.model[0])
+
+
+def test_a_linker_that_cannot_be_asked_for_is_refused():
+    knowbert = KnowBert(bert(), {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2)})
+    with pytest.raises(UsageError, match=r"no knowledge base c in this model; it has: a, b"):
+        knowbert({"a": known()}, until="c", input_ids=words())
+    with pytest.raises(UsageError, match="nothing is known of the mentions of b, whose linker is asked for"):
+        knowbert({"a": known()}, until="b", input_ids=words())
+
+
+# -- one after the other ----------------------------------------------------
+
+
+def test_a_knowledge_base_that_is_added_afterwards_stands_as_if_it_had_been_there():
+    kbs = {"a": CONFIG, "b": dataclasses.replace(CONFIG, linker=LINKERS["aida"])}
+    ids = words()
+    knowledge = {name: single(inputs_of(config.linker)) for name, config in kbs.items()}
+    at_once = KnowBert(bert().float(), kbs, torch.Generator().manual_seed(1)).eval()
+    later = KnowBert(bert().float(), {}).eval()
+    drawn = torch.Generator().manual_seed(1)
+    for name, config in kbs.items():
+        later.add(name, config, drawn)
+    assert [*later.kars] == ["a", "b"]
+    assert not any(part.training for part in later.modules())  # as the model was
+    one, other = at_once(knowledge, input_ids=ids), later(knowledge, input_ids=ids)
+    assert torch.equal(one.model[0], other.model[0])
+    assert torch.equal(one.linked["b"].scores, other.linked["b"].scores)
+    assert one.linked.keys() == other.linked.keys()
+    assert {name: one.shape for name, one in at_once.state_dict().items()} == {
+        name: one.shape for name, one in later.state_dict().items()
+    }
+
+
+def test_what_cannot_be_added_is_refused_and_changes_nothing():
+    knowbert = KnowBert(bert(), {"a": CONFIG})
+    with pytest.raises(UsageError, match="the knowledge base a is in this model already"):
+        knowbert.add("a", CONFIG)
+    with pytest.raises(UsageError, match="behind layer 4; the encoder has 3"):
+        knowbert.add("b", dataclasses.replace(CONFIG, layer=4))
+    assert [*knowbert.kars] == ["a"]
+
+
+# -- Algorithm 1 ------------------------------------------------------------
+
+
+def test_what_a_step_of_the_algorithm_trains_has_a_gradient_and_nothing_else():
+    kbs = {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2, linker=LINKERS["aida"])}
+    knowbert = far(KnowBert(bert("BertForMaskedLM"), kbs))
+    knowledge = {name: inputs_of(config.linker, seed=1) for name, config in kbs.items()}
+    ids = words()
+
+    def moved(loss_of):
+        knowbert.zero_grad(set_to_none=True)
+        loss_of(knowbert(knowledge, input_ids=ids, labels=ids)).backward()
+        return {name for name, one in knowbert.named_parameters() if one.grad is not None}
+
+    def linking(output):
+        total = 0
+        for name, linked in output.linked.items():
+            gold = torch.zeros_like(linked.scores, dtype=torch.bool)
+            gold[..., 0] = True
+            linker = knowbert.kars[name].linker
+            loss = linker.loss(linked, gold)
+            total = total + (loss if loss.requires_grad else 0)
+        return total
+
+    for number, name in enumerate(kbs):
+        knowbert.unfreeze(name)
+        reached = moved(linking)
+        assert reached == {one for one, parameter in knowbert.named_parameters() if parameter.requires_grad}
+        assert reached and all(one.startswith(f"_kars.{number}.linker.") for one in reached)
+    knowbert.unfreeze()
+    reached = moved(lambda output: output.model.loss + linking(output))
+    assert reached == {name for name, _ in knowbert.named_parameters()}
+    with pytest.raises(UsageError, match="no knowledge base c"):
+        knowbert.unfreeze("c")
+
+
+def test_a_linker_that_is_trained_alone_is_alone_in_training_mode():
+    linker = dataclasses.replace(LINKER, mask=True, threshold=0.0)
+    kbs = {"a": dataclasses.replace(CONFIG, linker=linker), "b": dataclasses.replace(CONFIG, layer=2)}
+    knowbert = KnowBert(bert("BertForMaskedLM"), kbs)
+    knowbert.unfreeze("a")
+    knowbert.train()
+    asked = {name for name, one in knowbert.named_parameters() if one.requires_grad}
+    own = {f"_kars.0.linker.{name}" for name, _ in knowbert.kars["a"].linker.named_parameters()}
+    assert asked == own - {"_kars.0.linker.mask", "_kars.0.linker.null"}  # which no loss of it reaches
+    chosen = set(knowbert.kars["a"].linker.modules())
+    assert {one for one in knowbert.modules() if one.training} == chosen
+    knowbert.eval()
+    assert not any(one.training for one in knowbert.modules())
+    knowbert.unfreeze()
+    knowbert.train()
+    assert all(one.training for one in knowbert.modules())
+    assert all(one.requires_grad for one in knowbert.parameters())
+
+
+def test_both_steps_of_the_algorithm_reach_the_same_when_only_a_part_is_computed():
+    kbs = {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2, linker=LINKERS["aida"])}
+    knowbert = far(KnowBert(bert("BertForPreTraining"), kbs))
+    knowledge = {name: inputs_of(config.linker, seed=1) for name, config in kbs.items()}
+    ids = words()
+    asked = torch.zeros_like(ids, dtype=torch.bool)
+    asked[:, 2] = True
+
+    def reached(loss):
+        knowbert.zero_grad(set_to_none=True)
+        loss.backward()
+        return {name for name, one in knowbert.named_parameters() if one.grad is not None and one.grad.any()}
+
+    def linking(name):
+        linked = knowbert(knowledge, until=name, input_ids=ids).linked[name]
+        gold = torch.zeros_like(linked.scores, dtype=torch.bool)
+        gold[..., 0] = True
+        return knowbert.kars[name].linker.loss(linked, gold)
+
+    for number, name in enumerate(kbs):
+        knowbert.unfreeze(name)
+        own = reached(linking(name))
+        assert own and all(one.startswith(f"_kars.{number}.linker.") for one in own)
+    knowbert.unfreeze()
+    below = reached(linking("a"))
+    assert not any(one.startswith(("_kars.1", "model.bert.encoder.layer.2", "model.cls")) for one in below)
+    assert any(one.startswith("model.bert.encoder.layer.0") for one in below)
+    told = knowbert(knowledge, positions=asked, input_ids=ids).model
+    every = reached(told.prediction_logits.square().sum() + told.seq_relationship_logits.square().sum())
+    for part in ("_kars.0.linker", "_kars.0.block", "_kars.0.back", "_kars.1.linker", "_kars.1.norm",
+                 "model.bert.embeddings", "model.bert.encoder.layer.2", "model.bert.pooler",
+                 "model.cls.predictions", "model.cls.seq_relationship"):  # fmt: skip
+        assert any(one.startswith(part) for one in every), part
+
+
+# -- on disk ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["BertModel", "BertForMaskedLM"])
+def test_a_saved_model_is_the_same_again(kind, tmp_path):
+    kbs = {"b.2": CONFIG, "a": dataclasses.replace(CONFIG, layer=2, linker=LINKERS["aida"])}
+    told = {"a": {"aida@0123/text": "4567"}}
+    knowbert = KnowBert(bert(kind), kbs, trained_with=told).float().eval()
+    knowbert.save_pretrained(tmp_path / "model", about="Made by hand.")
+    again = KnowBert.from_pretrained(tmp_path / "model", device="cpu")
+    ids = words()
+    knowledge = {name: single(inputs_of(config.linker)) for name, config in kbs.items()}
+    one, other = (each(knowledge, input_ids=ids).model[0] for each in (knowbert, again))
+    assert torch.equal(one, other)
+    assert again.trained_with == told and [*again.kars] == ["b.2", "a"]
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "Made by hand." in card and "| b.2 | 1 | 8 |" in card and kind in card
+
+
+def test_a_saved_model_is_read_without_what_stood_on_top(tmp_path):
+    knowbert = KnowBert(bert("BertForPreTraining"), {"a": CONFIG}).float().eval()
+    knowbert.save_pretrained(tmp_path)
+    ids, knowledge = words(), {"a": single(known())}
+    whole = KnowBert.from_pretrained(tmp_path, device="cpu")
+    bare = KnowBert.from_pretrained(tmp_path, model="AutoModel", device="cpu")
+    assert type(whole.model).__name__ == "BertForPreTraining" and type(bare.model).__name__ == "BertModel"
+    assert not any(part.training for part in bare.modules())
+    states = knowbert(knowledge, input_ids=ids, output_hidden_states=True).model
+    assert torch.equal(bare(knowledge, input_ids=ids).model.last_hidden_state, states.hidden_states[-1])
+    assert torch.equal(whole(knowledge, input_ids=ids).model[0], states.prediction_logits)
+    with pytest.raises(UsageError, match="transformers has no class BirdModel"):
+        KnowBert.from_pretrained(tmp_path, model="BirdModel", device="cpu")
+
+
+def test_what_is_no_saved_model_is_refused(tmp_path):
+    with pytest.raises(NotThere, match="no head in"):
+        KnowBert.from_pretrained(tmp_path)
+    folder = tmp_path / "model"
+    KnowBert(bert(), {"a": CONFIG}).save_pretrained(folder)
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(config.replace('"BertModel"', '"BirdModel"'))
+    with pytest.raises(DamagedModel, match="BirdModel, which transformers lacks"):
+        KnowBert.from_pretrained(folder, device="cpu")
+    (folder / "config.json").write_text(config.replace('"inner": 12', '"inner": 13'))
+    with pytest.raises(DamagedModel, match="cannot be loaded"):
+        KnowBert.from_pretrained(folder, device="cpu")
+    (folder / "config.json").write_text(config)
+    (folder / "encoder" / "model.safetensors").write_bytes(b"")
+    with pytest.raises(DamagedModel, match="the encoder of the head"):
+        KnowBert.from_pretrained(folder, device="cpu")

@@ -17,7 +17,7 @@ from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
 from kgkit.heads import TaggerInputs, WordTagger, WordTaggerConfig  # noqa: E402
 from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
 from kgkit.heads.tagger import decode  # noqa: E402
-from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, padded  # noqa: E402
+from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, tagger_inputs  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.tiny_encoder import tiny_encoder  # noqa: E402
 
@@ -55,12 +55,12 @@ def tagger(folder):
 
 def readings(tagger, texts=TEXTS):
     reader = WordReader(tagger.reads, READ)
-    return [one for text in texts for one in reader(Document("d", text)).readings]
+    return [one for text in texts for one in reader(Document("d", text)).windows]
 
 
 def logits_of(tagger, some):
     with torch.no_grad():
-        return tagger(padded(some, padding=0)).numpy()
+        return tagger(tagger_inputs(some, padding=0)).numpy()
 
 
 # -- labels -----------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_padding_the_order_and_the_size_of_a_batch_change_nothing(tagger):
 
 
 def test_what_is_padded_has_no_gradient(tagger):
-    inputs = padded(readings(tagger), padding=0)
+    inputs = tagger_inputs(readings(tagger), padding=0)
     logits = tagger(inputs)
     gold = torch.where(inputs.words, 1, -1)
     table = tagger.encoder.get_input_embeddings().weight
@@ -171,10 +171,10 @@ def test_what_is_padded_has_no_gradient(tagger):
 
 def test_a_word_is_read_at_its_first_piece(tagger):
     reader = WordReader(tagger.reads, READ)
-    [one] = reader(Document("d", "two cats eats")).readings  # [CLS] two cat ##s eats [SEP]
+    [one] = reader(Document("d", "two cats eats")).windows  # [CLS] two cat ##s eats [SEP]
     assert one.firsts.tolist() == [1, 2, 4]
     with torch.no_grad():
-        inputs = padded([one], padding=0)
+        inputs = tagger_inputs([one], padding=0)
         embedded = tagger.encoder.get_input_embeddings()(inputs.ids) + tagger.shape(inputs.shapes)
         hidden = tagger.encoder(inputs_embeds=embedded).last_hidden_state[0, [1, 2, 4]]
         np.testing.assert_allclose(logits_of(tagger, [one])[0], tagger.label(hidden), atol=1e-5)
@@ -246,7 +246,7 @@ def test_settings_out_of_range_are_refused(settings):
 
 
 def test_shapes_that_do_not_fit_are_refused(tagger):
-    inputs = padded(readings(tagger), padding=0)
+    inputs = tagger_inputs(readings(tagger), padding=0)
     with pytest.raises(UsageError, match="words has the shape"):
         tagger(inputs._replace(words=inputs.words[:, 1:]))
     with pytest.raises(UsageError, match="it needs them"):

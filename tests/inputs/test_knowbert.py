@@ -18,7 +18,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import StaleModel, UsageError
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader, Knowledge
-from kgkit.inputs.knowbert import _way
+from kgkit.inputs.knowledge import _method_digest
 from kgkit.types import NO_CANDIDATES, Alias, Document, Entity, Mention
 from tests.small_kb import build
 from tests.tiny_encoder import WIDTH, tiny_encoder
@@ -63,7 +63,7 @@ def reader(encoder, knowledge):
 def said(reader, text):
     """The mentions of a text as their word pieces are read."""
     pieces = reader.tokens._tokens.id_to_token
-    known = text.known["words"]
+    known = text.mentions["words"]
     return [" ".join(pieces(int(one)) for one in text.ids[first:end]) for first, end in known.spans.tolist()]
 
 
@@ -71,8 +71,8 @@ def test_spans_are_the_pieces_of_what_the_knowledge_base_knows(reader):
     [text] = reader([(TEXT,)])
     assert said(reader, text) == ["dog", "big city"]
     assert text.special.tolist() == [True] + [False] * 7 + [True]
-    assert not text.types.any() and not text.known["words"].masked.any()
-    assert [len(one) for one in text.known["words"].candidates] == [2, 1]
+    assert not text.types.any() and not text.mentions["words"].masked.any()
+    assert [len(one) for one in text.mentions["words"].candidates] == [2, 1]
 
 
 def test_a_pair_is_read_as_the_tokenizer_has_it(reader, encoder):
@@ -103,7 +103,7 @@ def test_of_a_pair_the_longer_is_cut_first(encoder, knowledge, size, kept, caplo
 
 def test_a_mention_that_is_cut_is_left_out(encoder, knowledge):
     [text] = KnowBertReader(encoder, {"words": knowledge}, size=8)([(TEXT,)])
-    assert [len(one) for one in text.known["words"].candidates] == [2]
+    assert [len(one) for one in text.mentions["words"].candidates] == [2]
 
 
 def test_a_batch_has_each_entity_once_and_its_vectors_joined(reader, knowledge):
@@ -113,9 +113,9 @@ def test_a_batch_has_each_entity_once_and_its_vectors_joined(reader, knowledge):
     assert inputs.vectors.shape == (3, 2 * WIDTH) and inputs.rows.shape == inputs.candidates.shape
     torch.testing.assert_close(inputs.vectors.square().mean(1), torch.ones(3))
     assert inputs.mentions.sum(1).tolist() == [2, 1, 0]
-    ids = np.unique(np.concatenate([one.ids for text in texts for one in text.known["words"].candidates]))
+    ids = np.unique(np.concatenate([one.ids for text in texts for one in text.mentions["words"].candidates]))
     for row, text in enumerate(texts):
-        for place, candidates in enumerate(text.known["words"].candidates):
+        for place, candidates in enumerate(text.mentions["words"].candidates):
             found = inputs.rows[row, place][inputs.candidates[row, place]].numpy()
             assert ids[found].tolist() == candidates.ids.tolist()
             priors = inputs.features[row, place, : len(candidates), 0]
@@ -173,7 +173,7 @@ def test_vectors_are_made_alike_wherever_they_were_computed(knowledge):
     manifest = knowledge.vectors[0].manifest
 
     def way(**others):
-        return _way(msgspec.structs.replace(manifest, config=manifest.config | others))
+        return _method_digest(msgspec.structs.replace(manifest, config=manifest.config | others))
 
     elsewhere = way(device="cuda", dtype="bfloat16", encoder="/elsewhere", batch_tokens=1, taken_over="x")
     assert elsewhere == way() != way(fingerprint="another")
@@ -222,7 +222,7 @@ def found_in(knowledge, document):
 def test_nothing_is_left_out_of_a_long_document(encoder, knowledge, size):
     reader = KnowBertReader(encoder, {"words": knowledge}, size=size)
     document = long_document()
-    stretches = reader.stretches(document, {})
+    stretches = reader.read_document(document, {})
     inner = [one.ids[~one.special] for one in stretches]
     pieces = reader.tokens(LONG)
     np.testing.assert_array_equal(np.concatenate(inner), pieces.ids)
@@ -246,12 +246,12 @@ def test_mentions_are_exactly_where_the_text_has_them(encoder, knowledge, size):
     reader = KnowBertReader(encoder, {"words": knowledge}, size=size)
     document, pieces = long_document(), reader.tokens(LONG)
     mentions = found_in(knowledge, document)
-    stretches = reader.stretches(document, {})
+    stretches = reader.read_document(document, {})
     read, begin, across = [], 0, []
     for one in stretches:
-        known, end = one.known["words"], begin + len(one.ids) - 2
+        known, end = one.mentions["words"], begin + len(one.ids) - 2
         for (first, last), candidates, place in zip(
-            known.spans.tolist(), known.candidates, known.places.tolist(), strict=True
+            known.spans.tolist(), known.candidates, known.indices.tolist(), strict=True
         ):
             mention = mentions[place]
             assert pieces.within(mention.start, mention.end) == (first - 1 + begin, last - 1 + begin)
@@ -274,32 +274,32 @@ def test_given_mentions_are_kept_and_those_of_other_knowledge_bases_sought(encod
         Mention(LONG.index("fruit"), LONG.index("fruit") + 5, "fruit", candidates=NO_CANDIDATES),
     ]
     document = long_document(given)
-    stretches = reader.stretches(document, {"words": document})
+    stretches = reader.read_document(document, {"words": document})
     for name, mentions in (("words", given), ("other", found_in(knowledge, document))):
-        known = [one.known[name] for one in stretches]
-        assert sorted(np.concatenate([one.places for one in known]).tolist()) == list(range(len(mentions)))
+        known = [one.mentions[name] for one in stretches]
+        assert sorted(np.concatenate([one.indices for one in known]).tolist()) == list(range(len(mentions)))
         for one in known:
             assert [candidates.ids.tolist() for candidates in one.candidates] == [
-                mentions[place].candidates.ids.tolist() for place in one.places.tolist()
+                mentions[place].candidates.ids.tolist() for place in one.indices.tolist()
             ]
     # A document's own mentions are not read unless they are given.
-    again = reader.stretches(document, {})
-    assert [one.known["words"].places.tolist() for one in again] == [
-        one.known["other"].places.tolist() for one in stretches
+    again = reader.read_document(document, {})
+    assert [one.mentions["words"].indices.tolist() for one in again] == [
+        one.mentions["other"].indices.tolist() for one in stretches
     ]
 
 
 def test_an_empty_document_has_no_stretch(reader):
-    assert reader.stretches(Document("", ""), {}) == []
-    assert len(reader.stretches(Document("", "the dog"), {})) == 1
+    assert reader.read_document(Document("", ""), {}) == []
+    assert len(reader.read_document(Document("", "the dog"), {})) == 1
 
 
 def test_places_say_which_mention_each_is(encoder, knowledge, reader):
     mentions = found_in(knowledge, Document("", TEXT))
     [text] = reader([(TEXT,)])
-    assert [mentions[place].text for place in text.known["words"].places] == ["dog", "big city"]
+    assert [mentions[place].text for place in text.mentions["words"].indices] == ["dog", "big city"]
     # Of a pair, the first text that is cut lacks its last mention; those of the second count anew.
     [pair] = KnowBertReader(encoder, {"words": knowledge}, size=14)([(TEXT, TEXT)])
-    assert pair.known["words"].places.tolist() == [0, 0]
+    assert pair.mentions["words"].indices.tolist() == [0, 0]
     [pair] = reader([(TEXT, TEXT)])
-    assert pair.known["words"].places.tolist() == [0, 1, 0, 1]
+    assert pair.mentions["words"].indices.tolist() == [0, 1, 0, 1]

@@ -6,24 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.errors import UsageError
-from kgkit.inputs.knowbert import Known, Text
-from kgkit.inputs.markers import marked, places_of
+from kgkit.inputs.markers import insert_markers, marker_positions
+from kgkit.inputs.mentions import MentionSpans
+from kgkit.inputs.texts import TokenizedText
 from kgkit.types import NO_CANDIDATES
 
 
 def text_of(ids, spans=(), types=None):
-    known = Known(
+    known = MentionSpans(
         np.array(spans, np.int64).reshape(-1, 2), [NO_CANDIDATES] * len(spans),
         np.arange(len(spans)) % 2 == 1, np.arange(len(spans)),
     )  # fmt: skip
     types = [0] * len(ids) if types is None else types
     special = np.arange(len(ids)) % (len(ids) - 1 or 1) == 0
-    return Text(np.array(ids, np.int64), np.array(types, np.int64), special, {"a": known})
+    return TokenizedText(np.array(ids, np.int64), np.array(types, np.int64), special, {"a": known})
 
 
 def one_by_one(text, markers):
     """The slow twin: a text is a list of pieces, and a mention is those that bear its name."""
-    spans = text.known["a"].spans.tolist()
+    spans = text.mentions["a"].spans.tolist()
     pieces = [
         (int(one), int(kind), bool(special), {m for m, (first, end) in enumerate(spans) if first <= n < end})
         for n, (one, kind, special) in enumerate(zip(text.ids, text.types, text.special, strict=True))
@@ -54,33 +55,33 @@ def texts_and_markers(draw):
 @given(texts_and_markers())
 def test_marking_agrees_with_marking_one_by_one(drawn):
     text, markers = drawn
-    found = marked(text, markers)
+    found = insert_markers(text, markers)
     pieces, spans, where = one_by_one(text, markers)
     assert found.ids.tolist() == [one for one, _, _, _ in pieces]
     assert found.types.tolist() == [kind for _, kind, _, _ in pieces]
     assert found.special.tolist() == [special for _, _, special, _ in pieces]
-    assert found.known["a"].spans.tolist() == spans
-    assert places_of(markers) == where
+    assert found.mentions["a"].spans.tolist() == spans
+    assert marker_positions(markers) == where
     assert found.special.dtype == np.bool_ and found.ids.dtype == found.types.dtype == np.int64
-    for name in ("candidates", "masked", "places"):
-        assert getattr(found.known["a"], name) is getattr(text.known["a"], name)
+    for name in ("candidates", "masked", "indices"):
+        assert getattr(found.mentions["a"], name) is getattr(text.mentions["a"], name)
 
 
 def test_markers_around_a_mention_stand_outside_and_one_within_makes_it_longer():
     text = text_of([2, 10, 11, 12, 3], [(1, 3), (2, 4)])
-    found = marked(text, [(1, 90), (3, 91)])
+    found = insert_markers(text, [(1, 90), (3, 91)])
     assert found.ids.tolist() == [2, 90, 10, 11, 91, 12, 3]
-    assert found.known["a"].spans.tolist() == [[2, 4], [3, 6]]
+    assert found.mentions["a"].spans.tolist() == [[2, 4], [3, 6]]
 
 
 def test_what_is_given_is_left_as_it_was_and_no_marker_changes_nothing():
     text = text_of([2, 10, 3], [(1, 2)])
-    assert marked(text, []) is text
-    marked(text, [(1, 90)])
-    assert text.ids.tolist() == [2, 10, 3] and text.known["a"].spans.tolist() == [[1, 2]]
+    assert insert_markers(text, []) is text
+    insert_markers(text, [(1, 90)])
+    assert text.ids.tolist() == [2, 10, 3] and text.mentions["a"].spans.tolist() == [[1, 2]]
 
 
 @pytest.mark.parametrize("place", [-1, 4])
 def test_a_place_that_is_not_in_the_text_is_refused(place):
     with pytest.raises(UsageError, match=f"at {place} of a text of 3 pieces"):
-        marked(text_of([2, 10, 3]), [(place, 90)])
+        insert_markers(text_of([2, 10, 3]), [(place, 90)])

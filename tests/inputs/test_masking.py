@@ -9,8 +9,9 @@ pytest.importorskip("transformers")
 import torch
 
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
-from kgkit.inputs.knowbert import Known, Text
 from kgkit.inputs.masking import NOTHING, Masking
+from kgkit.inputs.mentions import MentionSpans
+from kgkit.inputs.texts import TokenizedText
 from kgkit.types import CANDIDATE, Candidates
 from tests.inputs.test_knowbert import encoder, knowledge, reader
 from tests.tiny_encoder import PIECES, WIDTH
@@ -37,11 +38,11 @@ def text():
     starts = np.arange(1, LENGTH - 8, 4)
     spans = np.stack([starts, starts + 1 + np.arange(len(starts)) % 3], axis=1)
     some = [candidates(2 * n, 2 * n + 1) for n in range(len(spans))]
-    return Text(
+    return TokenizedText(
         ids,
         np.zeros(LENGTH, np.int64),
         special,
-        {"a": Known(spans, some, np.zeros(len(spans), bool), np.arange(len(spans)))},
+        {"a": MentionSpans(spans, some, np.zeros(len(spans), bool), np.arange(len(spans)))},
     )
 
 
@@ -60,7 +61,7 @@ def test_a_mention_with_a_hidden_piece_has_one_fate_however_many_pieces_it_has(t
     fates = {1: [], 2: [], 3: []}
     for seed in range(5):
         found, labels = Masking(MASK, ORDINARY, share=0.5)(text, np.random.default_rng(seed))
-        known, before = found.known["a"], text.known["a"]
+        known, before = found.mentions["a"], text.mentions["a"]
         for place, (first, end) in enumerate(before.spans.tolist()):
             own = known.candidates[place] is before.candidates[place]
             if (labels[first:end] == NOTHING).all():
@@ -74,8 +75,10 @@ def test_a_mention_with_a_hidden_piece_has_one_fate_however_many_pieces_it_has(t
 
 def test_candidates_of_others_are_of_the_text_and_their_priors_sum_to_one(text):
     found, _ = Masking(MASK, ORDINARY)(text, np.random.default_rng(2))
-    own = text.known["a"].candidates
-    strange = [one for one, before in zip(found.known["a"].candidates, own, strict=True) if one is not before]
+    own = text.mentions["a"].candidates
+    strange = [
+        one for one, before in zip(found.mentions["a"].candidates, own, strict=True) if one is not before
+    ]
     assert strange
     for one in strange:
         assert 1 <= len(one) <= 5 and one.priors.sum() == pytest.approx(1)
@@ -86,7 +89,7 @@ def test_candidates_of_others_are_of_mentions_that_hide_nothing(text):
     """Else a mention around the same hidden piece could tell it."""
     for seed in range(5):
         found, labels = Masking(MASK, ORDINARY, share=0.5)(text, np.random.default_rng(seed))
-        before = text.known["a"]
+        before = text.mentions["a"]
         pairs = zip(before.candidates, before.spans.tolist(), strict=True)
         open_ones = {
             entity
@@ -94,23 +97,23 @@ def test_candidates_of_others_are_of_mentions_that_hide_nothing(text):
             if (labels[first:end] == NOTHING).all()
             for entity in one.ids.tolist()
         }
-        for place, one in enumerate(found.known["a"].candidates):
+        for place, one in enumerate(found.mentions["a"].candidates):
             assert one is before.candidates[place] or set(one.ids.tolist()) <= open_ones
 
 
 def test_a_mention_that_two_knowledge_bases_know_has_one_fate_in_both(text):
-    one = text.known["a"]
+    one = text.mentions["a"]
     order = np.random.default_rng(3).permutation(len(one.spans))[: len(one.spans) // 2]
     spans = np.concatenate([one.spans[order], one.spans[order] + [0, 4]])  # half shared, half its own
-    two = Known(spans, [candidates(10_000 + n) for n in range(len(spans))], np.zeros(len(spans), bool),
+    two = MentionSpans(spans, [candidates(10_000 + n) for n in range(len(spans))], np.zeros(len(spans), bool),
                 np.arange(len(spans)))  # fmt: skip
-    both = text._replace(known={"a": one, "b": two})
+    both = text._replace(mentions={"a": one, "b": two})
     fates = {"mask": 0, "others": 0, "own": 0}
     for seed in range(5):
         found, labels = Masking(MASK, ORDINARY, share=0.5)(both, np.random.default_rng(seed))
 
         def fate(kb, place, found=found):
-            before, after = both.known[kb], found.known[kb]
+            before, after = both.mentions[kb], found.mentions[kb]
             own = after.candidates[place] is before.candidates[place]
             return "mask" if after.masked[place] else "own" if own else "others"
 
@@ -121,28 +124,28 @@ def test_a_mention_that_two_knowledge_bases_know_has_one_fate_in_both(text):
         assert any(fate("b", place) != "own" for place in range(len(order), len(spans)))
         # What one knowledge base adds changes nothing in the other.
         alone, _ = Masking(MASK, ORDINARY, share=0.5)(text, np.random.default_rng(seed))
-        np.testing.assert_array_equal(alone.known["a"].masked, found.known["a"].masked)
+        np.testing.assert_array_equal(alone.mentions["a"].masked, found.mentions["a"].masked)
     assert fates["mask"] / sum(fates.values()) == pytest.approx(0.8, abs=0.05) and min(fates.values()) > 50
 
 
 def test_the_same_numbers_hide_the_same(text):
     first, second = (Masking(MASK, ORDINARY)(text, np.random.default_rng(3)) for _ in range(2))
     np.testing.assert_array_equal(first.text.ids, second.text.ids)
-    np.testing.assert_array_equal(first.text.known["a"].masked, second.text.known["a"].masked)
+    np.testing.assert_array_equal(first.text.mentions["a"].masked, second.text.mentions["a"].masked)
 
 
 def test_a_text_of_special_pieces_alone_is_left_as_it_is():
-    nothing = Known(np.empty((0, 2), np.int64), [], np.empty(0, np.bool_), np.empty(0, np.int64))
-    empty = Text(np.array([2, 3]), np.zeros(2, np.int64), np.ones(2, np.bool_), {"a": nothing})
+    nothing = MentionSpans(np.empty((0, 2), np.int64), [], np.empty(0, np.bool_), np.empty(0, np.int64))
+    empty = TokenizedText(np.array([2, 3]), np.zeros(2, np.int64), np.ones(2, np.bool_), {"a": nothing})
     found, labels = Masking(MASK, ORDINARY)(empty, np.random.default_rng(0))
     assert found.ids.tolist() == [2, 3] and (labels == NOTHING).all()
 
 
 def test_mentions_that_nobody_knows_stay_unknown(text):
-    known = text.known["a"]
-    none = text._replace(known={"a": known._replace(candidates=[candidates() for _ in known.candidates])})
+    known = text.mentions["a"]
+    none = text._replace(mentions={"a": known._replace(candidates=[candidates() for _ in known.candidates])})
     found, _ = Masking(MASK, ORDINARY, share=0.9)(none, np.random.default_rng(0))
-    assert not any(map(len, found.known["a"].candidates))
+    assert not any(map(len, found.mentions["a"].candidates))
 
 
 def test_a_word_that_is_hidden_with_its_candidates_cannot_be_told(reader, encoder, knowledge):
@@ -154,12 +157,12 @@ def test_a_word_that_is_hidden_with_its_candidates_cannot_be_told(reader, encode
     states = []
     for word in ("dog", "tree"):
         [text] = reader([(f"the {word} in the big city",)])
-        known = text.known["words"]
+        known = text.mentions["words"]
         masked = known.masked.copy()
         masked[0] = True
         ids = text.ids.copy()
         ids[2] = MASK
-        batch = reader.batch([text._replace(ids=ids, known={"words": known._replace(masked=masked)})])
+        batch = reader.batch([text._replace(ids=ids, mentions={"words": known._replace(masked=masked)})])
         inputs = batch.knowledge["words"]
         own = inputs.vectors.clone().requires_grad_()
         found = knowbert({"words": inputs._replace(vectors=own)}, **batch.inputs).model.last_hidden_state

@@ -14,8 +14,15 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from kgkit.errors import NotThere, SourceError
-from kgkit.inputs import Tokens
-from kgkit.inputs.passages import Passage, Sentence, measured, pairs, read_plain, singles
+from kgkit.inputs import PieceTokenizer
+from kgkit.inputs.passages import (
+    MeasuredSentence,
+    Passage,
+    measure_sentences,
+    passage_pairs,
+    read_plain,
+    single_passages,
+)
 from tests.inputs.test_knowbert import encoder
 from tests.tiny_encoder import WORDS
 
@@ -28,7 +35,7 @@ CHINESE = "他说：“好。”我走了。真的？！是（对。）吗？"
 
 @pytest.fixture(scope="module")
 def tokens(encoder):
-    return Tokens(encoder.tokenizer)
+    return PieceTokenizer(encoder.tokenizer)
 
 
 @st.composite
@@ -55,7 +62,7 @@ def long_documents(tokens, count=20, sentences=60, longest=8):
         ]
         for number in range(count)
     ]
-    return list(measured(plain, tokens, longest))
+    return list(measure_sentences(plain, tokens, longest))
 
 
 # -- files ------------------------------------------------------------------
@@ -115,23 +122,27 @@ def test_what_is_no_plain_text_is_told(tmp_path):
 
 
 def test_what_is_too_long_is_cut_between_words(tokens):
-    [[*found]] = measured([["the dogs of the big city", "a tree"], [""], [" "]], tokens, 4)
-    assert found == [Sentence("the dogs of", 4), Sentence("the big city", 3), Sentence("a tree", 2)]
-    [[*found]] = measured([["the dogs"]], tokens, 2)
-    assert found == [Sentence("the", 1), Sentence("dogs", 2)]
+    [[*found]] = measure_sentences([["the dogs of the big city", "a tree"], [""], [" "]], tokens, 4)
+    assert found == [
+        MeasuredSentence("the dogs of", 4),
+        MeasuredSentence("the big city", 3),
+        MeasuredSentence("a tree", 2),
+    ]
+    [[*found]] = measure_sentences([["the dogs"]], tokens, 2)
+    assert found == [MeasuredSentence("the", 1), MeasuredSentence("dogs", 2)]
 
 
 @given(corpora(longest=20), st.integers(2, 9))
 @SAME
 def test_the_parts_of_a_sentence_are_all_of_it(tokens, documents, longest):
-    for plain, found in zip(documents, measured(documents, tokens, longest), strict=True):
+    for plain, found in zip(documents, measure_sentences(documents, tokens, longest), strict=True):
         assert " ".join(one.text for one in found) == " ".join(plain)
         assert all(len(tokens(one.text)) == one.pieces <= longest for one in found)
 
 
 def test_where_no_word_ends_it_is_cut_all_the_same(tokens):
-    [found] = measured([["." * 7]], tokens, 3)
-    assert found == [Sentence("...", 3), Sentence("...", 3), Sentence(".", 1)]
+    [found] = measure_sentences([["." * 7]], tokens, 3)
+    assert found == [MeasuredSentence("...", 3), MeasuredSentence("...", 3), MeasuredSentence(".", 1)]
 
 
 # -- single ones ------------------------------------------------------------
@@ -150,7 +161,7 @@ def test_each_sentence_is_in_one_passage_as_long_as_there_is_room(tokens, docume
             else:
                 texts.append(sentence)
         wanted += [Passage((text,)) for text in texts]
-    assert list(singles(measured(documents, tokens, room), room)) == wanted
+    assert list(single_passages(measure_sentences(documents, tokens, room), room)) == wanted
 
 
 # -- pairs ------------------------------------------------------------------
@@ -168,9 +179,9 @@ def places_of(text, sentences):
 @given(corpora(fewest=2), st.integers(16, 24), st.integers(0, 9))
 @SAME
 def test_pairs_follow_each_other_or_are_of_two_documents(tokens, documents, room, seed):
-    known = list(measured(documents, tokens, room // 2))
+    known = list(measure_sentences(documents, tokens, room // 2))
     own = Counter()
-    for passage in pairs(known, tokens, room, np.random.default_rng(seed)):
+    for passage in passage_pairs(known, tokens, room, np.random.default_rng(seed)):
         first, second = passage.texts
         assert sum(len(tokens(text)) for text in passage.texts) <= room
         number = WORDS.index(first.split()[0])
@@ -193,7 +204,7 @@ def test_pairs_follow_each_other_or_are_of_two_documents(tokens, documents, room
 def test_half_of_the_pairs_follow_each_other_whatever_their_length(tokens):
     room = 32
     known = long_documents(tokens)
-    found = list(pairs(known, tokens, room, np.random.default_rng(0)))
+    found = list(passage_pairs(known, tokens, room, np.random.default_rng(0)))
     lengths = np.array([sum(len(tokens(text)) for text in one.texts) for one in found])
     follows = np.array([one.follows for one in found])
     assert lengths.max() <= room
@@ -204,20 +215,22 @@ def test_half_of_the_pairs_follow_each_other_whatever_their_length(tokens):
 
 
 def test_a_second_text_that_is_too_long_is_cut(tokens):
-    documents = [[Sentence("a dog", 2)], [Sentence("the big red dogs", 5)]]
+    documents = [[MeasuredSentence("a dog", 2)], [MeasuredSentence("the big red dogs", 5)]]
     found = {one.texts for seed in range(9)
-             for one in pairs(documents, tokens, 5, np.random.default_rng(seed))}  # fmt: skip
+             for one in passage_pairs(documents, tokens, 5, np.random.default_rng(seed))}  # fmt: skip
     assert ("a dog", "the big red") in found
 
 
 def test_the_same_numbers_make_the_same_pairs(tokens):
     known = long_documents(tokens, count=4)
-    first, again, other = (list(pairs(known, tokens, 32, np.random.default_rng(seed))) for seed in (1, 1, 2))
+    first, again, other = (
+        list(passage_pairs(known, tokens, 32, np.random.default_rng(seed))) for seed in (1, 1, 2)
+    )
     assert first == again != other
 
 
 def test_of_one_document_all_pairs_follow_each_other(tokens):
     [known] = long_documents(tokens, count=1)
-    found = list(pairs([known], tokens, 32, np.random.default_rng(0)))
+    found = list(passage_pairs([known], tokens, 32, np.random.default_rng(0)))
     assert all(one.follows for one in found) and len(found) > 9
-    assert list(pairs([[Sentence("a dog", 2)]], tokens, 32, np.random.default_rng(0))) == []
+    assert list(passage_pairs([[MeasuredSentence("a dog", 2)]], tokens, 32, np.random.default_rng(0))) == []

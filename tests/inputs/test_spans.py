@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.errors import UsageError  # noqa: E402
-from kgkit.inputs import SpanConfig, SpanReader, Tokens  # noqa: E402
+from kgkit.inputs import PieceTokenizer, SpanConfig, SpanReader  # noqa: E402
 from kgkit.types import Document, Mention  # noqa: E402
 from tests.tiny_encoder import WORDS, tiny_encoder  # noqa: E402
 
@@ -82,6 +82,6 @@ def test_a_layer_or_a_window_that_is_not_there_is_refused(tiny):
 
 def test_offsets_are_those_of_the_text_whatever_lowercasing_does(tiny):
     text = "İİ dog"
-    pieces = Tokens(tiny.tokenizer, lowercase=True)(text)
+    pieces = PieceTokenizer(tiny.tokenizer, lowercase=True)(text)
     first, last = pieces.within(3, 6)
     assert text[pieces.starts[first] : pieces.ends[last - 1]] == "dog"

@@ -9,8 +9,8 @@ pytest.importorskip("transformers")
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.ner import Name, NamedDocument
-from kgkit.inputs.pieces import Pieces
-from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, padded, shape
+from kgkit.inputs.pieces import WordPieces
+from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, shape, tagger_inputs
 from kgkit.training.tagging import lessons_of
 from kgkit.types import Document
 from tests.tiny_encoder import MINILM, WORDS, tiny_encoder
@@ -59,7 +59,7 @@ def test_every_word_is_some_window_s_own_exactly_once(encoder, scope, sentences,
     words = reader(given)
     assert [given.text[a:b] for a, b in zip(words.starts, words.ends, strict=True)] == given.text.split()
     begin = 0
-    for reading in words.readings:
+    for reading in words.windows:
         assert reading.begin == begin
         assert len(reading.ids) == len(reading.shapes) <= 18
         begin += len(reading.firsts)
@@ -71,7 +71,7 @@ def test_every_word_is_some_window_s_own_exactly_once(encoder, scope, sentences,
 
 def test_a_text_is_read_alike_whether_its_tokens_stand_apart_or_not(encoder):
     reader = WordReader(encoder, READ)
-    one, two = (reader(Document("d", text)).readings for text in ("the dog, (a cat)", "the dog , ( a cat )"))
+    one, two = (reader(Document("d", text)).windows for text in ("the dog, (a cat)", "the dog , ( a cat )"))
     assert len(one) == len(two) == 1
     for a, b in zip(one[0], two[0], strict=True):
         np.testing.assert_array_equal(a, b)
@@ -79,16 +79,16 @@ def test_a_text_is_read_alike_whether_its_tokens_stand_apart_or_not(encoder):
 
 def test_pieces_are_told_the_shape_of_their_word(encoder):
     reader = WordReader(encoder, READ, lowercase=True)
-    [one] = reader(Document("d", "THE Cats eats")).readings  # [CLS] the cat ##s eats [SEP]
+    [one] = reader(Document("d", "THE Cats eats")).windows  # [CLS] the cat ##s eats [SEP]
     assert [SHAPES[number] for number in one.shapes] == ["", "UPPER", "Title", "Title", "lower", ""]
-    assert padded([one], padding=0, shapes=False).shapes is None
-    assert padded([one], padding=0).shapes.tolist() == [one.shapes.tolist()]
+    assert tagger_inputs([one], padding=0, shapes=False).shapes is None
+    assert tagger_inputs([one], padding=0).shapes.tolist() == [one.shapes.tolist()]
 
 
 def test_whether_case_is_lost_is_found_out(encoder):
     assert WordReader(encoder, READ, lowercase=True).loses_case()
     exact = WordReader(encoder, READ)
-    exact.tokens = lambda text: Pieces(*np.array([[*map(ord, text)]] * 3))
+    exact.tokens = lambda text: WordPieces(*np.array([[*map(ord, text)]] * 3))
     assert not exact.loses_case()
 
 
@@ -106,7 +106,7 @@ def test_words_of_odd_texts_stand_where_they_stand():
     assert found == [word for word in expected.split() if word in found]
     assert {*expected.split()} - {*found} <= {"\U0001f1ea"}
     pieces = reader.tokens(ODD)
-    [reading] = words.readings
+    [reading] = words.windows
     places = reading.firsts - len(reader.tokens.before)
     assert (pieces.starts[places] < words.ends).all()
     assert (pieces.ends[places] > words.starts).all()

@@ -4,7 +4,6 @@ import json
 import shlex
 import shutil
 
-import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -16,8 +15,10 @@ from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
-from kgkit.models.folder import find_model_folder, find_tagger_folder, find_trained, model_folder
-from kgkit.models.manifest import MANIFEST, TaggerManifest, read_model
+from kgkit.models.folder import find_model_folder, find_trained, model_folder
+from kgkit.models.kinds import LINKER, TaggerManifest
+from kgkit.models.manifest import FORMAT, MANIFEST
+from kgkit.models.publishing import write_manifest
 from kgkit.training.linkers.fine_tuned import FullConfig
 from kgkit.training.linkers.train import train_linker
 from kgkit.vectors import remove_vectors
@@ -61,10 +62,10 @@ def tagger(home, name):
     """A tagger, as far as its manifest goes."""
     where = home / "models" / name
     where.mkdir(parents=True)
-    told = TaggerManifest(
-        format=1, kind="tagger", name=name, types=("PER",), encoder="x", fingerprint="x", reader={}, config={}
+    manifest = TaggerManifest(
+        format=FORMAT, kind="tagger", name=name, types=("PER",), encoder="x", fingerprint="x", reader={}
     )
-    (where / MANIFEST).write_bytes(msgspec.json.encode(told))
+    write_manifest(where, manifest)
 
 
 def test_names_that_are_not_there_are_told_with_those_of_the_kind_that_was_asked_for(trained, tmp_path):
@@ -73,9 +74,9 @@ def test_names_that_are_not_there_are_told_with_those_of_the_kind_that_was_asked
     with pytest.raises(
         UnknownName, match=r"no model named 'nope'; there are: prior, gloss, tuned, wsd-minilm$"
     ):
-        find_model_folder("nope", Home(tmp_path))
+        find_model_folder("nope", Home(tmp_path), "linker")
     with pytest.raises(UnknownName, match=r"no tagger named 'nope'; there are: names$"):
-        find_tagger_folder("nope", Home(tmp_path))
+        find_model_folder("nope", Home(tmp_path), "tagger")
 
 
 @pytest.mark.parametrize("name", ["prior", "wsd-minilm"])
@@ -175,7 +176,7 @@ def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, 
     short = "that trained it: `kgkit train linker --task wsd --rung full --name tuned --kb words …`"
     with pytest.raises(StaleModel, match=short):
         linked(kb, "tuned")
-    path.write_text(json.dumps({**told, "kb": "", "build": ""}))  # as those that serve any knowledge base
+    path.write_text(json.dumps({**told, "needs": {}}))  # as those that serve any knowledge base
     with pytest.raises(StaleModel, match=r"--name tuned --encoder .*` and `--vectors tuned` will do"):
         linked(kb, "tuned")
     remove_vectors(kb.home, "text")
@@ -194,5 +195,5 @@ def test_a_model_s_vectors_are_not_taken_for_texts_unless_they_are_named(kb, tmp
     with pytest.raises(NotThere, match=told):
         linked(kb, "gloss")
     where = train_linker(kb, "m", training(files, vectors="tuned"), device="cpu")
-    assert read_model(where).vectors == "tuned"
+    assert LINKER.read(where).vectors == "tuned"
     linked(kb, "m")

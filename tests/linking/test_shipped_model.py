@@ -7,7 +7,7 @@ from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder.finding import find_in_package
 from kgkit.home import Home
 from kgkit.models.folder import SHIPPED, find_model_folder, model_names
-from kgkit.models.manifest import read_model
+from kgkit.models.kinds import LINKER
 from tests.cli_helpers import build_mini
 from tests.tiny_encoder import MINILM
 
@@ -17,8 +17,8 @@ NAME = "wsd-minilm"
 def test_it_is_found_by_name_and_is_small(tmp_path):
     folder = find_model_folder(NAME, Home(tmp_path))
     assert folder == SHIPPED / NAME and NAME in model_names(Home(tmp_path))
-    manifest = read_model(folder)
-    assert (manifest.kind, manifest.kb, manifest.build) == ("head", "", "")
+    manifest = LINKER.read(folder)
+    assert (manifest.kind, manifest.type, manifest.kb, manifest.build) == ("linker", "head", "", "")
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 4 * 2**20
     assert not any("/" in path for path in manifest.data)
 

@@ -15,11 +15,12 @@ from kgkit.linking.entity_features import EntityTraits, EntityTraitsConfig, rela
 from kgkit.linking.link_features import LinkTraits, LinkTraitsConfig
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import MANIFEST, read_model
+from kgkit.models.kinds import LINKER
+from kgkit.models.manifest import MANIFEST
 from kgkit.text import fold, tokens
 from kgkit.training.linkers.coherence import CoherenceTraining, _Network, _Set, train_coherence
 from kgkit.training.linkers.cross_fitting import said_by, stretches_of
-from kgkit.training.linkers.labelled import taught_entities
+from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import NO_CANDIDATES, Document, Mention
@@ -94,7 +95,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def taught(kb, data):
-    return list(taught_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data))
+    return list(labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data))
 
 
 SMALL = CoherenceTraining(hidden=8, epochs=60, batch=16, members=3, lr=0.02)
@@ -357,8 +358,8 @@ def test_mentions_that_tell_nothing_are_not_learnt_from():
 def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
     training = LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL)
     folder = train_linker(kb, "agreed", training)
-    manifest = read_model(folder)
-    assert (manifest.kind, manifest.vectors, manifest.encoder) == ("prior", "", "")
+    manifest = LINKER.read(folder)
+    assert (manifest.type, manifest.vectors, manifest.encoder) == ("prior", "", "")
     assert manifest.results["held_out"] == 300 and manifest.results["held_out_accuracy"] > 0.95
     assert manifest.coherence["rounds"] == 3 and FILE in manifest.sizes
     path = tmp_path / "other.jsonl"

@@ -32,7 +32,8 @@ from kgkit.linking.ridge import RidgeArrays  # noqa: E402
 from kgkit.linking.tagger import Tagger  # noqa: E402
 from kgkit.linking.trained_coherence import FILE, TrainedCoherence  # noqa: E402
 from kgkit.models.arrays import read_archive, read_array  # noqa: E402
-from kgkit.models.manifest import MANIFEST, read_kbert, read_knowbert, read_model, read_tagger  # noqa: E402
+from kgkit.models.kinds import KBERT, KNOWBERT, TAGGER  # noqa: E402
+from kgkit.models.manifest import MANIFEST, read_header  # noqa: E402
 from tests.model_folders import tagger_folder  # noqa: E402
 from tests.tiny_encoder import WIDTH, tiny_encoder, write  # noqa: E402
 
@@ -99,7 +100,7 @@ def changed(settings, place, value):
 
 
 @pytest.mark.parametrize("content", NO_JSON.values(), ids=NO_JSON)
-@pytest.mark.parametrize("reads", [read_model, read_tagger, read_knowbert, read_kbert])
+@pytest.mark.parametrize("reads", [read_header, TAGGER.read, KNOWBERT.read, KBERT.read])
 def test_a_manifest_that_cannot_be_read_is_damage_whatever_the_kind(reads, content, tmp_path):
     (tmp_path / MANIFEST).write_bytes(content)
     with pytest.raises(DamagedModel, match=r"model\.json cannot be read.*train it again"):

@@ -16,8 +16,9 @@ import pytest
 import kgkit.versions as module
 from kgkit.errors import KBBusy, NotThere, UnknownName, WriteFailed
 from kgkit.home import Home
-from kgkit.models.folder import find_model_folder, find_trained, has_model, model_names, names_of
-from kgkit.models.manifest import TAGGER, is_kind, read_tagger
+from kgkit.models.folder import find_model_folder, find_trained, has_model, model_names, names_with
+from kgkit.models.kinds import TAGGER
+from kgkit.models.manifest import read_header
 from kgkit.models.publishing import (
     older,
     read_trained,
@@ -69,7 +70,7 @@ def test_a_model_of_an_older_kgkit_opens_is_listed_replaced_and_removed(home):
     folder = plain_model(home)
     assert find_model_folder("m", home) == find_model_folder(str(folder), home) == folder
     assert "m" in model_names(home)
-    assert names_of(TAGGER, home) == ["m"]
+    assert names_with(TAGGER, home) == ["m"]
     assert has_model(home, "m")
     assert older(folder) == "the older m (tagger)"
     publish_model(home.path, 2)
@@ -216,7 +217,7 @@ def test_who_publishes_a_model_waits_for_another_who_does(home):
     other.join()
     assert read_model(home.path) == 2
     assert not first.exists()
-    assert read_trained(home, "m", first, read_tagger).encoder == "2"  # what is told at the end of the first
+    assert read_trained(home, "m", first, TAGGER).encoder == "2"  # what is told at the end of the first
 
 
 def test_who_waits_for_the_lock_of_a_folder_that_is_made_anew_takes_the_new_one(tmp_path, monkeypatch):
@@ -249,7 +250,7 @@ def test_a_reader_whose_version_is_swept_reads_the_next_one(home):
         """Open the model while another takes its place: before a file that may be missing is looked for."""
         if not read:
             publish_model(home.path, 2)
-        read.append(is_kind(TAGGER, folder))
+        read.append(read_header(folder).kind == "tagger")
         return folder
 
     assert read_current(lambda: find_trained(home, "m"), slowly) == find_trained(home, "m")
@@ -277,7 +278,7 @@ def test_a_model_that_is_damaged_is_read_once(home):
 
     def once(folder):
         read.append(folder)
-        return read_tagger(folder)
+        return TAGGER.read(folder)
 
     with pytest.raises(Exception, match="is not the file of"):
         read_current(lambda: find_trained(home, "m"), once)

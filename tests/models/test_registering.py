@@ -9,7 +9,8 @@ pytest.importorskip("transformers")
 from kgkit.catalog import Catalog
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import read_model
+from kgkit.models.kinds import LINKER
+from kgkit.models.manifest import Needs
 from kgkit.models.registering import catalogue, known_model
 from kgkit.training.linkers.train import train_linker
 from tests.cli_helpers import run
@@ -37,9 +38,9 @@ def test_a_training_and_an_evaluation_are_runs_of_the_model(kb, corpus, tmp_path
     for model in ("taught", "prior"):
         assert run("evaluate", "wsd", "--model", model, *files).code == 0
     [row] = models(Home(home))
-    assert (row.name, row.kind, row.gone) == ("taught", "ridge", None)
+    assert (row.name, row.kind, row.gone) == ("taught", "linker", None)
     assert (row.build.name, row.vectors.name) == (kb.build, "text")
-    assert row.config["temperature"] == read_model(find_trained(Home(home), "taught")).temperature
+    assert row.config["temperature"] == LINKER.read(find_trained(Home(home), "taught")).temperature
     with Catalog.open(Home(home)) as catalog:
         assert len(catalog.runs("taught")) == 3
         assert [one.model for one in catalog.runs()].count(None) == 1
@@ -47,8 +48,8 @@ def test_a_training_and_an_evaluation_are_runs_of_the_model(kb, corpus, tmp_path
 
 def test_a_model_whose_build_the_catalog_has_not_heard_of_is_kept_too(kb, corpus):
     home = Home(kb.home.path.parents[1])
-    manifest = read_model(train_linker(kb, "taught", training(corpus), device="cpu"))
-    assert catalogue(home, msgspec.structs.replace(manifest, build="0" * 12))
+    manifest = LINKER.read(train_linker(kb, "taught", training(corpus), device="cpu"))
+    assert catalogue(home, msgspec.structs.replace(manifest, needs=Needs(kbs={"words": "0" * 12})))
     [row] = models(home)
     assert row.build is None and row.vectors is None
     assert known_model(home, "taught") == "taught"
@@ -56,7 +57,7 @@ def test_a_model_whose_build_the_catalog_has_not_heard_of_is_kept_too(kb, corpus
 
 
 def test_a_catalog_out_of_reach_takes_nothing_from_a_model(kb, corpus, tmp_path, caplog, monkeypatch):
-    manifest = read_model(train_linker(kb, "taught", training(corpus), device="cpu"))
+    manifest = LINKER.read(train_linker(kb, "taught", training(corpus), device="cpu"))
     monkeypatch.setenv("KGKIT_CATALOG_URL", f"sqlite:///{tmp_path}/no/such/folder/x.db")
     assert not catalogue(Home(kb.home.path.parents[1]), manifest)
     assert "the model taught is not in the catalog" in caplog.text

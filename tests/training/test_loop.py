@@ -21,7 +21,8 @@ from torch import nn  # noqa: E402
 
 from kgkit.errors import BuildFailed, MissingExtra, UsageError  # noqa: E402
 from kgkit.training import Shuffled, TrainingConfig, train  # noqa: E402
-from kgkit.training import curves as beside  # noqa: E402
+from kgkit.training.config import computes_bf16  # noqa: E402
+from kgkit.training.curve import Curve  # noqa: E402
 from kgkit.training.loop import CHECKPOINT  # noqa: E402
 from tests.toys import child_env  # noqa: E402
 
@@ -178,7 +179,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
         counted("evaluate", step // 5)
         return accuracy(model)
 
-    def progress(done, of, loss):
+    def progress(stage, done, of):
         if where == "progress" and done == step:
             raise Stopped
 
@@ -208,7 +209,7 @@ def test_a_training_goes_on_amid_accumulation_with_the_batches_that_are_left(tmp
     config = constant(epochs=2, accumulate=2, checkpoint_seconds=0.0)
     given = [torch.full((1, 1), float(x)) for x in range(5)]
 
-    def stop(done, of, loss):
+    def stop(stage, done, of):
         assert of == 6
         if done == 5:
             raise Stopped
@@ -472,7 +473,7 @@ def test_steps_may_end_within_an_epoch(tmp_path):
     model, given = Line(), Given(*[torch.ones(1, 1)] * 5)
     seen = []
 
-    def tell(done, of, loss):
+    def tell(stage, done, of):
         seen.append((done, of))
 
     trained = train(
@@ -513,9 +514,9 @@ def test_bf16_is_off_where_the_processor_does_not_have_it(monkeypatch, tmp_path)
 
 def test_bf16_on_a_gpu_that_has_none_is_refused(monkeypatch):
     monkeypatch.setattr("kgkit.encoder.encoder._has_bf16", lambda device: False)
-    assert not beside.computes_bf16("auto", torch.device("cuda"))
+    assert not computes_bf16("auto", torch.device("cuda"))
     with pytest.raises(UsageError, match="does not compute in bfloat16"):
-        beside.computes_bf16(True, torch.device("cuda"))
+        computes_bf16(True, torch.device("cuda"))
 
 
 def test_with_bf16_products_are_rounded_and_weights_are_not(tmp_path):
@@ -672,7 +673,7 @@ def test_tensorboard_gets_the_same_curve(tmp_path, monkeypatch):
     module = type(sys)("torch.utils.tensorboard")
     module.SummaryWriter = Writer
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    written = beside.Curve(tmp_path, keep=0, step=4, tensorboard=True)
+    written = Curve(tmp_path, keep=0, step=4, tensorboard=True)
     written.add(5, loss=0.5, lr=[0.1, 0.2])
     written.close()
     assert told == [("tensorboard", 5), ("loss", 0.5, 5), ("lr/0", 0.1, 5), ("lr/1", 0.2, 5), "closed"]
@@ -699,7 +700,7 @@ import torch
 torch.set_num_threads(1)
 from tests.training.test_loop import PLAIN, Toy, accuracy, adams, batches, loss_of, state, train
 model = Toy()
-def progress(done, of, loss):
+def progress(stage, done, of):
     print(done, flush=True)
 train(model, batches(), loss_of, adams(model), PLAIN, Path(sys.argv[1]), evaluate=accuracy, progress=progress)
 """
@@ -713,7 +714,7 @@ from tests.training.test_loop import Stopped, torch, nn, batches, collate, sized
 from kgkit.training import train
 folder, size, stop = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "stop"
 model, optimizers, config = together()
-def progress(done, of, loss):
+def progress(stage, done, of):
     if stop and done == 5:
         print("stopped", flush=True)
         os._exit(3)
@@ -796,7 +797,7 @@ def test_checkpoints_are_made_by_the_clock(tmp_path, monkeypatch):
     saved = []
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
-    def progress(done, of, loss):
+    def progress(stage, done, of):
         now[0] += 10
         if (tmp_path / CHECKPOINT).exists():
             saved.append(torch.load(tmp_path / CHECKPOINT, weights_only=True)["state"]["steps"])

@@ -14,7 +14,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import read_knowbert
+from kgkit.models.kinds import KNOWBERT
 from kgkit.training.pretraining import EncoderShape, fresh_encoder, read_vocabulary
 from tests.cli_helpers import run
 from tests.knowbert_toys import plain
@@ -82,8 +82,8 @@ def test_the_command_trains_what_others_begin_as(vocabulary, tmp_path):
     )
     assert done.code == 0, done.err
     assert done.out.startswith("small: 2 layers of 16\n") and "perplexity" in done.out
-    made = read_knowbert(find_trained(Home(home), "small"))
-    assert made.guesses and made.kbs == {} and made.task == "mlm"
+    made = KNOWBERT.read(find_trained(Home(home), "small"))
+    assert made.language_model and made.kbs == {} and made.task == "mlm"
     examples = tmp_path / "texts.tsv"
     examples.write_text("".join(f"the {word} eats\t{n % 2}\n" for n, word in enumerate(WORDS[:20])))
     begun = run("train", "kbert", "--task", "classification", "--control", "--encoder", "small", "--data",

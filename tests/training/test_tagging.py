@@ -17,7 +17,9 @@ from kgkit.inputs.tagging import TaggingConfig
 from kgkit.linking import Linker
 from kgkit.linking.tagger import TaggedMention, Tagger
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import MANIFEST, read_model, read_tagger
+from kgkit.models.kinds import LINKER, TAGGER
+from kgkit.models.manifest import MANIFEST
+from kgkit.models.opening import open_model
 from kgkit.training.tagging import TaggerTraining, score_tagger, train_tagger
 from kgkit.types import Alias, Document, Entity, Mention
 from tests.cli_helpers import run
@@ -108,7 +110,7 @@ def told(document):
 
 
 def test_a_trained_tagger_finds_what_it_was_taught(home, tagger, files):
-    manifest = read_tagger(find_trained(home, "names"))
+    manifest = TAGGER.read(find_trained(home, "names"))
     assert (manifest.kind, manifest.types, manifest.name) == ("tagger", ("LOC", "PER"), "names")
     assert manifest.results["f1"] == manifest.results["span_f1"] == 1.0
     assert manifest.results["documents"] == 20
@@ -152,7 +154,7 @@ def test_a_training_goes_on_with_the_data_that_it_began_with_only(encoder, tmp_p
 
 def test_epochs_without_a_gain_end_the_training(encoder, files, tmp_path):
     idle = training(encoder, files, lr=1e-9, lr_new=1e-9, patience=2)
-    results = read_tagger(train_tagger(Home(tmp_path), "x", idle, device="cpu")).results
+    results = TAGGER.read(train_tagger(Home(tmp_path), "x", idle, device="cpu")).results
     assert len(results["epochs"]) == 3
 
 
@@ -167,16 +169,16 @@ def test_a_tagger_is_told_of_capitals_that_the_encoder_does_not_see(encoder, tmp
     f1 = []
     for shapes in None, False:
         folder = train_tagger(Home(tmp_path), "x", training(encoder, files, shapes=shapes), device="cpu")
-        f1.append(read_tagger(folder).results["f1"])
+        f1.append(TAGGER.read(folder).results["f1"])
     assert f1[0] == 1.0 > f1[1]
 
 
 def test_without_other_documents_one_in_ten_chooses_the_epoch(encoder, files, tmp_path):
     few = training(encoder, files[:1], epochs=1)
-    results = read_tagger(train_tagger(Home(tmp_path), "held", few, device="cpu")).results
+    results = TAGGER.read(train_tagger(Home(tmp_path), "held", few, device="cpu")).results
     assert (results["documents"], results["dev_documents"]) == (18, 2)
     data = corpus(tmp_path / "five.txt", 5)
-    results = read_tagger(
+    results = TAGGER.read(
         train_tagger(Home(tmp_path), "five", training(encoder, (data,), epochs=1), device="cpu")
     ).results
     assert (results["documents"], results["dev_documents"], results["epochs"]) == (5, 0, [])
@@ -248,10 +250,12 @@ def test_mentions_that_are_given_stay(tagger):
 
 def test_taggers_are_no_linkers_and_linkers_no_taggers(home, tmp_path):
     with pytest.raises(UsageError, match=r"is a tagger, and links nothing: .*`--mentions names`"):
-        read_model(find_trained(home, "names"))
+        open_model("names", "linker", home=home)
+    with pytest.raises(UsageError, match=r"is a tagger, not a linker: .*`--mentions names`"):
+        LINKER.read(find_trained(home, "names"))
     told = json.loads((find_trained(home, "names") / MANIFEST).read_text())
-    (tmp_path / MANIFEST).write_text(json.dumps(told | {"kind": "ridge", "name": "places"}))
-    with pytest.raises(UsageError, match=r"is a linker \(rung ridge\), and finds no mentions"):
+    (tmp_path / MANIFEST).write_text(json.dumps(told | {"kind": "linker", "type": "ridge", "name": "places"}))
+    with pytest.raises(UsageError, match=r"is a linker \(type ridge\), and finds no mentions"):
         Tagger.open(str(tmp_path))
     with pytest.raises(UnknownName, match="no tagger named 'nmaes'; there are: names"):
         Tagger.open("nmaes", home=home)
@@ -260,8 +264,8 @@ def test_taggers_are_no_linkers_and_linkers_no_taggers(home, tmp_path):
     (tmp_path / MANIFEST).write_text(json.dumps(told))
     with pytest.raises(DamagedModel, match="is not the file of"):
         Tagger.open(str(tmp_path))
-    (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 2}))
-    with pytest.raises(DamagedModel, match="it has format 2"):
+    (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 1, "command": ""}))
+    with pytest.raises(DamagedModel, match=r"it has format 1.* with `kgkit train tagger --name names …`"):
         Tagger.open(str(tmp_path))
 
 
@@ -327,7 +331,7 @@ def test_the_commands_train_score_and_tag(encoder, files, tmp_path):
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "small: a tagger of LOC, PER" in done.out
-    assert read_tagger(find_trained(Home(home), "small")).reader == {
+    assert TAGGER.read(find_trained(Home(home), "small")).reader == {
         "size": 22,
         "context": 2,
         "scope": "sentence",

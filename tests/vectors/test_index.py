@@ -238,7 +238,7 @@ def test_one_thread_and_one_seed_give_one_index(kind, tmp_path):
 def test_progress_ends_with_all_rows(tmp_path):
     told = []
     build_index(with_holes(clustered()), tmp_path, kind="hnsw", progress=lambda *done: told.append(done))
-    assert told[-1] == (2950, 2950)
+    assert told[-1] == ("indexing", 2950, 2950)
 
 
 def test_recall_counts_the_true_rows_that_were_found():

@@ -57,7 +57,7 @@ def ppl(
     trained for texts of one size.
     """
     from kgkit.home import Home
-    from kgkit.inputs.passages import measured, read_plain, singles
+    from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
     from kgkit.models.registering import known_model
     from kgkit.training import recorded
     from kgkit.training.knowbert.language import Perplexity, masking_of, perplexity
@@ -77,9 +77,9 @@ def ppl(
         masking, reader = masking_of(trained.encoder, "none" if blind else "mask"), trained.reader
         room = reader.room(1)
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
-            passages = list(singles(measured(read_plain(path), reader.tokens, room), room))
+            passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
-            def show(done: int, total: int, name: str = name) -> None:
+            def show(_: str, done: int, total: int, name: str = name) -> None:
                 tell(f"{name}, {done:,} of {total:,}")
 
             told = perplexity(
@@ -169,7 +169,7 @@ def probe(
     ):
         ranks = recalled(
             trained.knowbert, trained.reader, masking_of(trained.encoder).mask, asked.instances, size=batch,
-            progress=lambda done, total: tell(f"{done:,} of {total:,}"),
+            progress=lambda _, done, total: tell(f"{done:,} of {total:,}"),
         )  # fmt: skip
         score = score_recall(ranks)
         record.score("probe", TOGETHER, "mrr", score.mrr, score.pieces)
@@ -194,7 +194,7 @@ def _opened(model: str, home: "Home", device: str) -> "TrainedKnowBert":
     from kgkit.linking.knowbert import TrainedKnowBert
 
     trained = TrainedKnowBert.open(model, home=home, around=None, device=device)
-    if not trained.manifest.guesses:
+    if not trained.manifest.language_model:
         trained.close()
         raise UsageError(
             f"the model {model} guesses no words: its last task was {trained.manifest.task}, and it has no "

@@ -60,9 +60,9 @@ def check_known(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -
 
 
 def _some(labels: Sequence[str]) -> str:
-    from kgkit.training.examples import shown
+    from kgkit.evaluation.tasks import short_label
 
-    return ", ".join([*map(shown, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
+    return ", ".join([*map(short_label, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
 
 
 def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:

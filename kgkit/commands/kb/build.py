@@ -91,7 +91,7 @@ def build_kb(
     began = time.monotonic()
     with messages.progress(f"building {name or builder}") as show:
 
-        def tell(stage: str, read: int) -> None:
+        def tell(stage: str, read: int, _: int) -> None:
             if stage.startswith(GOING_ON):
                 messages.say(stage)
             else:

@@ -45,7 +45,7 @@ def prune(
     for name in names:
         sweep_unfinished(where.kb(name))
     for model, build in _left_without(where, removed):
-        Messages(quiet=quiet).say(f"warning: the model {model} reads facts of {build}: train it again")
+        Messages(quiet=quiet).say(f"warning: the model {model} needs {build}: train it again")
     if as_json:
         write_json(removed)
     else:
@@ -56,12 +56,13 @@ def prune(
 
 
 def _left_without(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the K-BERTs that were trained with a build that was removed, and which: their facts are its."""
-    from kgkit.models.folder import find_trained, names_of
-    from kgkit.models.manifest import KBERT, read_kbert
+    """Yield the models that need a build that was removed, and which."""
+    from kgkit.models.folder import find_model_folder, model_names
+    from kgkit.models.manifest import read_header
+    from kgkit.models.needs import lost_builds
     from kgkit.versions import read_current
 
-    for name in names_of(KBERT, home):
+    for name in model_names(home):
         with suppress(KgkitError):  # who opens it says what is wrong
-            kbs = read_current(partial(find_trained, home, name), read_kbert).kbs
-            yield from ((name, f"{kb}@{build}") for kb, build in kbs.items() if f"{kb}@{build}" in removed)
+            needs = read_current(partial(find_model_folder, name, home), read_header).needs
+            yield from ((name, build) for build in lost_builds(needs, home, removed))

@@ -10,7 +10,7 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
 from kgkit.commands.output import check_files, typed, write_json, write_line
-from kgkit.commands.train.knowbert import write_results
+from kgkit.commands.train.methods import write_results
 
 
 def encoder(
@@ -58,12 +58,12 @@ def encoder(
     A training that was stopped goes on where it was, if nothing has been changed since.
     """
     from kgkit.home import Home
+    from kgkit.methods.knowbert_settings import KnowBertTraining
     from kgkit.models.folder import model_folder
-    from kgkit.models.manifest import read_knowbert
+    from kgkit.models.kinds import KNOWBERT
     from kgkit.models.publishing import older, read_trained
     from kgkit.models.registering import catalogue
     from kgkit.training import recorded
-    from kgkit.training.knowbert.settings import KnowBertTraining
     from kgkit.training.pretraining import EncoderShape, train_encoder
 
     shape = EncoderShape(
@@ -89,7 +89,7 @@ def encoder(
         folder = train_encoder(
             where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
         )
-        manifest = read_trained(where, name, folder, read_knowbert)
+        manifest = read_trained(where, name, folder, KNOWBERT)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
         for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):

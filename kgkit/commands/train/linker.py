@@ -123,7 +123,7 @@ def linker(
     from kgkit.home import Home
     from kgkit.kb import open_kb
     from kgkit.models.folder import model_folder
-    from kgkit.models.manifest import read_model
+    from kgkit.models.kinds import LINKER
     from kgkit.models.publishing import older, read_trained
     from kgkit.models.registering import catalogue
     from kgkit.training import recorded
@@ -169,7 +169,7 @@ def linker(
             show(f"{stage}, {done:,} of {total:,}" if total else f"{stage}, {done:,}")
 
         folder = train_linker(opened, name, training, device=device, progress=tell)
-        manifest = read_trained(where, name, folder, read_model)
+        manifest = read_trained(where, name, folder, LINKER)
         record.model = name if catalogue(where, manifest) else None
         held_out = int(manifest.results.get("held_out", 0))
         for metric in _SHARES if held_out else ():
@@ -182,7 +182,7 @@ def linker(
         write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
         return
     of = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
-    write_line(f"{name}: {manifest.kind}, {manifest.task}, for {of}")
+    write_line(f"{name}: {manifest.type}, {manifest.task}, for {of}")
     rows = [
         (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
         for what, value in manifest.results.items()

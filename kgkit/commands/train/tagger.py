@@ -66,7 +66,7 @@ def tagger(
     """
     from kgkit.home import Home
     from kgkit.inputs.tagging import TaggingConfig
-    from kgkit.models.manifest import read_tagger
+    from kgkit.models.kinds import TAGGER
     from kgkit.models.publishing import read_trained
     from kgkit.models.registering import catalogue
     from kgkit.training import recorded
@@ -86,8 +86,8 @@ def tagger(
         def tell(stage: str, done: int, total: int) -> None:
             show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
 
-        folder = train_tagger(found, name, training, device=device, progress=tell)
-        manifest = read_trained(found, name, folder, read_tagger)
+        folder = train_tagger(found, name, training, device=device, command=typed(), progress=tell)
+        manifest = read_trained(found, name, folder, TAGGER)
         record.model = name if catalogue(found, manifest) else None
         for metric, told in ("f1", "f1"), ("span f1", "span_f1"):
             if told in manifest.results:

@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, whole_words
-from kgkit.embedding.align.fitting import AlignConfig, Progress, Report, Rows, fit_map
+from kgkit.embedding.align.fitting import AlignConfig, Report, Rows, fit_map
 from kgkit.embedding.wikipedia2vec import read_words
 from kgkit.errors import DamagedVectors, MissingExtra, NotThere, StaleVectors, UsageError
 from kgkit.home import KBHome
+from kgkit.types import Progress
 from kgkit.vectors import Vectors
 from kgkit.vectors.work import making
 

@@ -9,7 +9,7 @@ B   rows of the target that are compared at once
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from kgkit.embedding.align.anchors import Anchors
 from kgkit.errors import UsageError
+from kgkit.types import Progress
 from kgkit.vectors.scan import unit
 
 Rows = NDArray[np.float32]
 Wide = NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 _BLOCK = 4096  # anchors, or rows of the target, that are taken at once
 _WILD = 1.5  # an error on held-out anchors beyond which a map is said to fit noise
@@ -115,17 +115,17 @@ def fit_map(
     if not count:
         raise UsageError("the two spaces share nothing: name anchors in a file of pairs (`--pairs`)")
     train, held_out = split(anchors, config.held_out, config.seed)
-    tell = progress or (lambda done, of: None)
-    tell(0, 4)
+    tell = progress or (lambda stage, done, total: None)
+    tell("fitting", 0, 4)
     weight, rank = solve(source, target, train, config.ridge)
-    tell(1, 4)
+    tell("fitting", 1, 4)
     on_train = check(weight, source, target, train, config)
-    tell(2, 4)
+    tell("fitting", 2, 4)
     on_others = check(weight, source, target, held_out, config) if len(held_out.source) else None
-    tell(3, 4)
+    tell("fitting", 3, 4)
     if len(held_out.source):
         weight, rank = solve(source, target, anchors, config.ridge)
-    tell(4, 4)
+    tell("fitting", 4, 4)
     there = int(sum(block.any(axis=1).sum() for block in _blocks(target)))
     report = Report(anchors=count, rank=rank, candidates=there, train=on_train, held_out=on_others)
     if not config.ridge:

@@ -14,7 +14,7 @@ import gc
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -27,6 +27,7 @@ from kgkit.embedding.tucker.config import TuckERConfig
 from kgkit.embedding.tucker.triples import Split, split, stored_triples
 from kgkit.encoder import pick_device
 from kgkit.errors import BuildFailed, MissingExtra, UsageError
+from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work
 
 try:
@@ -81,7 +82,7 @@ def embed_tucker(
     config: TuckERConfig | None = None,
     *,
     resume: bool = True,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Vectors:
     """Train TuckER on the facts of a knowledge base and publish the entities' vectors.
 
@@ -147,7 +148,7 @@ def train(
     device: "torch.device",
     *,
     scores_all: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Trained:
     """Train on `parts.train`, rank `parts.held_out`, keep what a resumed run needs in *folder*.
 

@@ -26,6 +26,7 @@ from kgkit.embedding.tucker.config import TuckERConfig
 from kgkit.embedding.tucker.known import KnownTails
 from kgkit.embedding.tucker.ranking import Scores, ranks
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
+from kgkit.types import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Watch(TrainingCallback):
         known: KnownTails,
         candidates: np.ndarray | None,
         steps: int,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.folder, self.config, self.steps = folder, config, steps
@@ -92,7 +93,7 @@ class Watch(TrainingCallback):
         """Count the step."""
         self.step += 1
         if self.progress is not None:
-            self.progress(self._done(), self.config.epochs * self.steps)
+            self.progress("training", self._done(), self.config.epochs * self.steps)
 
     def post_epoch(self, epoch: int, epoch_loss: float, **kwargs: Any) -> None:
         """Rank, if it is time, and stop, if nothing has been gained for long."""

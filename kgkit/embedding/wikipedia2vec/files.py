@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
+from kgkit.types import Progress
 
 Form = Literal["auto", "text", "binary", "model"]
 FORMS: Final = ("auto", "text", "binary", "model")
@@ -54,11 +55,8 @@ class Batch(NamedTuple):
     rows: Rows
 
 
-Tell = Callable[[int, int], None]
-
-
 def read_vectors(
-    path: Path, form: Form = "auto", progress: Tell | None = None, *, allow_pickle: bool = False
+    path: Path, form: Form = "auto", progress: Progress | None = None, *, allow_pickle: bool = False
 ) -> Iterator[Batch]:
     """Yield the rows of a file in its order; those of a model by how often they occur.
 
@@ -154,7 +152,7 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
 # -- text -------------------------------------------------------------------
 
 
-def _text(path: Path, progress: Tell | None) -> Iterator[Batch]:
+def _text(path: Path, progress: Progress | None) -> Iterator[Batch]:
     size, read, expected = path.stat().st_size, 0, None
     with _opened(path) as (file, tell):
         first = file.readline()
@@ -178,7 +176,7 @@ def _text(path: Path, progress: Tell | None) -> Iterator[Batch]:
             read += len(lines)
             lines = file.readlines(_BATCH)
             if progress is not None:
-                progress(tell(), size)
+                progress("reading", tell(), size)
     if expected is not None and read != expected:
         raise SourceError(f"the header says {expected:,} rows, there are {read:,}", path=path, line=1)
 
@@ -255,7 +253,7 @@ def _shown(line: bytes) -> str:
 # -- binary -----------------------------------------------------------------
 
 
-def _binary(path: Path, progress: Tell | None) -> Iterator[Batch]:
+def _binary(path: Path, progress: Progress | None) -> Iterator[Batch]:
     size = path.stat().st_size
     with _opened(path) as (file, tell):
         header = _HEADER.fullmatch(file.readline(100))
@@ -275,7 +273,7 @@ def _binary(path: Path, progress: Tell | None) -> Iterator[Batch]:
                 done += len(batch.names)
                 yield batch
             if progress is not None:
-                progress(tell(), size)
+                progress("reading", tell(), size)
         if rest.strip() or file.read(1).strip():
             raise SourceError(f"the header says {total:,} rows, more bytes follow them", path=path)
 
@@ -315,7 +313,7 @@ def _cut_binary(path: Path, content: bytes, width: int, done: int, total: int) -
 # -- a model ----------------------------------------------------------------
 
 
-def _model(path: Path, progress: Tell | None) -> Iterator[Batch]:
+def _model(path: Path, progress: Progress | None) -> Iterator[Batch]:
     try:
         from wikipedia2vec import Wikipedia2Vec
     except ImportError:
@@ -334,7 +332,7 @@ def _model(path: Path, progress: Tell | None) -> Iterator[Batch]:
         yield Batch([name for name, _ in part], rows)
         done += len(part)
         if progress is not None:
-            progress(done, len(model.dictionary))
+            progress("reading", done, len(model.dictionary))
 
 
 def _by_count(dictionary: Any) -> Iterator[tuple[str, int]]:

@@ -20,10 +20,11 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Batch, Form, Rows, Tell, read_vectors
+from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Batch, Form, Rows, read_vectors
 from kgkit.embedding.wikipedia2vec.training import TrainingConfig, required, train
 from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work
 
 WORDS: Final = "words.npy"
@@ -78,7 +79,7 @@ class Coverage:
 
 
 def read_wikipedia2vec(
-    kb: KnowledgeBase, config: Wikipedia2VecConfig, progress: Tell | None = None
+    kb: KnowledgeBase, config: Wikipedia2VecConfig, progress: Progress | None = None
 ) -> Vectors:
     """Read a file of vectors into the rows of *kb*'s entities and a table of words, and publish both.
 
@@ -107,7 +108,7 @@ def read_wikipedia2vec(
 
 
 def train_wikipedia2vec(
-    kb: KnowledgeBase, config: TrainingConfig, progress: Tell | None = None, *, resume: bool = True
+    kb: KnowledgeBase, config: TrainingConfig, progress: Progress | None = None, *, resume: bool = True
 ) -> Vectors:
     """Train Wikipedia2Vec on a dump through its package, and publish what it learnt.
 
@@ -176,7 +177,9 @@ def _own(model: Path) -> Wikipedia2VecConfig:
     return Wikipedia2VecConfig(source=model, form="model", allow_pickle=True)
 
 
-def _published(work: Work, kb: KnowledgeBase, config: Wikipedia2VecConfig, progress: Tell | None) -> Vectors:
+def _published(
+    work: Work, kb: KnowledgeBase, config: Wikipedia2VecConfig, progress: Progress | None
+) -> Vectors:
     batches = read_vectors(config.source, config.form, progress, allow_pickle=config.allow_pickle)
     first = next(batches, None)
     if first is None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
+from kgkit.types import Progress
 
 DUMP: Final = "dump.db"
 DICTIONARY: Final = "dictionary.pkl"
@@ -29,7 +30,6 @@ LINKS: Final = "links.pkl"
 MENTIONS: Final = "mentions.pkl"
 MODEL: Final = "model.pkl"
 
-Progress = Callable[[int, int], None]
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
     steps.append((MODEL, lambda out: _model(package, config, folder, out)))
     for done, (name, make) in enumerate(steps):
         if progress is not None:
-            progress(done, len(steps))
+            progress("training", done, len(steps))
         if not (folder / name).exists():
             _log.info("wikipedia2vec: making %s", name)
             part = folder / f"{name}.part"
@@ -115,7 +115,7 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
             part.replace(folder / name)
             (folder / f"{name}.part-lock").unlink(missing_ok=True)  # LMDB's
     if progress is not None:
-        progress(len(steps), len(steps))
+        progress("training", len(steps), len(steps))
     return folder / MODEL
 
 

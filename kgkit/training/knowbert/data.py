@@ -1,4 +1,4 @@
-"""What a KnowBert is trained on: passages, documents with links, examples; and what is held out of them."""
+"""What a KnowBert is pretrained on: passages, documents with links; and what is held out of them."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,31 +9,37 @@ import numpy as np
 
 from kgkit.building import text_lines
 from kgkit.errors import UsageError
-from kgkit.inputs.passages import Passage, Sentence, measured, pairs, read_plain, singles
+from kgkit.inputs.passages import (
+    MeasuredSentence,
+    Passage,
+    measure_sentences,
+    passage_pairs,
+    read_plain,
+    single_passages,
+)
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import knowledge_of
+from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
 from kgkit.training.knowbert.linking_batches import Lesson, lessons_of
-from kgkit.training.knowbert.settings import KnowBertTraining, Supervision
 from kgkit.training.linkers.labelled import (
-    Lacking,
-    Taught,
+    LabelledDocument,
+    MissingGold,
+    labelled_examples,
+    labelled_senses,
+    labelled_spans,
     letters,
-    taught_examples,
-    taught_senses,
-    taught_spans,
 )
-from kgkit.training.linkers.ridge import Progress
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader
-    from kgkit.training.examples import Example
 
 _log = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 
 HELD_OUT: Final = 10
-"""One document, or example, in so many is not learnt from, where no others are named."""
+"""One document in so many is not learnt from, where no others are named."""
 
 _TEXTS_HELD_OUT: Final = 50  # one document of plain text in so many
 _PASSAGES: Final = 200  # that choose the epoch, at most
@@ -50,15 +56,8 @@ class Passages(NamedTuple):
 class Links(NamedTuple):
     """Documents of a knowledge base whose mentions have candidates: as above."""
 
-    taught: list[Taught]
-    held_out: list[Taught]
-
-
-class Examples(NamedTuple):
-    """Examples of a task: as above."""
-
-    taught: "list[Example]"
-    held_out: "list[Example]"
+    taught: list[LabelledDocument]
+    held_out: list[LabelledDocument]
 
 
 def passages_of(
@@ -78,22 +77,22 @@ def passages_of(
     """
     tokens, room = reader.tokens, reader.room(1)
     longest = reader.room(2) // 2 if paired else room
-    known: list[list[Sentence]] = []
-    held: list[list[Sentence]] = []
+    known: list[list[MeasuredSentence]] = []
+    held: list[list[MeasuredSentence]] = []
     for number, document in enumerate(_counted(_plain(training.data), "reading documents", progress)):
         is_held = not training.dev and number % _TEXTS_HELD_OUT == _TEXTS_HELD_OUT - 1
         into, most = (held, room) if is_held else (known, longest)
-        into += measured([document], tokens, most)
+        into += measure_sentences([document], tokens, most)
     for document in _plain(training.dev):
-        held += measured([document], tokens, room)
+        held += measure_sentences([document], tokens, room)
     if paired:
         drawn = np.random.default_rng(training.seed)
-        taught = list(pairs(known, tokens, reader.room(2), drawn))
+        taught = list(passage_pairs(known, tokens, reader.room(2), drawn))
     else:
-        taught = list(singles(known, room))
+        taught = list(single_passages(known, room))
     if not taught:
         raise UsageError("there is nothing to learn: the only document has no sentence that another follows")
-    held_out = list(singles(held, room))[:_PASSAGES]
+    held_out = list(single_passages(held, room))[:_PASSAGES]
     if 0 < len(held_out) < _FEW:
         _log.warning(
             "%d held-out passages are few to choose an epoch by, or to be scored on: name more with --dev",
@@ -121,24 +120,26 @@ def links_of(training: KnowBertTraining, kb: KnowledgeBase, progress: Progress |
     if training.examples:
         lines = (line for path in training.without for _, line in text_lines(path))
         without = frozenset(letters(line) for line in lines)
-        examples = taught_examples(kb, knowledge_of(kb, ()).generator, without=without)
+        examples = labelled_examples(kb, knowledge_of(kb, ()).generator, without=without)
         links.taught.extend(_counted(examples, "looking up examples", progress))
     return links
 
 
-def supervised(files: Sequence[Supervision], kb: KnowledgeBase, progress: Progress | None) -> list[Taught]:
+def supervised(
+    files: Sequence[Supervision], kb: KnowledgeBase, progress: Progress | None
+) -> list[LabelledDocument]:
     """Return the documents of files, whose mentions have as many candidates in *kb* as are read.
 
     Raises: as `links_of` does.
     """
-    generator, lacking = knowledge_of(kb, ()).generator, Lacking(kb)
+    generator, lacking = knowledge_of(kb, ()).generator, MissingGold(kb)
     source = (
         one
         for _, data, gold in files
         for one in (
-            taught_spans(kb, generator, data, lacking)
+            labelled_spans(kb, generator, data, lacking)
             if gold is None
-            else taught_senses(kb, generator, data, gold, "surface", lacking)
+            else labelled_senses(kb, generator, data, gold, "surface", lacking)
         )
     )
     found = list(_counted(source, "looking up documents", progress))
@@ -148,7 +149,7 @@ def supervised(files: Sequence[Supervision], kb: KnowledgeBase, progress: Progre
     return found
 
 
-def held_apart(every: Sequence[Taught]) -> Links:
+def held_apart(every: Sequence[LabelledDocument]) -> Links:
     """Return documents divided: one in `HELD_OUT` is held out, if there are as many."""
     return Links(
         [one for place, one in enumerate(every, 1) if place % HELD_OUT], list(every[HELD_OUT - 1 :: HELD_OUT])
@@ -156,43 +157,15 @@ def held_apart(every: Sequence[Taught]) -> Links:
 
 
 def lessons(
-    taught: Iterable[Taught], reader: "KnowBertReader", kb: str, *, null: bool, progress: Progress | None
+    taught: Iterable[LabelledDocument],
+    reader: "KnowBertReader",
+    kb: str,
+    *,
+    null: bool,
+    progress: Progress | None,
 ) -> list[Lesson]:
     """Return documents as they are read; see `lessons_of`."""
     return list(_counted(lessons_of(taught, reader, kb, null=null), "reading lessons", progress))
-
-
-def examples_of(training: KnowBertTraining) -> Examples:
-    """Return the examples of a task.
-
-    Raises:
-        NotThere, SourceError: as `read_examples` does.
-        UsageError: if one has no label.
-    """
-    from kgkit.training.examples import check_labels, read_examples
-
-    sets = []
-    for files, golds in ((training.data, training.gold), (training.dev, training.dev_gold)):
-        pairs = zip(files, golds or [None for _ in files], strict=True)
-        read = [read_examples(training.task, path, gold) for path, gold in pairs]
-        for path, some in zip(files, read, strict=True):
-            check_labels(training.task, some, str(path))
-        sets.append(
-            [
-                one if len(read) == 1 else one._replace(id=f"{number}.{one.id}")
-                for number, some in enumerate(read, 1)
-                for one in some
-            ]
-        )
-    taught, held_out = sets
-    if training.dev or len(taught) < HELD_OUT:
-        return Examples(taught, held_out)
-    order = np.random.default_rng(0).permutation(len(taught))  # the same for all seeds; files may be sorted
-    out = set(order[: len(taught) // HELD_OUT].tolist())
-    return Examples(
-        [one for place, one in enumerate(taught) if place not in out],
-        [one for place, one in enumerate(taught) if place in out],
-    )
 
 
 def _plain(files: Sequence[Path]) -> Iterator[list[str]]:

@@ -23,10 +23,11 @@ from torch.nn import functional
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored
 from kgkit.evaluation.facts import Probe
-from kgkit.inputs.knowbert import Batch, KnowBertReader
-from kgkit.inputs.masking import NOTHING, Masked, Masking, hide
+from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
+from kgkit.inputs.masking import NOTHING, MaskedText, Masking, hide
 from kgkit.inputs.passages import Passage
 from kgkit.training.knowbert.linking_batches import Lesson, LinkingBatch, linking_batch
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
@@ -45,7 +46,7 @@ class LanguageBatch(NamedTuple):
         follows: (B,) int64, 0 where the second text follows the first, else 1; None without second texts.
     """
 
-    batch: Batch
+    batch: KnowBertBatch
     labels: Tensor
     follows: Tensor | None
 
@@ -172,7 +173,7 @@ def language_batch(
 
 
 def masked_batch(
-    masked: Sequence[Masked], reader: KnowBertReader, follows: Sequence[bool | None]
+    masked: Sequence[MaskedText], reader: KnowBertReader, follows: Sequence[bool | None]
 ) -> LanguageBatch:
     """Return texts with what is hidden in them, (T,) each, as a batch."""
     batch = reader.batch([text for text, _ in masked])
@@ -200,7 +201,7 @@ def masking_of(encoder: "Encoder", told: Literal["some", "mask", "none"] = "some
         )
     added = [number for number, one in tokenizer.added_tokens_decoder.items() if one.special]
     ordinary = np.setdiff1d(np.arange(len(tokenizer)), [*tokenizer.all_special_ids, *added])
-    return Masking(tokenizer.mask_token_id, ordinary, told=told)
+    return Masking(tokenizer.mask_token_id, ordinary, mentions=told)
 
 
 def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[Tensor, float]]":
@@ -214,7 +215,7 @@ def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[
             linked: Tensor = knowbert.kars[item.kb].linker.loss(output.linked[item.kb], item.gold)
             return linked
         places = item.labels != NOTHING
-        told = model(item.batch.knowledge, places=places, **item.batch.inputs).model
+        told = model(item.batch.knowledge, positions=places, **item.batch.inputs).model
         found = functional.cross_entropy(logits_of(told).float(), item.labels[places])
         if item.follows is not None:
             found = found + functional.cross_entropy(told.seq_relationship_logits.float(), item.follows)
@@ -237,7 +238,7 @@ def perplexity(
     *,
     size: int = 32,
     seed: int = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Perplexity:
     """Return how well a model guesses hidden words of passages.
 
@@ -270,14 +271,14 @@ def perplexity(
         places = item.labels != NOTHING
         with torch.inference_mode():
             logits = logits_of(
-                knowbert(item.batch.knowledge, places=places, **item.batch.inputs).model
+                knowbert(item.batch.knowledge, positions=places, **item.batch.inputs).model
             ).float()
             gold = item.labels[places]
             surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
             right += int((logits.argmax(-1) == gold).sum())
         count += len(gold)
         if progress is not None:
-            progress(min(begin + size, len(passages)), len(passages))
+            progress("scoring", min(begin + size, len(passages)), len(passages))
     return Perplexity(math.exp(surprise / count), right / count, count)
 
 
@@ -288,7 +289,7 @@ def recalled(
     probes: Sequence[Probe],
     *,
     size: int = 32,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield, of each sentence with a name hidden, its relation and the ranks of the hidden word pieces.
 
@@ -322,7 +323,7 @@ def recalled(
             item = masked_batch(masked, reader, [None for _ in part]).to(device)
             places = item.labels != NOTHING
             with torch.inference_mode():
-                output = knowbert(item.batch.knowledge, places=places, **item.batch.inputs)
+                output = knowbert(item.batch.knowledge, positions=places, **item.batch.inputs)
                 logits = logits_of(output.model).float()  # (N, V)
                 gold = logits.gather(-1, item.labels[places][:, None])
                 ranks = (1 + (logits > gold).sum(-1)).tolist()
@@ -331,7 +332,7 @@ def recalled(
                 yield probe.relation, ranks[:count]
                 ranks = ranks[count:]
         if progress is not None:
-            progress(min(begin + size, len(probes)), len(probes))
+            progress("scoring", min(begin + size, len(probes)), len(probes))
 
 
 def scored_lessons(

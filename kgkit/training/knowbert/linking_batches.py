@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.inputs.knowbert import Batch, KnowBertReader, Text
-from kgkit.training.linkers.labelled import Taught
+from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
+from kgkit.inputs.texts import TokenizedText
+from kgkit.training.linkers.labelled import LabelledDocument
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +23,7 @@ class Lesson(NamedTuple):
         right: for each of its mentions (C,) bool, which candidates are right; none, if none of them is.
     """
 
-    text: Text
+    text: TokenizedText
     right: list[NDArray[np.bool_]]
 
 
@@ -36,7 +37,7 @@ class LinkingBatch(NamedTuple):
     """
 
     kb: str
-    batch: Batch
+    batch: KnowBertBatch
     gold: "Tensor"
 
     def to(self, device: "torch.device", **_: object) -> "LinkingBatch":
@@ -44,7 +45,9 @@ class LinkingBatch(NamedTuple):
         return LinkingBatch(self.kb, self.batch.to(device), self.gold.to(device))
 
 
-def lessons_of(taught: Iterable[Taught], reader: KnowBertReader, kb: str, *, null: bool) -> Iterator[Lesson]:
+def lessons_of(
+    taught: Iterable[LabelledDocument], reader: KnowBertReader, kb: str, *, null: bool
+) -> Iterator[Lesson]:
     """Yield documents as KnowBert reads them; stretches that teach nothing are left out.
 
     Args:
@@ -54,8 +57,8 @@ def lessons_of(taught: Iterable[Taught], reader: KnowBertReader, kb: str, *, nul
         null: whether a mention none of whose candidates is right teaches that it means nothing.
     """
     for document, right, _ in taught:
-        for text in reader.stretches(document, {kb: document}):
-            own = [right[place] for place in text.known[kb].places.tolist()]
+        for text in reader.read_document(document, {kb: document}):
+            own = [right[place] for place in text.mentions[kb].indices.tolist()]
             if own if null else any(one.any() for one in own):
                 yield Lesson(text, own)
 

@@ -31,8 +31,8 @@ from torch.nn import functional
 from kgkit.encoder.batches import batches
 from kgkit.encoder.encoder import pool
 from kgkit.encoder.folder import Pooling
-from kgkit.heads.knowbert import EntityLinker, LinkerInputs
-from kgkit.inputs.linking import Places
+from kgkit.heads.entity_linker import EntityLinker, LinkerInputs
+from kgkit.inputs.linking import PaddedLayout
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -208,7 +208,7 @@ class Joint(nn.Module):
 def read(
     tokens: Sequence[Sequence[int]],
     spans: Numbers,
-    places: Places,
+    places: PaddedLayout,
     inputs: LinkerInputs,
     right: Tensor,
     row_of: Callable[[NDArray[np.uint32]], Numbers],

@@ -10,7 +10,7 @@ story the next day.
 R  candidates    M  mentions    F  traits    G  members, stretches    H  hidden
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,8 +26,8 @@ from kgkit.linking.linker import LinkerConfig
 from kgkit.linking.scoring import Scores
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
 from kgkit.training.linkers.cross_fitting import stretches_of
-from kgkit.training.linkers.labelled import Taught
-from kgkit.types import NO_CANDIDATES, Candidates
+from kgkit.training.linkers.labelled import LabelledDocument
+from kgkit.types import NO_CANDIDATES, Candidates, Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -107,10 +107,10 @@ class _Set(NamedTuple):
 
 def train_coherence(
     kb: "KnowledgeBase",
-    taught: Sequence[Taught],
+    taught: Sequence[LabelledDocument],
     first: Sequence[Sequence[Scores]],
     config: CoherenceTraining,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Learnt:
     """Train the second stage.
 
@@ -120,7 +120,7 @@ def train_coherence(
         first: for each document and mention, what a first stage that has not learnt from the document says
             of the candidates, (C,).
         config: settings.
-        progress: is told (networks done, of how many).
+        progress: callback with the networks done, of how many.
 
     Raises:
         UsageError: if there are fewer documents than members.
@@ -166,8 +166,8 @@ def train_coherence(
 
 
 def _cut(
-    taught: Sequence[Taught], first: Sequence[Sequence[Scores]]
-) -> tuple[list[Taught], list[list[Scores]]]:
+    taught: Sequence[LabelledDocument], first: Sequence[Sequence[Scores]]
+) -> tuple[list[LabelledDocument], list[list[Scores]]]:
     """Return documents and scores with as many candidates as a linker looks at, best prior first."""
     found, kept = [], []
     for one, scores in zip(taught, first, strict=True):
@@ -177,12 +177,12 @@ def _cut(
             first_ones = Candidates(candidates.rows[:_MOST], candidates.null, candidates.link_probability)
             mentions.append(structs.replace(mention, candidates=first_ones))
         right = [which[:_MOST] for which in one.right]
-        found.append(Taught(structs.replace(one.document, mentions=mentions), right))
+        found.append(LabelledDocument(structs.replace(one.document, mentions=mentions), right))
         kept.append([score[:_MOST] for score in scores])
     return found, kept
 
 
-def _types(kb: "KnowledgeBase", taught: Sequence[Taught]) -> tuple[str, ...]:
+def _types(kb: "KnowledgeBase", taught: Sequence[LabelledDocument]) -> tuple[str, ...]:
     """Return the types that are frequent among the right candidates, the most frequent first."""
     counts: dict[str, int] = {}
     meant = {
@@ -204,7 +204,7 @@ def _round(
     config: CoherenceTraining,
     rng: np.random.Generator,
     done: tuple[int, int],
-    progress: Callable[[int, int], object] | None,
+    progress: Progress | None,
 ) -> tuple[Members, Scores]:
     """Return the members of a round, and s (R,) of candidates by the member that has not learnt from them."""
     mean, deviation = told.traits.mean(0), told.traits.std(0)
@@ -220,7 +220,7 @@ def _round(
         own = np.repeat(~kept, told.sizes)
         found[own] = network(scaled[own])
         if progress is not None:
-            progress(done[0] + member + 1, done[1])
+            progress("training coherence", done[0] + member + 1, done[1])
     arrays = [np.stack([network.arrays[place] for network in networks]) for place in range(4)]
     return Members(mean, deviation, *arrays), found
 

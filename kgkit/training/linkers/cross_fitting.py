@@ -7,7 +7,7 @@ N  documents    M  mentions    C  candidates of one    W  numbers of a mention
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.linking.ridge import Matrix, RidgeConfig, RidgeScorer, probabilities, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import Part, fitted, joined, text_mean
-from kgkit.types import NO_CANDIDATES
+from kgkit.types import NO_CANDIDATES, Progress
 
 if TYPE_CHECKING:
     from kgkit.inputs import SpanReader
@@ -30,13 +30,13 @@ Said = list[list[Scores]]
 """For each document and mention, the scores (C,) of its candidates."""
 
 
-def said_by(scorer: Scorer, taught: Sequence[Taught], progress: Callable[[int, int], object] | None) -> Said:
+def said_by(scorer: Scorer, taught: Sequence[LabelledDocument], progress: Progress | None) -> Said:
     """Return what a scorer says that has not learnt from any of them."""
     found: Said = []
     for begin in range(0, len(taught), scorer.ahead):
         found += scorer([one.document for one in taught[begin : begin + scorer.ahead]])
         if progress is not None:
-            progress(len(found), len(taught))
+            progress("reading", len(found), len(taught))
     return found
 
 
@@ -134,7 +134,7 @@ def stretches_of(count: int, stretches: int) -> Iterator[NDArray[np.bool_]]:
         yield number == stretch
 
 
-def documents_of(part: Part, which: NDArray[np.bool_]) -> Iterator[tuple[Taught, Matrix]]:
+def documents_of(part: Part, which: NDArray[np.bool_]) -> Iterator[tuple[LabelledDocument, Matrix]]:
     """Yield documents of a part, with the vectors (M, W) of their mentions."""
     ends = np.cumsum([len(one.document.mentions or ()) for one in part.taught])
     for number in np.flatnonzero(which).tolist():

@@ -13,7 +13,7 @@ N  mentions of all documents    W  numbers that the reader gives of one
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from kgkit.errors import WriteFailed
 from kgkit.inputs import SpanReader
-from kgkit.types import Document
+from kgkit.types import Document, Progress
 from kgkit.versions import free_space
 
 Features = NDArray[np.float16]
@@ -38,7 +38,8 @@ def features(
     documents: Sequence[Document],
     folder: Path,
     *,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
+    stage: str = "reading",
 ) -> Features:
     """Return the vectors of the mentions of *documents*, (N, W), mapped into memory.
 
@@ -46,7 +47,8 @@ def features(
         reader: gives them.
         documents: with mentions.
         folder: where features are kept.
-        progress: is told (documents done, of how many).
+        progress: callback with the documents done, of how many.
+        stage: name of this work, for *progress*.
 
     Raises:
         WriteFailed: if the disk refuses; what was read stays.
@@ -57,7 +59,7 @@ def features(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(stem.with_suffix(".lock")):
-            _read(reader, documents, stem, progress)
+            _read(reader, documents, stem, progress, stage)
     except OSError as error:
         raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
     found: Features = np.load(stem.with_suffix(".npy"), mmap_mode="r")
@@ -68,7 +70,8 @@ def _read(
     reader: SpanReader,
     documents: Sequence[Document],
     stem: Path,
-    progress: Callable[[int, int], object] | None,
+    progress: Progress | None,
+    stage: str,
 ) -> None:
     """Read what is not yet in the matrix; the lock is held."""
     counts = [len(document.mentions or ()) for document in documents]
@@ -83,7 +86,7 @@ def _read(
             done += len(part)
             _note(stem, matrix, done)
             if progress is not None:
-                progress(done, len(documents))
+                progress(stage, done, len(documents))
     except OSError as error:
         where = stem.parent
         raise WriteFailed(str(error), written=matrix.nbytes, free=free_space(where), where=where) from error

@@ -11,7 +11,7 @@ An entity that comes later needs no training: `kgkit embed KB --name MODEL --upd
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -25,13 +25,13 @@ from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
-from kgkit.heads.knowbert import EntityLinker
+from kgkit.heads.entity_linker import EntityLinker
 from kgkit.inputs import SpanReader
-from kgkit.inputs.linking import Sentence, places_of, told
+from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_layout
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig
-from kgkit.training.curves import TrainingConfig
+from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.bi_encoder import Joint, Read, Reads, freeze, read
 from kgkit.training.linkers.head import (
     HeadConfig,
@@ -40,13 +40,13 @@ from kgkit.training.linkers.head import (
     cut,
     fitted_head,
     scaling,
-    steps,
     told_sentences,
     usual_temperature,
 )
 from kgkit.training.linkers.means import Part, fitted, joined, text_mean
-from kgkit.training.linkers.ridge import Progress, amounts, check_something, measured, weighed
+from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
 from kgkit.training.loop import train
+from kgkit.types import Progress
 from kgkit.vectors.scan import unit
 from kgkit.versions import CURRENT
 
@@ -195,11 +195,11 @@ def train_full(
     )
     tuned = SpanReader(context, reader.config)
     again = [
-        Part(tuned, part.taught, work / "features", _telling(progress, f"reading set {number} again"))
+        Part(tuned, part.taught, work / "features", progress, stage=f"reading set {number} again")
         for number, part in enumerate(parts, 1)
     ]
     # Late, as an older model of this name has no vectors from here on.
-    made = embed_text(kb, settings, encoder=texts, progress=_telling(progress, "encoding entities"))
+    made = embed_text(kb, settings, encoder=texts, progress=progress)
     seen = joined([part.sums() for part in again])
     arrays, _ = weighed(tuned, made, again, seen, ridge)
     held = [
@@ -220,7 +220,7 @@ class _Stretch(NamedTuple):
     """What is read at once: its word pieces, and the mentions that belong to it, sentence by sentence."""
 
     tokens: list[int]
-    sentences: list[Sentence]  # rows are places in `spans`
+    sentences: list[LinkerSentence]  # rows are places in `spans`
     spans: NDArray[np.int64]  # (m, 2)
 
     def cut(self) -> "_Stretch":
@@ -279,8 +279,8 @@ class _Source:
         ]
         text = np.repeat(np.arange(len(stretches)), np.diff(begins))
         spans = np.column_stack([text, np.concatenate([one.spans for one in stretches])])
-        places = places_of(sentences)
-        inputs, right = told(sentences, places)
+        places = padded_layout(sentences)
+        inputs, right = inputs_without_vectors(sentences, places)
         return read(
             [one.tokens for one in stretches], spans[places.rows], places, inputs, right, self.rows_of,
             self.padding,
@@ -304,18 +304,18 @@ def _stretches(
     }
     documents = [one.document for one in part.taught]
     begins = np.cumsum([0, *(len(document.mentions or ()) for document in documents)])
-    for stretch in reader.reads(documents):
+    for stretch in reader.windows_of(documents):
         groups: dict[int, list[tuple[int, int]]] = {}
         for at, mention in enumerate(stretch.mentions.tolist()):
             which, place = where[int(begins[stretch.document]) + mention]
             groups.setdefault(which, []).append((at, place))
         found = [_some(mine[which].sentence, *zip(*pairs, strict=True)) for which, pairs in groups.items()]
-        yield mine[next(iter(groups))].held_out, _Stretch(stretch.tokens, found, stretch.places)
+        yield mine[next(iter(groups))].held_out, _Stretch(stretch.tokens, found, stretch.spans)
 
 
-def _some(sentence: Sentence, rows: Sequence[int], places: Sequence[int]) -> Sentence:
+def _some(sentence: LinkerSentence, rows: Sequence[int], places: Sequence[int]) -> LinkerSentence:
     """Return some mentions of a sentence, under other rows."""
-    return Sentence(
+    return LinkerSentence(
         np.array(rows, np.int64),
         [sentence.ids[place] for place in places],
         [sentence.features[place] for place in places],
@@ -380,7 +380,7 @@ def _trained(
         TrainingConfig(epochs=config.epochs, device=device, seed=config.seed),
         work,
         evaluate=accuracy if source.held else None,
-        progress=steps(progress),
+        progress=progress,
         resume=True,
     )  # fmt: skip
 
@@ -401,7 +401,3 @@ def _saved(
         own.save(work / name)
         found.append(Encoder.load(str(work / name), device=device, dtype=old.dtype))
     return found[0], found[1]
-
-
-def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
-    return None if progress is None else lambda done, total: progress(stage, done, total)

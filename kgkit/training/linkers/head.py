@@ -1,4 +1,4 @@
-"""Training KnowBert's linker over frozen features: `kgkit.heads.knowbert` has the equations.
+"""Training KnowBert's linker over frozen features: `kgkit.heads.entity_linker` has the equations.
 
 What a head is told of how often and in which contexts a meaning was seen leaves out the document that the
 mention is of: else it would learn to trust that more than it can when it links.
@@ -6,7 +6,7 @@ mention is of: else it would learn to trust that more than it can when it links.
     R  candidates of a document's mentions    S  meanings    F  traits    K · D  numbers of a mention
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,16 +19,16 @@ from torch import Tensor
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import best_temperature
-from kgkit.heads.knowbert import EntityLinker, EntityLinkerConfig, LinkerInputs
-from kgkit.inputs.linking import Sentence, padded, sentences_of
+from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs
+from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import TRAITS, prior_traits, traits
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer, meanings
-from kgkit.training.curves import TrainingConfig
+from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.means import Part, Sums, fitted, joined, text_mean
-from kgkit.training.linkers.ridge import Progress, amounts, check_something, measured, weighed
+from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
 from kgkit.training.loop import train
-from kgkit.types import NO_CANDIDATES, NO_SENSE, Mention
+from kgkit.types import NO_CANDIDATES, NO_SENSE, Mention, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def fitted_head(
                        seed=config.seed),
         folder,
         evaluate=accuracy if held else None,
-        progress=steps(progress),
+        progress=progress,
         resume=True,
     )  # fmt: skip
     return head
@@ -218,7 +218,7 @@ class Told(NamedTuple):
         learnt: whether something can be learnt of it.
     """
 
-    sentence: Sentence
+    sentence: LinkerSentence
     beside: list[Matrix]
     priors: list[Matrix]
     part: int
@@ -247,9 +247,9 @@ class Told(NamedTuple):
         )
 
 
-def cut(sentence: Sentence) -> Sentence:
+def cut(sentence: LinkerSentence) -> LinkerSentence:
     """Return a sentence with at most `_MOST` candidates a mention."""
-    return Sentence(
+    return LinkerSentence(
         sentence.rows,
         [ids[:_MOST] for ids in sentence.ids],
         [features[:_MOST] for features in sentence.features],
@@ -287,7 +287,7 @@ def told_sentences(
             ids = [(mention.candidates or NO_CANDIDATES).ids for mention in mentions]
             for places in sentences_of(one.document):
                 right = [one.right[p] for p in places]
-                sentence = Sentence(
+                sentence = LinkerSentence(
                     row + places, [ids[p] for p in places], [features[p] for p in places], right
                 )
                 learnt = number not in held and any(some.any() and len(some) > 1 for some in right)
@@ -411,7 +411,7 @@ class _Batches:
         ]
         order = drawn.permutation(len(batches))
         for place in places:
-            yield padded(batches[order[place]], self.hidden, lambda ids: texts_of(self.vectors, ids))
+            yield linker_inputs(batches[order[place]], self.hidden, lambda ids: texts_of(self.vectors, ids))
 
 
 def _loss(model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]") -> tuple[Tensor, float]:
@@ -419,14 +419,3 @@ def _loss(model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]") -> tuple
     losses, counted = model.losses(model(inputs), gold)  # type: ignore[operator]
     count = int(counted.sum())
     return losses.sum() / max(1, count), float(max(1, count))
-
-
-def steps(progress: Progress | None) -> Callable[[int, int, float], None] | None:
-    """Return what the loop tells its steps to."""
-    if progress is None:
-        return None
-
-    def tell(done: int, total: int, _: float) -> None:
-        progress("training", done, total)
-
-    return tell

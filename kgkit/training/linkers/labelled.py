@@ -31,7 +31,7 @@ _LETTERS = re.compile(r"[^a-z]+")
 _MARKERS = ("", "(a)", "(p)", "(ip)")  # of adjectives: where they may stand
 
 
-class Taught(NamedTuple):
+class LabelledDocument(NamedTuple):
     """A document to learn from.
 
     Attributes:
@@ -45,7 +45,7 @@ class Taught(NamedTuple):
     lost: int = 0
 
 
-class Lacking:
+class MissingGold:
     """Counts what training data mean that a knowledge base does not have.
 
     Args:
@@ -87,14 +87,14 @@ class Lacking:
             )
 
 
-def taught_senses(
+def labelled_senses(
     kb: "KnowledgeBase",
     generator: Generator,
     data: Path,
     gold: Path,
     given: Given = "surface",
-    lacking: Lacking | None = None,
-) -> Iterator[Taught]:
+    lacking: MissingGold | None = None,
+) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of senses.
 
     Args:
@@ -123,12 +123,12 @@ def taught_senses(
         for mention, which in zip(found.mentions or (), right, strict=True):
             if lacking is not None and (meant := keys.get(mention.id, ())):
                 lacking.note(meant[0], there=bool(which.any()) or names.has(meant))
-        yield Taught(found, right)
+        yield LabelledDocument(found, right)
 
 
-def taught_entities(
-    kb: "KnowledgeBase", generator: Generator, data: Path, lacking: Lacking | None = None
-) -> Iterator[Taught]:
+def labelled_entities(
+    kb: "KnowledgeBase", generator: Generator, data: Path, lacking: MissingGold | None = None
+) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of entities; a NIL mention has no right candidate.
 
     Entities that *kb* does not have are counted by *lacking*.
@@ -143,12 +143,12 @@ def taught_entities(
             (mention.candidates or NO_CANDIDATES).ids == entities(title)
             for mention, title in zip(found.mentions or (), labelled.entities, strict=True)
         ]
-        yield Taught(found, right)
+        yield LabelledDocument(found, right)
 
 
-def taught_spans(
-    kb: "KnowledgeBase", generator: Generator, data: Path, lacking: Lacking | None = None
-) -> Iterator[Taught]:
+def labelled_spans(
+    kb: "KnowledgeBase", generator: Generator, data: Path, lacking: MissingGold | None = None
+) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of entities, with all mentions that *generator* finds in them.
 
     Those whose span is that of a mention of the data may have right candidates, the others have none: so a
@@ -183,12 +183,12 @@ def taught_spans(
             (one.candidates or NO_CANDIDATES).ids == meant.get((one.start, one.end), -1) for one in mentions
         ]
         lost = sum(title is not None for title in labelled.entities) - sum(bool(one.any()) for one in right)
-        yield Taught(structs.replace(found, mentions=mentions), right, lost)
+        yield LabelledDocument(structs.replace(found, mentions=mentions), right, lost)
 
 
-def taught_examples(
+def labelled_examples(
     kb: "KnowledgeBase", generator: Generator, *, without: frozenset[str] = frozenset()
-) -> Iterator[Taught]:
+) -> Iterator[LabelledDocument]:
     """Yield the usage examples of entities, each with the mention that it illustrates.
 
     The longest span whose candidates hold the entity is the mention; an example without one is left out.
@@ -211,7 +211,7 @@ def taught_examples(
             if told:
                 mention = max(told, key=lambda one: one.end - one.start)
                 assert mention.candidates is not None
-                yield Taught(
+                yield LabelledDocument(
                     structs.replace(found, mentions=[mention]), [mention.candidates.ids == entity.id]
                 )
 
@@ -224,7 +224,7 @@ def letters(text: str) -> str:
 class _Entities:
     """The ids of gold entities, remembered; those that there are none of are counted."""
 
-    def __init__(self, kb: "KnowledgeBase", lacking: Lacking | None) -> None:
+    def __init__(self, kb: "KnowledgeBase", lacking: MissingGold | None) -> None:
         self._kb, self._lacking = kb, lacking
         self._ids: dict[str, int] = {}
 

@@ -3,7 +3,7 @@
 R  rows: right candidates of mentions    S  meanings    K · D  numbers of a mention
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
 from kgkit.training.linkers.features import features
-from kgkit.training.linkers.labelled import Taught
-from kgkit.types import NO_CANDIDATES, Ids
+from kgkit.training.linkers.labelled import LabelledDocument
+from kgkit.types import NO_CANDIDATES, Ids, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -42,22 +42,26 @@ class Part:
         reader: of mentions.
         taught: the documents.
         cache: the folder where features are kept.
-        progress: is told what was read.
+        progress: callback while mentions are read.
         kept: K, the layers of which means are taken: the first ones that the reader reads.
+        stage: name of the reading, for *progress*.
     """
 
     def __init__(
         self,
         reader: "SpanReader",
-        taught: Sequence[Taught],
+        taught: Sequence[LabelledDocument],
         cache: "Path",
-        progress: Callable[[int, int], object] | None,
+        progress: Progress | None,
         kept: int = 3,
+        stage: str = "reading",
     ) -> None:
         self.layers = len(reader.config.layers)
         self.width = reader.encoder.width * min(kept, self.layers)  # K · D
         self.taught = taught
-        self.vectors = features(reader, [one.document for one in taught], cache, progress=progress)
+        self.vectors = features(
+            reader, [one.document for one in taught], cache, progress=progress, stage=stage
+        )
         found = list(self._learnt())
         self.rows = np.array([row for row, _, _, _ in found], np.int64)  # (R,)
         self.documents = np.array([number for _, number, _, _ in found], np.int64)

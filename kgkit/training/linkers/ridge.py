@@ -1,6 +1,6 @@
 """Training the linker of means: `kgkit.linking.ridge` has the equations."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from kgkit.inputs import SpanReader
     from kgkit.vectors import Vectors
 
-Progress = Callable[[str, int, int], object]
-"""Is told what is being done, how much of it is done, and of how much."""
-
 USUAL: Final = 1.0
 """The temperature where too little is held out to choose one: scores as they are weighed."""
 
@@ -27,7 +24,7 @@ _FOLDS: Final = 10
 _MOST: Final = 5_000  # mentions that weights and temperature are learnt from
 
 
-class Trained(NamedTuple):
+class TrainedRidge(NamedTuple):
     """What came out of a training.
 
     Attributes:
@@ -43,7 +40,7 @@ class Trained(NamedTuple):
 
 def train_ridge(
     reader: "SpanReader", vectors: "Vectors", parts: Sequence[Part], config: RidgeConfig
-) -> Trained:
+) -> TrainedRidge:
     """Learn means, map and weights from sets of documents.
 
     Each set is centred by its own mean; the first one's mean stands for what will be linked, and so do its
@@ -63,7 +60,7 @@ def train_ridge(
     weights = np.asarray(arrays.weights)
     scored: Scored = [(terms @ weights, right) for terms, right in told]
     temperature = best_temperature(scored, USUAL)
-    return Trained(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
+    return TrainedRidge(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
 
 
 def weighed(

@@ -14,19 +14,18 @@ from kgkit.inputs import SpanConfig
 from kgkit.linking.head import KIND as HEAD_RUNG
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.folder import BUILT_IN
-from kgkit.models.manifest import FULL
+from kgkit.models.folder import BUILT_IN, FULL
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
     Given,
-    Lacking,
-    Taught,
+    LabelledDocument,
+    MissingGold,
+    labelled_entities,
+    labelled_examples,
+    labelled_senses,
     letters,
-    taught_entities,
-    taught_examples,
-    taught_senses,
 )
-from kgkit.training.linkers.ridge import Progress
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
@@ -148,7 +147,7 @@ def usual_reader(rung: str, encoder: "Encoder") -> SpanConfig:
 
 def sources_of(
     kb: "KnowledgeBase", generator: Generator, training: LinkerTraining, progress: Progress | None
-) -> Iterator[Sequence[Taught]]:
+) -> Iterator[Sequence[LabelledDocument]]:
     """Yield the sets of documents, the data before the examples; warn of what the data mean and *kb* lacks.
 
     Raises:
@@ -156,14 +155,14 @@ def sources_of(
         SourceError: if a file is not what it should be.
         UsageError: if no mention has a right candidate, and there are no examples either.
     """
-    lacking = Lacking(kb)
+    lacking = MissingGold(kb)
     if training.task == "wsd":
         pairs = zip(training.data, training.gold, strict=True)
         parts = [
-            taught_senses(kb, generator, data, gold, training.candidates, lacking) for data, gold in pairs
+            labelled_senses(kb, generator, data, gold, training.candidates, lacking) for data, gold in pairs
         ]
     else:
-        parts = [taught_entities(kb, generator, data, lacking) for data in training.data]
+        parts = [labelled_entities(kb, generator, data, lacking) for data in training.data]
     if parts:
         listed = _listed(chain.from_iterable(parts), "looking up documents", progress)
         if not training.examples and not any(right.any() for one in listed for right in one.right):
@@ -173,13 +172,15 @@ def sources_of(
     if training.examples:
         lines = (line for path in training.without for _, line in text_lines(path))
         without = frozenset(letters(line) for line in lines)
-        found = _listed(taught_examples(kb, generator, without=without), "looking up examples", progress)
+        found = _listed(labelled_examples(kb, generator, without=without), "looking up examples", progress)
         if not found:
             raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
         yield found
 
 
-def _listed(taught: Iterator[Taught], stage: str, progress: Progress | None) -> list[Taught]:
+def _listed(
+    taught: Iterator[LabelledDocument], stage: str, progress: Progress | None
+) -> list[LabelledDocument]:
     found = []
     for one in taught:
         found.append(one)

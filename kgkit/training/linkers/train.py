@@ -1,15 +1,12 @@
 """Training a linker: from data to a model's folder."""
 
 import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from kgkit.candidates import generator_for
@@ -23,16 +20,17 @@ from kgkit.linking.head import ENCODER, SCALE, TEXTS, head_folders
 from kgkit.linking.models import find_scorer
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.folder import model_folder, text_vectors
-from kgkit.models.manifest import FORMAT, FULL, MANIFEST, ModelManifest
-from kgkit.models.publishing import kgkit_version, sizes_of, stage_model, work_folder
+from kgkit.models.folder import FULL, model_folder, text_vectors
+from kgkit.models.kinds import LINKER
+from kgkit.models.manifest import Needs
+from kgkit.training.job import Outcome, Plan, run_job
 from kgkit.training.linkers.coherence import Learnt, train_coherence
 from kgkit.training.linkers.cross_fitting import Said, said_by, said_by_head, said_by_ridge
-from kgkit.training.linkers.labelled import Taught
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import Part
-from kgkit.training.linkers.ridge import Progress, Trained, measured, train_ridge
+from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
-from kgkit.training.runs import sha256_of
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -69,26 +67,27 @@ def train_linker(
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
-    with ExitStack() as stack:
-        return _train(stack, kb, name, training, device, progress)
+    home = Home(kb.home.path.parents[1])
+    model_folder(home, name)  # refuses the name before coherence's numbers are looked up
+    if training.coherence is not None:
+        check_numbers(kb, training.coherence.popularity)
+    prepare = _prepare_coherence if training.rung in UNTRAINED else _prepare
+    return run_job(
+        LINKER, home, name, training,
+        lambda _: prepare(kb, home, name, training, device, progress),
+        files=training.files, command=command_of(kb.name, name, training),
+    )  # fmt: skip
 
 
-def _train(
-    stack: ExitStack,
+def _prepare(
     kb: "KnowledgeBase",
+    home: Home,
     name: str,
     training: LinkerTraining,
     device: str,
     progress: Progress | None,
-) -> Path:
-    """Train a linker; the work folder is held until *stack* is closed."""
-    home = Home(kb.home.path.parents[1])
-    folder = model_folder(home, name)
-    if training.coherence is not None:
-        check_numbers(kb, training.coherence.popularity)
-    began = time.monotonic()
-    if training.rung in UNTRAINED:
-        return _train_above(kb, name, training, folder, device, progress)
+) -> Plan:
+    """Read the data of a linker that learns."""
     vectors = kb.vectors(text_vectors(kb, training.vectors))
     encoder = encoder_of(vectors, device=device)
     reader = SpanReader(encoder, training.reader or usual_reader(training.rung, encoder))
@@ -99,48 +98,56 @@ def _train(
             reader,
             source,
             home.cache / "features",
-            _telling(progress, f"reading set {number}"),
+            progress,
             training.ridge.layers,
+            f"reading set {number}",
         )
         for number, source in enumerate(sources, 1)
     ]
-    data = {str(path): sha256_of(path) for path in training.files}
-    told_apart = training, kb.build, vectors.manifest.version, data
-    work = stack.enter_context(work_folder(home, "linker", name, told_apart, alone=training.rung != RIDGE))
-    trained: Trained | TrainedHead | TrainedFull
-    second = None
-    if training.rung == FULL:
-        trained = full = _trained_full(
-            kb, name, folder, training, reader, vectors, parts, work, device, progress
-        )
-        vectors = full.vectors
-    else:
-        trained = first = _trained(training, reader, vectors, parts, work, device, progress)
-    if training.coherence is not None:
-        said = _said(training, reader, vectors, parts, first, work, device, progress)
-        second = _second(kb, parts[0].taught, said, training, progress)
-    with stage_model(folder) as (staged, final):
-        portable = trained.arrays is None
-        if trained.arrays is not None:
-            trained.arrays.save(staged)
-        if not isinstance(trained, Trained):
-            for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
-                head.save_pretrained(staged / where, half=portable)
-            np.save(staged / SCALE, trained.scale)
-        for own in (ENCODER, TEXTS) if training.rung == FULL else ():
-            shutil.copytree(work / own, staged / own)
-        told = {
-            "kb": "" if portable else kb.name,
-            "build": "" if portable else kb.build,
-            "vectors": vectors.manifest.name,
-            "version": vectors.manifest.version,
-            **_made(vectors),
-            "reader": asdict(reader.config),
-            "config": _settings(training.ridge, trained),
-            "temperature": trained.temperature,
-        }
-        _write(staged, kb, name, training, told, trained.results, second, data, began)
-    return final
+
+    def train(work: Path) -> Outcome:
+        if training.rung == FULL:
+            full = _trained_full(
+                kb, name, model_folder(home, name), training, reader, vectors, parts, work, device, progress
+            )
+            return Outcome(full.results, partial(_save, kb, training, reader, full.vectors, full, None, work))
+        first, second = _trained(training, reader, vectors, parts, work, device, progress), None
+        if training.coherence is not None:
+            said = _said(training, reader, vectors, parts, first, work, device, progress)
+            second = _second(kb, parts[0].taught, said, training, progress)
+        save = partial(_save, kb, training, reader, vectors, first, second, work)
+        return Outcome(first.results | _measured(second), save)
+
+    return Plan((kb.build, vectors.manifest.version), train, exclusive=training.rung != RIDGE)
+
+
+def _save(
+    kb: "KnowledgeBase",
+    training: LinkerTraining,
+    reader: SpanReader,
+    vectors: "Vectors",
+    trained: "TrainedRidge | TrainedHead | TrainedFull",
+    second: Learnt | None,
+    work: Path,
+    staged: Path,
+    _: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write a linker that has learnt, and return its fields of the manifest."""
+    own_kb = None if trained.arrays is None else kb  # a portable one serves any
+    if trained.arrays is not None:
+        trained.arrays.save(staged)
+    if not isinstance(trained, TrainedRidge):
+        for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
+            head.save_pretrained(staged / where, half=own_kb is None)
+        np.save(staged / SCALE, trained.scale)
+    for own in (ENCODER, TEXTS) if training.rung == FULL else ():
+        shutil.copytree(work / own, staged / own)
+    return {
+        **_fields(own_kb, training, vectors, second, staged),
+        "reader": asdict(reader.config),
+        "config": _settings(training.ridge, trained),
+        "temperature": trained.temperature,
+    }
 
 
 def _trained(
@@ -151,7 +158,7 @@ def _trained(
     work: Path,
     device: str,
     progress: Progress | None,
-) -> "Trained | TrainedHead":
+) -> "TrainedRidge | TrainedHead":
     if training.rung == RIDGE:
         return train_ridge(reader, vectors, parts, training.ridge)
     try:
@@ -192,7 +199,7 @@ def _said(
     reader: SpanReader,
     vectors: "Vectors",
     parts: Sequence[Part],
-    trained: "Trained | TrainedHead",
+    trained: "TrainedRidge | TrainedHead",
     work: Path,
     device: str,
     progress: Progress | None,
@@ -200,7 +207,7 @@ def _said(
     """Return what the first stage says of the documents of the data, trained without them."""
     assert training.coherence is not None
     stretches = training.coherence.members
-    if isinstance(trained, Trained):
+    if isinstance(trained, TrainedRidge):
         return said_by_ridge(
             reader, vectors, parts, training.ridge, trained.temperature, stretches, trained.arrays.weights
         )
@@ -212,87 +219,71 @@ def _said(
 
 def _second(
     kb: "KnowledgeBase",
-    taught: Sequence[Taught],
+    taught: Sequence[LabelledDocument],
     said: Said,
     training: LinkerTraining,
     progress: Progress | None,
 ) -> Learnt:
     """Train the second stage."""
     assert training.coherence is not None
-    return train_coherence(kb, taught, said, training.coherence, _telling(progress, "training coherence"))
+    return train_coherence(kb, taught, said, training.coherence, progress)
 
 
-def _train_above(
+def _prepare_coherence(
     kb: "KnowledgeBase",
+    home: Home,
     name: str,
     training: LinkerTraining,
-    folder: Path,
     device: str,
     progress: Progress | None,
-) -> Path:
-    """Train coherence above a rung that has nothing to learn."""
-    began = time.monotonic()
+) -> Plan:
+    """Read the data of coherence above a type that has nothing to learn."""
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     taught = [one for source in sources_of(kb, generator, training, progress) for one in source]
     first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
-    said = said_by(first, taught, _telling(progress, "reading"))
-    second = _second(kb, taught, said, training, progress)
-    told: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
-    told |= {"kb": kb.name, "build": kb.build}
-    if isinstance(first, GlossScorer):
-        about = first.vectors.manifest
-        told |= {"vectors": about.name, "version": about.version, **_made(first.vectors)}
-    told |= {"reader": {}, "config": {}, "temperature": 1.0}
-    data = {str(path): sha256_of(path) for path in training.files}
-    counted = sum(bool(right.any()) for one in taught for right in one.right)
-    with stage_model(folder) as (staged, final):
-        _write(staged, kb, name, training, told, {"mentions": float(counted)}, second, data, began)
-    return final
+
+    def train(_: Path) -> Outcome:
+        said = said_by(first, taught, progress)
+        second = _second(kb, taught, said, training, progress)
+        mentions = sum(bool(right.any()) for one in taught for right in one.right)
+
+        def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
+            vectors = first.vectors if isinstance(first, GlossScorer) else None
+            return {**_fields(kb, training, vectors, second, staged), "reader": {}, "temperature": 1.0}
+
+        return Outcome({"mentions": float(mentions), **_measured(second)}, save)
+
+    return Plan(kb.build, train, exclusive=False)
 
 
-def _write(
-    staged: Path,
-    kb: "KnowledgeBase",
-    name: str,
+def _measured(second: Learnt | None) -> dict[str, float]:
+    """Return what was measured of a second stage."""
+    return {} if second is None else measured(second.scored, second.coherence.temperature)
+
+
+def _fields(
+    kb: "KnowledgeBase | None",
     training: LinkerTraining,
-    told: Mapping[str, Any],
-    results: Mapping[str, float],
+    vectors: "Vectors | None",
     second: Learnt | None,
-    data: dict[str, str],
-    began: float,
-) -> None:
-    """Write the second stage and the manifest; *told* are fields of it that each rung has its own of."""
+    staged: Path,
+) -> dict[str, Any]:
+    """Write the second stage, and return the fields of the manifest that all types have."""
+    fields: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
+    if vectors is not None:
+        about, config = vectors.manifest, vectors.manifest.config
+        texts = {"template": config["template"], "kinds": list(config.get("kinds", ()))}
+        fields = {"vectors": about.name, "version": about.version, "texts": texts}
+        fields |= {"encoder": config["encoder"], "fingerprint": config["fingerprint"]}
+    needs = Needs()
+    if kb is not None:
+        own = () if vectors is None else (f"{kb.name}/{vectors.manifest.name}",)
+        needs = Needs(kbs={kb.name: kb.build}, vectors=own)
     coherence = None if second is None else second.coherence.save(staged)
-    of_second = {} if second is None else measured(second.scored, second.coherence.temperature)
-    manifest = ModelManifest(
-        format=FORMAT,
-        kind=training.rung,
-        name=name,
-        task=training.task,
-        **told,
-        coherence=coherence,
-        results={**results, **of_second, "seconds": round(time.monotonic() - began, 1)},
-        data=data,
-        command=command_of(kb.name, name, training),
-        sizes=sizes_of(staged),
-        kgkit_version=kgkit_version(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    return {**fields, "type": training.rung, "task": training.task, "needs": needs, "coherence": coherence}
 
 
-def _made(vectors: "Vectors") -> dict[str, Any]:
-    """Return how the vectors of the entities' texts were made, as a manifest has it."""
-    about = vectors.manifest.config
-    texts = {"template": about["template"], "kinds": list(about.get("kinds", ()))}
-    return {"encoder": about["encoder"], "fingerprint": about["fingerprint"], "texts": texts}
-
-
-def _settings(ridge: RidgeConfig, trained: "Trained | TrainedHead | TrainedFull") -> dict[str, Any]:
+def _settings(ridge: RidgeConfig, trained: "TrainedRidge | TrainedHead | TrainedFull") -> dict[str, Any]:
     """Return what decides the numbers of a model, beside what was learnt."""
     means = asdict(ridge)
-    return means if isinstance(trained, Trained) else {"ridge": means, "head": asdict(trained.config)}
-
-
-def _telling(progress: Progress | None, stage: str) -> Callable[[int, int], object] | None:
-    return None if progress is None else lambda done, total: progress(stage, done, total)
+    return means if isinstance(trained, TrainedRidge) else {"ridge": means, "head": asdict(trained.config)}

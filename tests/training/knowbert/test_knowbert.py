@@ -36,12 +36,15 @@ from kgkit.linking import Linker
 from kgkit.linking import knowbert as trained_knowbert
 from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import MANIFEST, read_knowbert, read_model, read_tagger
+from kgkit.models.kinds import KNOWBERT, LINKER
+from kgkit.models.manifest import MANIFEST
 from kgkit.training.knowbert import language
 from kgkit.training.knowbert.language import LanguageBatch
 from kgkit.training.knowbert.linking_batches import LinkingBatch
-from kgkit.training.knowbert.settings import Chosen, KnowBertTraining, Supervision, linker_config
-from kgkit.training.knowbert.stages import begun, groups_of, stage_of
+from kgkit.methods.knowbert_settings import ChosenKB, KnowBertTraining, Supervision, linker_config
+from kgkit.methods.contract import group_parameters
+from kgkit.methods.knowbert_start import begin_knowbert, pretrained_parameters
+from kgkit.training.knowbert.stages import stage_of
 from kgkit.training.knowbert.train import train_knowbert
 from kgkit.types import Document, Entity, Triple
 from tests.cli_helpers import run
@@ -86,7 +89,7 @@ def settings(encoder, files, stage, /, **others):
 
 def trained(home, name, training, kbs=(), **others):
     with ExitStack() as stack:
-        chosen = [Chosen(stack.enter_context(open_kb(kb, home.path)), ("text",)) for kb in kbs]
+        chosen = [ChosenKB(stack.enter_context(open_kb(kb, home.path)), ("text",)) for kb in kbs]
         return train_knowbert(home, name, training, chosen, device="cpu", **others)
 
 
@@ -159,7 +162,7 @@ def test_the_first_stage_trains_one_linker_and_nothing_else(home, encoder):
     still = {"linker.mask", "linker.pool.attend.bias"}  # no loss reaches the one; the other moves no softmax
     linker = {name for name in new if name.startswith("linker.") and name not in still}
     assert moved == linker | {"back.weight", "back.bias"}  # which undo what the linker has learnt
-    results = read_knowbert(find_trained(home, "senses")).results
+    results = KNOWBERT.read(find_trained(home, "senses")).results
     assert results["held_out"] == 4 and results["texts"] == 11 and results["mentions"] == 44
     assert results["held_out_accuracy"] >= 0.75
     assert results["held_out_accuracy"] == max(one["accuracy"] for one in results["epochs"])
@@ -173,7 +176,7 @@ def test_the_second_stage_trains_all_and_scores_what_was_held_out(home):
         assert before.keys() == after.keys()
         same = {name for name, one in before.items() if torch.equal(one, after[name])}
         assert same <= {"0.linker.pool.attend.bias"}
-    results = read_knowbert(find_trained(home, "language")).results
+    results = KNOWBERT.read(find_trained(home, "language")).results
     assert results["passages"] > 99 and results["held_out"] == 2 and results["links"] == {"words": 11}
     assert set(results["epochs"][0]) == {"epoch", "perplexity", "accuracy"}
     assert results["linkers"]["words"]["held_out"] == 4
@@ -189,11 +192,11 @@ def test_a_second_knowledge_base_stands_above_the_first_which_it_leaves_alone(ho
     assert [(name, one["layer"], one["linker"]["null"]) for name, one in config["kbs"].items()] == [
         ("words", usual_layers(2, 1)[0], False), ("places", usual_layers(2, 1)[0] + 1, True),
     ]  # fmt: skip
-    assert read_knowbert(find_trained(home, "both")).results["held_out"] == 5  # NULL is held out, too
+    assert KNOWBERT.read(find_trained(home, "both")).results["held_out"] == 5  # NULL is held out, too
 
 
 def test_a_control_has_no_knowledge_and_learns_no_links(home):
-    manifest = read_knowbert(find_trained(home, "control"))
+    manifest = KNOWBERT.read(find_trained(home, "control"))
     assert manifest.kbs == {} and kars_of(home, "control") == {}
     assert manifest.results["links"] == manifest.results["linkers"] == {}
     assert not equal(encoder_of(home, "control"), encoder_of(home, "senses"))
@@ -205,7 +208,7 @@ def test_a_control_has_no_knowledge_and_learns_no_links(home):
 def batches_of(home, training):
     """The first epoch of a stage, batch by batch."""
     with ExitStack() as stack:
-        model = begun(home, training, (), "cpu", stack)
+        model = begin_knowbert(home, training, (), "cpu", stack)
         batches = stage_of(training, model, None).batches
         return list(batches.epoch(0, range(len(batches))))
 
@@ -243,9 +246,9 @@ def told_of_hidden_words(monkeypatch):
         def watched(text, generator):
             masked = masking(text, generator)
             hidden = masked.labels != NOTHING
-            for kb, known in masked.text.known.items():
+            for kb, known in masked.text.mentions.items():
                 for (first, end), is_masked, candidates, own in zip(
-                    known.spans, known.masked, known.candidates, text.known[kb].candidates, strict=True
+                    known.spans, known.masked, known.candidates, text.mentions[kb].candidates, strict=True
                 ):
                     if hidden[first:end].any():
                         found.append(bool(is_masked))
@@ -300,13 +303,13 @@ def test_where_vectors_are_zeros_nothing_depends_on_them(copied, encoder, files,
     trained(copied, "kept", settings(encoder, files, "mlm", start="zeros", steps=2))  # as it began
     trained(copied, "begun", settings(encoder, files, "mlm", start="language", zero_vectors=True, steps=2))
     for name, zeros in {"senses": False, "zeros": True, "kept": True, "begun": True}.items():
-        assert read_knowbert(find_trained(copied, name)).kbs["words"].zero_vectors == zeros
+        assert KNOWBERT.read(find_trained(copied, name)).kbs["words"].zero_vectors == zeros
         with TrainedKnowBert.open(name, home=copied, device="cpu") as model:
             assert model.knowbert.kars["words"].linker.config.control == zeros
             one, other = (told_with_vectors(model, "words", monkeypatch, seed) for seed in (0, 1))
             assert all(torch.equal(*pair) == zeros for pair in zip(one, other, strict=True))
-    made = read_knowbert(find_trained(copied, "zeros"))
-    kept = read_knowbert(find_trained(copied, "kept"))
+    made = KNOWBERT.read(find_trained(copied, "zeros"))
+    kept = KNOWBERT.read(find_trained(copied, "kept"))
     assert made.config["zero_vectors"] and not kept.config["zero_vectors"]
     # It is the same model else: as many parameters, of the same shapes.
     of = {
@@ -318,7 +321,7 @@ def test_where_vectors_are_zeros_nothing_depends_on_them(copied, encoder, files,
 def test_a_knowledge_base_that_is_put_in_beside_zeros_has_its_vectors(copied, encoder, files):
     trained(copied, "zeros", settings(encoder, files, "wsd", zero_vectors=True, steps=1), WORDS)
     trained(copied, "two", settings(encoder, files, "el", start="zeros", steps=1), PLACES)
-    kbs = read_knowbert(find_trained(copied, "two")).kbs
+    kbs = KNOWBERT.read(find_trained(copied, "two")).kbs
     assert {kb: about.zero_vectors for kb, about in kbs.items()} == {"words": True, "places": False}
 
 
@@ -377,11 +380,11 @@ def test_a_masked_language_model_without_the_next_sentence_guesses_words_all_the
         shutil.copy(encoder / name, tmp_path)
     with ExitStack() as stack:
         training = settings(tmp_path, files, "mlm", control=True)
-        model = begun(Home(tmp_path), training, [], "cpu", stack)
+        model = begin_knowbert(Home(tmp_path), training, [], "cpu", stack)
         stage = stage_of(training, model, None)
         rates = {
             id(one): group["lr"]
-            for group in groups_of(stage.model, model, training)
+            for group in group_parameters(stage.model, pretrained_parameters(model), training)
             for one in group["params"]
         }
         named = {name: rates[id(one)] for name, one in model.knowbert.model.named_parameters()}
@@ -396,7 +399,7 @@ def test_too_few_data_to_hold_some_out_are_told(copied, encoder, files, tmp_path
     few.write_text("the dog barks. A cat eats.\n\na tree grows. It is big.\n", encoding="utf-8")
     trained(copied, "few", settings(encoder, files, "mlm", data=(few,), steps=1, control=True))
     assert "too few data to hold some out: no epoch is chosen" in caplog.text
-    assert read_knowbert(find_trained(copied, "few")).results["epochs"] == []
+    assert KNOWBERT.read(find_trained(copied, "few")).results["epochs"] == []
     trained(copied, "few", settings(encoder, files, "mlm", data=(few,), dev=(few,), steps=1, control=True))
     assert "2 held-out passages are few to choose an epoch by" in caplog.text
 
@@ -404,7 +407,7 @@ def test_too_few_data_to_hold_some_out_are_told(copied, encoder, files, tmp_path
 def test_what_is_held_out_is_not_learnt_from(home, encoder, files):
     training = settings(encoder, files, "mlm", start="senses", linking=(beside(files),))
     with ExitStack() as stack:
-        model = begun(home, training, (), "cpu", stack)
+        model = begin_knowbert(home, training, (), "cpu", stack)
         mixture = stage_of(training, model, None).batches
     learnt = "\n".join(text for passage in mixture.passages for text in passage.texts)
     documents = list(read_plain(files["text"]))
@@ -412,7 +415,7 @@ def test_what_is_held_out_is_not_learnt_from(home, encoder, files):
     assert len(documents) == 60 and len(mixture.lessons["words"]) == 11
     with ExitStack() as stack:
         own = settings(encoder, files, "mlm", start="senses", dev=(files["held"],))
-        every = stage_of(own, begun(home, own, (), "cpu", stack), None).batches
+        every = stage_of(own, begin_knowbert(home, own, (), "cpu", stack), None).batches
     assert len(every.passages) > len(mixture.passages) and not every.lessons
 
 
@@ -423,19 +426,19 @@ def test_a_temperature_that_was_learnt_is_kept_and_used(copied, encoder, files, 
         lambda scored, usual: next(told) if scored else usual,
     )
     trained(copied, "warm", settings(encoder, files, "el", steps=1), PLACES)
-    assert read_knowbert(find_trained(copied, "warm")).kbs["places"].temperature == 2.5
+    assert KNOWBERT.read(find_trained(copied, "warm")).kbs["places"].temperature == 2.5
     few = settings(encoder, files, "mlm", steps=1, start="warm", linking=(beside(files, "places"),))
     trained(copied, "warm", few)
     with TrainedKnowBert.open("warm", home=copied, device="cpu") as model:
         assert KnowBertScorer(model, "places").temperature == 3.5
     # Where no links are learnt beside, it stays.
     trained(copied, "warmer", settings(encoder, files, "mlm", steps=1, start="warm"))
-    assert read_knowbert(find_trained(copied, "warmer")).kbs["places"].temperature == 3.5
+    assert KNOWBERT.read(find_trained(copied, "warmer")).kbs["places"].temperature == 3.5
 
 
 def test_several_at_once_stand_from_the_bottom_up_and_dev_files_choose(copied, encoder, files):
     both = settings(encoder, files, "mlm", dev=(files["held"],), steps=2, seed=1)
-    manifest = read_knowbert(trained(copied, "x", both, (*WORDS, *PLACES)))
+    manifest = KNOWBERT.read(trained(copied, "x", both, (*WORDS, *PLACES)))
     assert [*manifest.kbs] == ["words", "places"]
     assert all(one.joint and not one.task for one in manifest.kbs.values())
     assert manifest.results["held_out"] > 5 and str(files["held"]) in manifest.data
@@ -443,7 +446,7 @@ def test_several_at_once_stand_from_the_bottom_up_and_dev_files_choose(copied, e
 
 def test_what_a_model_says_of_itself(home, encoder, files):
     told = json.loads((find_trained(home, "both") / MANIFEST).read_text())
-    assert (told["format"], told["kind"], told["name"], told["task"]) == (1, "knowbert", "both", "el")
+    assert (told["format"], told["kind"], told["name"], told["task"]) == (2, "knowbert", "both", "el")
     assert told["kbs"] == {
         "words": {
             "vectors": ["text"],
@@ -463,10 +466,10 @@ def test_what_a_model_says_of_itself(home, encoder, files):
     assert (told["encoder"], told["start"], told["size"]) == (str(encoder), "language", SIZE)
     assert told["config"]["lr_new"] == 3e-3 and told["config"]["data"] == [str(files["el"])]
     assert told["data"] == {str(files["el"]): hashlib.sha256(files["el"].read_bytes()).hexdigest()}
-    first = read_knowbert(find_trained(home, "senses"))
+    first = KNOWBERT.read(find_trained(home, "senses"))
     assert set(first.data) == {str(files["data"]), str(files["gold"])} and first.command == "kgkit train …"
     assert first.kbs["words"].task == "wsd" and not first.kbs["words"].joint
-    language = read_knowbert(find_trained(home, "language"))
+    language = KNOWBERT.read(find_trained(home, "language"))
     assert set(language.data) == {str(files[one]) for one in ("text", "data", "gold")}
     assert language.kbs["words"].joint and language.start == "senses"
     where = {"knowbert/config.json", "knowbert/encoder/model.safetensors", "knowbert/encoder/tokenizer.json"}
@@ -511,7 +514,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(
     assert len(steps) > 1 and steps[0][0] == steps[0][1] // 2 + 1  # it goes on, it does not begin
     assert equal(kars_of(copied, "again"), kars_of(home, like))
     assert equal(encoder_of(copied, "again"), encoder_of(home, like))
-    told = [read_knowbert(find_trained(one, name)) for one, name in ((copied, "again"), (home, like))]
+    told = [KNOWBERT.read(find_trained(one, name)) for one, name in ((copied, "again"), (home, like))]
     assert told[0].kbs == told[1].kbs
     assert told[0].results["epochs"] == told[1].results["epochs"]
     assert not list((copied.path / "runs").iterdir())
@@ -545,7 +548,7 @@ def embedded(kb, encoder, template=TEMPLATE):
 
 
 def test_a_model_of_another_build_is_refused(copied, encoder, files):
-    before = read_knowbert(find_trained(copied, "senses"))
+    before = KNOWBERT.read(find_trained(copied, "senses"))
     more = (*SENSES, Entity("cat.n.01", "cat", "not a dog"))
     with open_kb("words", copied.path) as old:
         build = old.build
@@ -564,7 +567,7 @@ def test_a_model_of_another_build_is_refused(copied, encoder, files):
         trained(copied, "x", settings(encoder, files, "mlm", start="senses"))
     done = run("evaluate", "ppl", "--model", "language", "--data", files["held"], "--home", copied.path)
     assert done.code == 1 and "open the build that it was trained with" in done.err
-    assert read_knowbert(find_trained(copied, "senses")) == before
+    assert KNOWBERT.read(find_trained(copied, "senses")) == before
 
 
 def test_while_a_newer_build_has_no_vectors_a_model_takes_that_it_was_trained_with(copied):
@@ -746,22 +749,21 @@ def test_an_encoder_that_guesses_no_words_is_refused(tmp_path):
         language_class(tmp_path)
 
 
-def test_a_knowbert_is_no_rung_and_no_tagger_and_they_are_none(home, words, tmp_path):
+def test_a_knowbert_is_no_tagger_and_what_is_of_another_kind_is_no_knowbert(home, words, tmp_path):
     folder = find_trained(home, "senses")
-    with pytest.raises(UsageError, match="senses is a KnowBert, and has no rung: link with `--model senses`"):
-        read_model(folder)
-    with pytest.raises(UsageError, match="is a KnowBert, and finds no mentions: link with `--model senses`"):
-        read_tagger(folder)
-    with pytest.raises(UsageError, match="is a KnowBert, and finds no mentions"):
+    with pytest.raises(UsageError, match="senses is a KnowBert, not a linker: link with `--model senses`"):
+        LINKER.read(folder)
+    said = "is a KnowBert, and finds no mentions in plain text: link with `--model senses`"
+    with pytest.raises(UsageError, match=said):
         Linker.open(words, mentions="senses")
     told = json.loads((folder / MANIFEST).read_text())
-    for kind in ("ridge", "tagger"):
+    for kind in ("linker", "tagger"):
         (tmp_path / MANIFEST).write_text(json.dumps(told | {"kind": kind}))
-        said = f"senses is no KnowBert but of the kind {kind}: `kgkit train knowbert` makes one"
+        said = f"senses is a {kind}, not a KnowBert: .*; `kgkit train knowbert` makes a KnowBert"
         with pytest.raises(UsageError, match=said):
             TrainedKnowBert.open(str(tmp_path), home=home)
-    (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 2}))
-    with pytest.raises(DamagedModel, match="it has format 2"):
+    (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 1, "command": "kgkit train knowbert …"}))
+    with pytest.raises(DamagedModel, match=r"it has format 1.*train it again with `kgkit train knowbert …`"):
         TrainedKnowBert.open(str(tmp_path), home=home)
     with pytest.raises(UnknownName, match="no KnowBert named 'prior'; there are: both, control, language"):
         TrainedKnowBert.open("prior", home=home)
@@ -815,8 +817,8 @@ def by_hand(model, kb, document):
     with torch.no_grad():
         scores = model.knowbert(batch.knowledge, **batch.inputs).linked[kb].scores[0].double().numpy()
     null = model.knowbert.kars[kb].linker.config.null
-    known, found = text.known[kb], {}
-    for told, place, candidates in zip(scores, known.places.tolist(), known.candidates, strict=False):
+    known, found = text.mentions[kb], {}
+    for told, place, candidates in zip(scores, known.indices.tolist(), known.candidates, strict=False):
         powers = np.exp(told[np.isfinite(told)])
         assert len(powers) == len(candidates) + null
         shares = powers / powers.sum()
@@ -861,14 +863,14 @@ def test_in_a_long_document_each_mention_is_scored_in_its_stretch(home, places):
     with TrainedKnowBert.open("both", home=home, device="cpu") as model:
         [document] = documents_of(places, [text])
         [found] = KnowBertScorer(model, "places")([document])
-        stretches = model.reader.stretches(document, {"places": document})
+        stretches = model.reader.read_document(document, {"places": document})
         assert len(stretches) == 6 and len(found) == 24
         read = {}
         for stretch in stretches:
             batch = model.reader.batch([stretch])
             with torch.no_grad():
                 told = model.knowbert(batch.knowledge, **batch.inputs).linked["places"].probabilities[0]
-            for place, shares in zip(stretch.known["places"].places.tolist(), told, strict=False):
+            for place, shares in zip(stretch.mentions["places"].indices.tolist(), told, strict=False):
                 read[place] = shares
         assert [*read] == list(range(24))
         for place, scores in enumerate(found):
@@ -887,8 +889,8 @@ def test_mentions_are_read_among_those_that_training_would_show(home, words, pla
             [found] = scorer([structs.replace(document, mentions=last)])
             assert len(found) == 1
             np.testing.assert_allclose(found[0], whole[-1], atol=1e-3)
-            assert len(read[-1].known[kb].places) == shown
-            assert read[-1].known[kb].candidates[0].ids.tolist() == last[0].candidates.ids.tolist()
+            assert len(read[-1].mentions[kb].indices) == shown
+            assert read[-1].mentions[kb].candidates[0].ids.tolist() == last[0].candidates.ids.tolist()
 
 
 def test_a_mention_that_a_cut_goes_through_is_read_around_itself(home, places):
@@ -898,13 +900,13 @@ def test_a_mention_that_a_cut_goes_through_is_read_around_itself(home, places):
         names = [mention.text for mention in document.mentions]
         assert names == ["big city", "city", "big city", "city"]
         found = KnowBertScorer(model, "places")([document])[0]
-        stretches = model.reader.stretches(document, {"places": document}, whole={"places": 4})
-        assert [one.known["places"].places.tolist() for one in stretches] == [[], [1, 2, 3], [0, 1, 2, 3]]
+        stretches = model.reader.read_document(document, {"places": document}, uncut={"places": 4})
+        assert [one.mentions["places"].indices.tolist() for one in stretches] == [[], [1, 2, 3], [0, 1, 2, 3]]
         for stretch, own in zip(stretches[1:], ([1, 2, 3], [0]), strict=True):
             batch = model.reader.batch([stretch])
             with torch.no_grad():
                 told = model.knowbert(batch.knowledge, **batch.inputs).linked["places"].probabilities[0]
-            for place, shares in zip(stretch.known["places"].places.tolist(), told, strict=False):
+            for place, shares in zip(stretch.mentions["places"].indices.tolist(), told, strict=False):
                 if place in own:
                     np.testing.assert_allclose(found[place], shares[: len(found[place])], atol=1e-5)
     assert all(0 < scores.sum() < 1 for scores in found)
@@ -916,13 +918,13 @@ def test_each_mention_is_read_whole_wherever_cuts_are(home, places):
         for _ in range(20):
             words = drawn.choice(["many", "big city", "big city", "the", "company", "barks"], 60)
             [document] = documents_of(places, [" ".join(words)])
-            stretches = model.reader.stretches(
-                document, {"places": document}, whole={"places": len(document.mentions)}
+            stretches = model.reader.read_document(
+                document, {"places": document}, uncut={"places": len(document.mentions)}
             )
-            read = {place for one in stretches for place in one.known["places"].places.tolist()}
+            read = {place for one in stretches for place in one.mentions["places"].indices.tolist()}
             assert read == set(range(len(document.mentions)))
             assert max(len(one.ids) for one in stretches) <= SIZE
-            plain = model.reader.stretches(document, {"places": document})
+            plain = model.reader.read_document(document, {"places": document})
             for one, other in zip(stretches[: len(plain)], plain, strict=True):
                 assert one.ids.tolist() == other.ids.tolist()
 
@@ -969,7 +971,7 @@ def test_all_mentions_are_scored_together_and_the_best_links_stay(home, places, 
     [linked] = linker([TAUGHT])
     assert linker.scorer.threshold == 0.0
     [text] = read
-    assert text.known["places"].places.tolist() == [0, 1, 2, 3, 4]  # big city, city, company, city, fruit
+    assert text.mentions["places"].indices.tolist() == [0, 1, 2, 3, 4]  # big city, city, company, city, fruit
     # Of `big city` and `city` one stays, whether it is a link or NIL.
     assert [link.text for link in linked.links] in (
         ["big city", "company", "city", "fruit"],
@@ -1038,7 +1040,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     assert done.code == 0, done.err
     assert done.out.startswith("small: wsd, words\n") and "held out accuracy\t" in done.out
     assert "trained small in " in done.err
-    made = read_knowbert(find_trained(copied, "small"))
+    made = KNOWBERT.read(find_trained(copied, "small"))
     assert made.config["seed"] == 1 and made.config["steps"] == 3 and made.kbs["words"].vectors == ("text",)
     assert made.config["bf16"] is False
     done = run(
@@ -1064,7 +1066,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     )  # fmt: skip
     assert done.code == 0, done.err
     assert done.out.startswith("zeros: mlm, words (vectors as zeros)\n")
-    assert read_knowbert(find_trained(copied, "zeros")).kbs["words"].zero_vectors
+    assert KNOWBERT.read(find_trained(copied, "zeros")).kbs["words"].zero_vectors
 
     linked = run("link", "--kb", "words", "--model", "senses", *common, given=TEXT.encode())
     assert linked.code == 0, linked.err
@@ -1232,8 +1234,8 @@ def test_a_wrong_command_line_is_one_line(home, encoder, files, tmp_path, args, 
 
 
 def test_a_model_that_was_not_taught_to_guess_words_is_not_asked(home, files):
-    assert not read_knowbert(find_trained(home, "senses")).guesses
-    assert read_knowbert(find_trained(home, "both")).guesses  # its encoder was
+    assert not KNOWBERT.read(find_trained(home, "senses")).language_model
+    assert KNOWBERT.read(find_trained(home, "both")).language_model  # its encoder was
     done = run("evaluate", "ppl", "--data", files["held"], "--model", "senses", "--home", home.path)
     assert done.code == 2 and "the model senses guesses no words: its last task was wsd" in done.err
     assert "`kgkit train knowbert --task mlm` trains one" in done.err

@@ -33,7 +33,7 @@ from kgkit.training.knowbert.language import (
     scored_lessons,
 )
 from kgkit.training.knowbert.linking_batches import LinkingBatch, lessons_of, linking_batch
-from kgkit.training.linkers.labelled import taught_senses, taught_spans
+from kgkit.training.linkers.labelled import labelled_senses, labelled_spans
 from tests.knowbert_toys import links, senses, with_vectors
 from tests.tiny_encoder import PIECES, WIDTH, WORDS, tiny_encoder
 
@@ -105,8 +105,8 @@ def taught(parts, reader, tmp_path_factory):
     generators = {name: known.generator for name, known in parts[2].items()}
     words, places = generators["words"], generators["places"]
     return {
-        "words": list(taught_senses(words.kb, words, *senses(folder, 7))),
-        "places": list(taught_spans(places.kb, places, links(folder / "el.jsonl", 3))),
+        "words": list(labelled_senses(words.kb, words, *senses(folder, 7))),
+        "places": list(labelled_spans(places.kb, places, links(folder / "el.jsonl", 3))),
     }
 
 
@@ -172,11 +172,12 @@ def test_to_measure_by_nothing_is_said_of_what_is_hidden(encoder, reader):
     strict = masking_of(encoder, "mask")
     for place, text in enumerate(reader(one.texts for one in PASSAGES[:40])):
         hidden, labels = strict(text, np.random.default_rng(place))
-        for name, known in hidden.known.items():
+        for name, known in hidden.mentions.items():
             assert known.masked.tolist() == [
-                bool((labels[first:end] != NOTHING).any()) for first, end in text.known[name].spans.tolist()
+                bool((labels[first:end] != NOTHING).any())
+                for first, end in text.mentions[name].spans.tolist()
             ]
-            assert known.candidates == text.known[name].candidates
+            assert known.candidates == text.mentions[name].candidates
 
 
 def test_blind_nothing_tells_that_something_is_there_to_be_known(encoder, reader):
@@ -184,12 +185,12 @@ def test_blind_nothing_tells_that_something_is_there_to_be_known(encoder, reader
     gone = 0
     for place, text in enumerate(reader(one.texts for one in PASSAGES[:40])):
         hidden, labels = blind(text, np.random.default_rng(place))
-        for name, known in hidden.known.items():
-            before = text.known[name]
+        for name, known in hidden.mentions.items():
+            before = text.mentions[name]
             left = [(labels[first:end] == NOTHING).all() for first, end in before.spans.tolist()]
             gone += left.count(False)
             assert known.spans.tolist() == before.spans[left].tolist() and not known.masked.any()
-            assert known.places.tolist() == before.places[left].tolist()
+            assert known.indices.tolist() == before.indices[left].tolist()
             assert known.candidates == [
                 one for one, stays in zip(before.candidates, left, strict=True) if stays
             ]
@@ -335,7 +336,7 @@ def test_what_no_link_can_be_right_for_is_missed(taught, parts, tmp_path):
     for mention, entity in zip(given["mentions"], ("nowhere", None), strict=False):
         mention["entity"] = entity
     path.write_text(json.dumps(given), encoding="utf-8")
-    [found] = taught_spans(places.kb, places, path)
+    [found] = labelled_spans(places.kb, places, path)
     meant = sum(one["entity"] is not None for one in given["mentions"])
     assert found.lost == meant - sum(bool(right.any()) for right in found.right) >= 1
     # Of two that mean something, one cannot be linked, and is said to mean nothing: half is found.
@@ -361,7 +362,7 @@ def test_lessons_are_stretches_that_teach_something(taught, reader):
     whole = list(lessons_of([told], reader, "places", null=False))
     assert len(whole) == 1 and len(whole[0].right) == 5
     # What other knowledge bases know is read too.
-    assert {*whole[0].text.known} == {"words", "places"}
+    assert {*whole[0].text.mentions} == {"words", "places"}
 
 
 def test_null_is_right_where_nothing_else_is(taught, reader, lessons):
@@ -452,7 +453,13 @@ def test_perplexity_is_that_of_one_text_at_a_time(knowbert, reader, masking):
     told = []
     for size in (1, 4, 32):
         found = perplexity(
-            knowbert, reader, masking, passages, size=size, seed=3, progress=lambda *done: told.append(done)
+            knowbert,
+            reader,
+            masking,
+            passages,
+            size=size,
+            seed=3,
+            progress=lambda stage, *done: told.append(done),
         )
         assert found.perplexity == pytest.approx(math.exp(np.mean(wanted)), rel=1e-4)
         assert found.accuracy == pytest.approx(np.mean(right)) and found.pieces == len(wanted)
@@ -531,7 +538,9 @@ def test_a_name_that_does_not_fit_is_left_out(parts, knowbert, masking):
     short = KnowBertReader(parts[1], parts[2], size=SIZE - 1)
     done = []
     found = list(
-        recalled(knowbert, short, masking.mask, PROBES[3:], size=2, progress=lambda *one: done.append(one))
+        recalled(
+            knowbert, short, masking.mask, PROBES[3:], size=2, progress=lambda stage, *one: done.append(one)
+        )
     )
     assert [relation for relation, _ in found] == ["P2", "P3"]
     assert done == [(2, 4), (4, 4)]
@@ -554,7 +563,7 @@ def changed(knowledge, others):
 def test_what_candidates_say_of_a_hidden_name_reaches_nothing(parts, knowbert, reader, masking):
     asked = [probe("P", "the dog of the big city eats fruit", "big city")]
     [text] = reader([(asked[0].text,)])
-    of_city, of_part, of_fruit = (set(one.ids.tolist()) for one in text.known["places"].candidates)
+    of_city, of_part, of_fruit = (set(one.ids.tolist()) for one in text.mentions["places"].candidates)
     assert of_city < of_part and not of_part & of_fruit
 
     def answers(places):

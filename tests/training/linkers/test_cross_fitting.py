@@ -16,11 +16,11 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.manifest import read_model
+from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import documents_of, said_by_ridge, stretches_of, without
 from kgkit.training.linkers.head import HeadConfig
-from kgkit.training.linkers.labelled import taught_entities
+from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.means import Part
 from kgkit.training.linkers.ridge import train_ridge
 from kgkit.training.linkers.settings import LinkerTraining
@@ -87,7 +87,7 @@ def data(tmp_path_factory):
 def part(kb, encoder, data, tmp_path):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     reader = SpanReader(encoder, READ)
-    return reader, Part(reader, list(taught_entities(kb, generator, data)), tmp_path, None)
+    return reader, Part(reader, list(labelled_entities(kb, generator, data)), tmp_path, None)
 
 
 def test_stretches_are_of_documents_in_a_row_and_as_long_as_each_other():
@@ -141,8 +141,8 @@ def test_coherence_is_trained_above_every_rung(kb, data, rung, monkeypatch):
         task="el", data=(data,), rung=rung, reader=READ, coherence=COHERENCE,
         head=HeadConfig(width=8, epochs=2, batch=16),
     )  # fmt: skip
-    manifest = read_model(train_linker(kb, f"{rung}-both", training, device="cpu"))
-    assert (manifest.kind, manifest.vectors) == (rung, "text") and manifest.fingerprint
+    manifest = LINKER.read(train_linker(kb, f"{rung}-both", training, device="cpu"))
+    assert (manifest.type, manifest.vectors) == (rung, "text") and manifest.fingerprint
     assert manifest.results["held_out"] == 60
     linker = Linker.open(kb, model=f"{rung}-both", device="cpu")
     told = [

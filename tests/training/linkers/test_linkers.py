@@ -28,12 +28,13 @@ from kgkit.linking import Linker
 from kgkit.linking.head import HeadScorer
 from kgkit.linking.prior_features import traits
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
-from kgkit.models.manifest import MANIFEST, read_model
+from kgkit.models.kinds import LINKER
+from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.features import features
 from kgkit.training.linkers.head import HeadConfig, told_sentences
-from kgkit.training.linkers.labelled import letters, taught_entities, taught_examples, taught_senses
+from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
 from kgkit.training.linkers.means import Part, fitted, joined, text_mean
 from kgkit.training.linkers.settings import LinkerTraining, command_of, sources_of
 from kgkit.training.linkers.train import train_linker
@@ -119,7 +120,7 @@ def training(corpus, **settings):
 def test_senses_are_taught_by_lemma_or_by_surface(kb, corpus):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     for given in ("lemma", "surface"):
-        first = next(iter(taught_senses(kb, generator, *corpus, given)))
+        first = next(iter(labelled_senses(kb, generator, *corpus, given)))
         assert [mention.text for mention in first.document.mentions] == ["dog", "dog", "dog", "tree"]
         assert [right.tolist() for right in first.right] == [
             [True, False],
@@ -131,20 +132,20 @@ def test_senses_are_taught_by_lemma_or_by_surface(kb, corpus):
 
 def test_examples_teach_the_mention_that_they_illustrate(kb):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    found = list(taught_examples(kb, generator))
+    found = list(labelled_examples(kb, generator))
     assert [(one.document.id, one.document.mentions[0].text) for one in found] == [
         ("dog.n.01:0", "dog"),
         ("dog.n.02:0", "dog"),
     ]  # `it barks` does not name the dog
     seen = frozenset({letters("The DOG, eats: the fruit!")})
-    assert [one.document.id for one in taught_examples(kb, generator, without=seen)] == ["dog.n.01:0"]
+    assert [one.document.id for one in labelled_examples(kb, generator, without=seen)] == ["dog.n.01:0"]
 
 
 def test_entities_are_taught_and_nil_has_no_right_candidate(kb, tmp_path):
     data = tmp_path / "el.jsonl"
     mentions = [{"start": 1, "end": 2, "entity": "dog.n.02"}, {"start": 3, "end": 4, "entity": None}]
     data.write_text(json.dumps({"doc_id": 1, "tokens": ["the", "dog", "eats", "tree"], "mentions": mentions}))
-    [one] = taught_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
+    [one] = labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
     assert [right.tolist() for right in one.right] == [[False, True], [False]]
 
 
@@ -164,7 +165,7 @@ def test_features_are_read_once_and_go_on_where_they_stopped(encoder, tmp_path, 
     whole = np.array(features(reader, documents(20), tmp_path / "a"))
     told = []
 
-    def stop(done, total):
+    def stop(stage, done, total):
         told.append((done, total))
         if done == 12:
             raise KeyboardInterrupt
@@ -173,7 +174,7 @@ def test_features_are_read_once_and_go_on_where_they_stopped(encoder, tmp_path, 
         features(reader, documents(20), tmp_path / "b", progress=stop)
     assert told == [(4, 20), (8, 20), (12, 20)]
     again = []
-    found = features(reader, documents(20), tmp_path / "b", progress=lambda *done: again.append(done))
+    found = features(reader, documents(20), tmp_path / "b", progress=lambda stage, *done: again.append(done))
     assert again == [(16, 20), (20, 20)]
     assert np.array_equal(found, whole)
     monkeypatch.setattr(SpanReader, "__call__", None)  # nothing is read any more
@@ -185,7 +186,7 @@ def test_features_are_read_once_and_go_on_where_they_stopped(encoder, tmp_path, 
 def test_features_that_two_want_at_once_are_read_once(encoder, tmp_path):
     reader, read, found = SpanReader(encoder, READ), [], []
 
-    def told(done, total):
+    def told(stage, done, total):
         read.append(done)
         if len(read) == 1:
             second.start()
@@ -193,7 +194,9 @@ def test_features_that_two_want_at_once_are_read_once(encoder, tmp_path):
             assert not found
 
     def other():
-        found.append(features(reader, documents(40), tmp_path, progress=lambda done, _: read.append(-done)))
+        found.append(
+            features(reader, documents(40), tmp_path, progress=lambda stage, done, _: read.append(-done))
+        )
 
     second = threading.Thread(target=other)
     first = np.array(features(reader, documents(40), tmp_path, progress=told))
@@ -208,7 +211,7 @@ def test_features_that_two_want_at_once_are_read_once(encoder, tmp_path):
 
 def slow_arrays(kb, encoder, corpus, config):
     """Return means and map by the equations, from vectors read one document at a time."""
-    taught = list(taught_senses(kb, generator_for(kb, max_candidates=None, overlaps=True), *corpus))
+    taught = list(labelled_senses(kb, generator_for(kb, max_candidates=None, overlaps=True), *corpus))
     reader = SpanReader(encoder, READ)
     rows, meant, entities = [], [], []
     for one in taught:
@@ -253,8 +256,8 @@ def test_means_and_map_are_those_of_the_equations(kb, encoder, corpus):
 
 def test_a_trained_linker_links_what_it_was_taught(kb, corpus):
     folder = train_linker(kb, "taught", training(corpus, examples=True), device="cpu")
-    manifest = read_model(folder)
-    assert (manifest.kind, manifest.task, manifest.kb, manifest.build) == ("ridge", "wsd", "words", kb.build)
+    manifest = LINKER.read(folder)
+    assert (manifest.type, manifest.task, manifest.kb, manifest.build) == ("ridge", "wsd", "words", kb.build)
     assert manifest.results["mentions"] == 82
     assert manifest.results["held_out_accuracy"] == 1.0
     assert manifest.results["calibration_error"] <= manifest.results["calibration_error_before"]
@@ -268,7 +271,7 @@ def test_a_trained_linker_links_what_it_was_taught(kb, corpus):
 
 def test_a_small_training_does_not_make_scores_sure(kb, corpus, caplog):
     folder = train_linker(kb, "small", training(corpus), device="cpu")
-    assert read_model(folder).temperature == 1.0
+    assert LINKER.read(folder).temperature == 1.0
     assert "are too few to calibrate scores with" in caplog.text
 
 
@@ -318,7 +321,7 @@ def test_a_model_knows_the_command_that_trains_it_again(kb, corpus):
     folder = train_linker(kb, "m", training(corpus, vectors="text"), device="cpu")
     files = f"--data {data} --gold {gold}"
     command = f"kgkit train linker --task wsd --rung ridge --name m --kb words {files} --vectors text"
-    assert read_model(folder).command == command
+    assert LINKER.read(folder).command == command
     assert older(folder) == "the older m (ridge, for words)"
     settings = training(
         corpus, rung="head", examples=True, without=(Path("x y"),), candidates="lemma",
@@ -336,7 +339,7 @@ def test_other_data_are_another_training(kb, corpus):
     """One that was stopped does not go on with data that have been changed since."""
 
     def stop(stage, done, total):
-        if stage == "training" and done == total // 2:
+        if stage.startswith("training") and done == total // 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -362,8 +365,8 @@ def head_training(corpus, **settings):
 
 def test_a_trained_head_links_what_it_was_taught(kb, corpus):
     folder = train_linker(kb, "deep", head_training(corpus), device="cpu")
-    manifest = read_model(folder)
-    assert manifest.kind == "head" and manifest.results["held_out_accuracy"] == 1.0
+    manifest = LINKER.read(folder)
+    assert manifest.type == "head" and manifest.results["held_out_accuracy"] == 1.0
     assert "head/model.safetensors" in manifest.sizes
     [linked] = Linker.open(kb, model="deep")([TEXT])
     assert [link.entity for link in linked.links] == ["dog.n.01", "dog.n.02", "dog.n.01", "tree.n.01"]
@@ -377,7 +380,7 @@ def test_two_heads_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corp
     assert other != once
 
     def stop(stage, done, total):
-        if stage == "training" and done == total // 2:
+        if stage.startswith("training") and done == total // 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -397,7 +400,7 @@ def test_several_heads_are_those_of_their_seeds_and_score_as_their_mean(kb, corp
         return np.concatenate([one for some in found for one in some])
 
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    documents = [one.document for one in taught_senses(kb, generator, *corpus)]
+    documents = [one.document for one in labelled_senses(kb, generator, *corpus)]
     together = train_linker(kb, "both", head_training(corpus, heads=2), device="cpu")
     alone = [train_linker(kb, f"m{n}", head_training(corpus, seed=n), device="cpu") for n in (0, 1)]
     for folder, own in zip(alone, ("head", "head-1"), strict=True):
@@ -411,7 +414,7 @@ def test_several_heads_are_those_of_their_seeds_and_score_as_their_mean(kb, corp
 def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_path):
     """The slow twin: sums over the other documents alone."""
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    taught = list(taught_senses(kb, generator, *corpus))[:3]
+    taught = list(labelled_senses(kb, generator, *corpus))[:3]
     taught[1] = taught[1]._replace(right=[~right for right in taught[1].right])
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
     part = Part(reader, taught, tmp_path / "features", None)
@@ -480,7 +483,7 @@ def test_two_trainings_of_a_name_that_end_together_leave_the_model_of_one(kb, co
         folders = [future.result() for future in futures]
     [there] = [folder for folder in folders if folder.exists()]
     assert {path.name for path in there.parent.iterdir()} == {"current", "lock", there.name}
-    assert read_model(there).name == "m"
+    assert LINKER.read(there).name == "m"
     assert Linker.open(kb, model="m").scorer.name == "m"
 
 

@@ -14,7 +14,7 @@ from kgkit.encoder import Encoder
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.ridge import START, RidgeConfig, RidgeScorer
 from kgkit.training.linkers.conditional_logit import FIRM, learnt_weights
-from kgkit.training.linkers.labelled import taught_entities
+from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.means import Part, Sums, fitted, joined, less, text_mean
 from kgkit.training.linkers.ridge import left_out, train_ridge
 from kgkit.types import Alias, Entity
@@ -61,7 +61,7 @@ def part_of(kb, reader, meant, tmp_path):
         lines.append(json.dumps({"doc_id": number, "tokens": tokens, "mentions": [mention]}) + "\n")
     path.write_text("".join(lines))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    return Part(reader, list(taught_entities(kb, generator, path)), tmp_path / "features", None)
+    return Part(reader, list(labelled_entities(kb, generator, path)), tmp_path / "features", None)
 
 
 def told_by(kb, reader, part):

@@ -13,11 +13,14 @@ import torch
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
+from kgkit.evaluation.examples import Example
+from kgkit.evaluation.tasks import find_task
 from kgkit.heads import Classifier, ClassifierConfig, EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader
+from kgkit.methods.answering import answers_of, batch_of, loss_of
+from kgkit.methods.knowbert import KnowBertMethod
+from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.training import Shuffled, TrainingConfig
-from kgkit.training.classification import Classified, ExampleReader, answers_of, loss_of
-from kgkit.training.examples import Example, scores_of
 from tests.inputs.test_knowbert import encoder, knowledge
 from tests.tiny_encoder import WIDTH, tiny_encoder
 
@@ -32,7 +35,7 @@ DOG, CITY = (4, 7), (21, 29)
 
 
 def relation(text=TEXT, marks=(DOG, CITY), tail=(), label="yes", name="1"):
-    return Example(name, (text,), marks, tail, label)
+    return Example(name, (text,), marks, tail=tail, gold=label)
 
 
 # -- reading ----------------------------------------------------------------
@@ -50,9 +53,9 @@ def taught(tmp_path_factory):
 
 @pytest.fixture
 def reading(taught, knowledge):
-    def of(size=24, specials=SPECIALS, labels=LABELS):
+    def of(size=24, specials=SPECIALS):
         reader = KnowBertReader(taught, {"words": knowledge}, size=size)
-        return ExampleReader(reader, taught.tokenizer, specials, labels)
+        return ExampleReader(reader, taught.tokenizer, specials)
 
     return of
 
@@ -63,13 +66,13 @@ def said(taught, ids):
 
 def test_names_are_marked_and_read_where_they_begin(reading, taught):
     [one] = reading()([relation(tail=TAIL)])
-    assert said(taught, one.text.ids) == (
+    assert said(taught, one.content.ids) == (
         "[CLS] the [E1] dog [/E1] barks in the [E2] big city [/E2] [SUBJECT=DOG] [OBJECT=CITY] [SEP]"
     )
     assert one.places == (2, 8) and one.gold == 1
-    known = one.text.known["words"].spans.tolist()
-    assert [said(taught, one.text.ids[slice(*span)]) for span in known] == ["dog", "big city"]
-    assert one.text.special.tolist() == [piece[0] == "[" for piece in said(taught, one.text.ids).split()]
+    known = one.content.known["words"].spans.tolist()
+    assert [said(taught, one.content.ids[slice(*span)]) for span in known] == ["dog", "big city"]
+    assert one.content.special.tolist() == [piece[0] == "[" for piece in said(taught, one.content.ids).split()]
 
 
 @pytest.mark.parametrize(
@@ -88,15 +91,15 @@ def test_names_are_marked_and_read_where_they_begin(reading, taught):
 )
 def test_wherever_names_stand_each_begins_and_ends(reading, taught, marks, wanted):
     [one] = reading()([relation(marks=marks)])
-    assert said(taught, one.text.ids) == f"[CLS] {wanted} [SEP]"
-    pieces = said(taught, one.text.ids).split()
+    assert said(taught, one.content.ids) == f"[CLS] {wanted} [SEP]"
+    pieces = said(taught, one.content.ids).split()
     opening = [["[E]"], ["[E1]", "[E2]"]][len(marks) // 2][: len(marks)] or ["[CLS]"]
     assert [pieces[place] for place in one.places] == opening
 
 
 def test_a_text_that_says_what_a_marker_is_called_is_read_at_the_marker(reading, taught):
     [one] = reading()([relation("[E1] the dog", ((9, 12), (5, 8)))])
-    assert said(taught, one.text.ids) == "[CLS] [E1] [E2] the [/E2] [E1] dog [/E1] [SEP]"
+    assert said(taught, one.content.ids) == "[CLS] [E1] [E2] the [/E2] [E1] dog [/E1] [SEP]"
     assert one.places == (5, 2)
 
 
@@ -107,8 +110,8 @@ def test_nothing_is_longer_than_asked_for_and_names_that_are_cut_off_are_read_la
     reader = reading(size=size)
     with caplog.at_level(logging.WARNING):
         [one, same] = reader([relation(tail=TAIL), relation(tail=TAIL)])
-    assert len(one.text.ids) == min(size, 15) and same.places == one.places
-    pieces = said(taught, one.text.ids).split()
+    assert len(one.content.ids) == min(size, 15) and same.places == one.places
+    pieces = said(taught, one.content.ids).split()
     assert [pieces[place] for place in one.places] == ["[E1]", "[E2]"] and pieces[-3:-1] == [*TAIL]
     words = TEXT.split()[: size - 8]
     assert [piece for piece in pieces if piece[0] != "["] == words
@@ -122,10 +125,10 @@ def test_nothing_is_longer_than_asked_for_and_names_that_are_cut_off_are_read_la
 
 def test_pairs_leave_room_too_and_keep_their_types(reading, taught):
     [one] = reading(size=9)([Example("1", ("the dog barks", "a tree grows"), (DOG,), (), "no")])
-    assert said(taught, one.text.ids) == "[CLS] the [E] dog [/E] [SEP] a tree [SEP]"
+    assert said(taught, one.content.ids) == "[CLS] the [E] dog [/E] [SEP] a tree [SEP]"
     [two] = reading()([Example("1", ("the dog", "a tree"), (DOG,), TAIL[:1], "no")])
-    assert said(taught, two.text.ids) == "[CLS] the [E] dog [/E] [SEP] a tree [SUBJECT=DOG] [SEP]"
-    assert two.text.types.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+    assert said(taught, two.content.ids) == "[CLS] the [E] dog [/E] [SEP] a tree [SUBJECT=DOG] [SEP]"
+    assert two.content.types.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
 
 
 def test_examples_of_several_kinds_are_read_in_order(reading):
@@ -133,14 +136,14 @@ def test_examples_of_several_kinds_are_read_in_order(reading):
     together = list(reading()(some))
     for one, found in zip(some, together, strict=True):
         [alone] = reading()([one])
-        np.testing.assert_array_equal(alone.text.ids, found.text.ids)
+        np.testing.assert_array_equal(alone.content.ids, found.content.ids)
         assert alone.places == found.places
 
 
 def test_types_of_names_that_are_not_known_are_left_out_and_said_once(reading, taught, caplog):
     with caplog.at_level(logging.WARNING):
         some = list(reading()([relation(tail=("[SUBJECT=CAT]", TAIL[1]))] * 2))
-    assert said(taught, some[0].text.ids).endswith("city [/E2] [OBJECT=CITY] [SEP]")
+    assert said(taught, some[0].content.ids).endswith("city [/E2] [OBJECT=CITY] [SEP]")
     assert [record.message for record in caplog.records] == [
         "types that the model does not know are not read, as that of 1"
     ]

@@ -1,0 +1,531 @@
+"""KnowBert's entity linker: Peters et al. (2019), "Knowledge Enhanced Contextual Word Representations".
+
+Equations (1) to (5) of section 3. It serves by itself, on top of an encoder, frozen or not, and inside
+`kgkit.heads.knowbert`, which adds the entities to the words.
+
+    B  sentences     M  mentions per sentence    H  encoder width
+    T  word pieces   C  candidates per mention   E  width in which spans and entities meet
+    F  features of a candidate in its mention; the prior alone, as published
+    D  entity vector width, as stored            N  entities with a vector of their own to train
+    U  entities of a batch, each once            R  candidates that are there
+
+    hidden (B, T, H) ─(1)─▶ words ─pooling─▶ spans ─(2)─▶ spans (B, M, E) ─┐
+    vectors (B, M, C, D) ──────────────────▶ entities (B, M, C, E) ────────┴─(3)─▶ scores (B, M, C) ─▶ (4) (5)
+                                                                                └─▶ weighted (B, M, E)
+
+A mask is True where there is something. Mentions and candidates that are padded have zeros in the outputs (a
+score of -inf) and reach nothing else: what stands there has a gradient of exactly zero.
+
+Departures:
+    From the paper, as the released code (allenai/kb) has it: the dot product of (3) is divided by √E; the
+    pooled spans, and the entities' vectors, go through a LayerNorm (`norms`); pooling weighs word pieces by
+    one linear layer, where Lee et al. (2017) have a network with a hidden one; parameters are drawn from a
+    normal distribution of width 0.02. Every LayerNorm has an ε of 1e-5, those inside (2) too.
+    From both: (4) takes several gold candidates, and maximises the sum of their probabilities; (5) takes
+    each of them as one to be found. (5) is a sum over candidates, as in the paper, and both are means over
+    mentions; the code takes the mean of (5) over all candidates of a batch. NULL is one trained vector,
+    with no LayerNorm; the code takes a row of the entity matrix. Features besides the prior, a
+    learned projection of stored vectors, trained vectors of entities that are added to it, `input_dropout`
+    and `control` are additions, and off unless asked for. [MASK], too, is one trained vector.
+    Elsewhere: priors of WordNet's senses are (count + 1) / sum (decision 0005); those of the 30 candidates
+    that are kept are not divided by their sum again (docs/priors.md); the vectors of entities come
+    with a mean square of 1 for each kind, and a part of speech is a column of theirs, where the code has a
+    row for each synset's (`kgkit.inputs.knowledge`).
+    No rule maps names of people, groups and places to the synsets of these words by their type, as the
+    code's does.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from kgkit.errors import UsageError
+from kgkit.heads.folder import card_of, load_head, save_head
+from kgkit.heads.parts import TransformerBlock, check_dimensions, draw_weights, masked_softmax, to_device
+
+if TYPE_CHECKING:
+    from typing import Self
+
+KIND: Final = "knowbert-linker"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntityLinkerConfig:
+    """Settings of `EntityLinker`.
+
+    The defaults are those of KnowBert-WordNet; KnowBert-Wiki has `loss="margin", threshold=0.0, null=True,
+    width=300`.
+    """
+
+    hidden: int  # H
+    width: int = 200  # E
+    stored: int | None = None  # D, projected to E by a learned map; None: it is E, and there is no map
+    features: int = 1  # F
+    entities: int = 0  # N, with a trained vector added to the stored one; 0: no such table
+    attention: bool = True  # between the mentions of a sentence, (2)
+    heads: int = 4  # of (2)
+    inner: int = 1024  # hidden width of (2)
+    scorer: int = 100  # hidden width of the MLP of (3)
+    norms: bool = True  # the LayerNorms that the released code adds
+    null: bool = False  # NULL is a candidate of every mention
+    mask: bool = False  # there is an entity [MASK], for mentions whose words are hidden
+    threshold: float | None = None  # δ: candidates that score less are not in the weighted vector
+    loss: Literal["softmax", "margin"] = "softmax"  # (4) or (5)
+    margin: float = 0.2  # γ of (5)
+    dropout: float = 0.1  # inside (2), as in BERT
+    input_dropout: float = 0.0  # of the encoder's vectors: those that are cached have had none
+    entity_dropout: float = 0.0  # of the trained vectors of entities
+    control: bool = False  # read stored vectors as zeros: what is reached without their knowledge
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "width", "stored", "heads", "inner", "scorer"):
+            size = getattr(self, name)
+            if size is not None and size < 1:
+                raise UsageError(f"{name} is {size}; it is 1 or more")
+        for name in ("features", "entities", "margin"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} is {getattr(self, name)}; it is 0 or more")
+        for name in ("dropout", "input_dropout", "entity_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}; it is from 0 to below 1")
+        if self.attention and self.width % self.heads:
+            raise UsageError(f"a width of {self.width} cannot be divided among {self.heads} heads")
+        if self.loss not in ("softmax", "margin"):
+            raise UsageError(f"loss is {self.loss!r}; it is 'softmax' or 'margin'")
+
+
+class LinkerInputs(NamedTuple):
+    """What the linker reads.
+
+    Vectors of mentions that were made before, and cached, are read as `hidden`
+    with T = M, and spans of one: [0, 1), [1, 2), …
+
+    Attributes:
+        hidden: (B, T, H) of an encoder.
+        spans: (B, M, 2) int64, the word pieces of each mention, end exclusive; any numbers where padded.
+        mentions: (B, M) bool, which are there.
+        vectors: (B, M, C, D) stored vectors of the candidates, or (U, D) of the batch's entities, each once;
+            zeros for an entity without one.
+        features: (B, M, C, F) of a candidate in its mention: its prior, …
+        candidates: (B, M, C) bool, which are there.
+        ids: (B, M, C), or (U,), int64, rows of the trained vectors; -1 for an entity that has none. None
+            without them.
+        null_features: (B, M, F) of NULL; None: zeros. Read where NULL is a candidate.
+        rows: (B, M, C) int64, which of the batch's entities each candidate is; any number where padded. None:
+            `vectors` has those of each candidate.
+        masked: (B, M) bool, of which mentions [MASK] is the candidate: the first one, which says nothing of
+            the entity, nor do its features. None: of none.
+    """
+
+    hidden: Tensor
+    spans: Tensor
+    mentions: Tensor
+    vectors: Tensor
+    features: Tensor
+    candidates: Tensor
+    ids: Tensor | None = None
+    null_features: Tensor | None = None
+    rows: Tensor | None = None
+    masked: Tensor | None = None
+
+    def to(self, device: torch.device) -> "LinkerInputs":
+        """Return them on *device*."""
+        return to_device(self, device)
+
+
+class LinkerOutput(NamedTuple):
+    """What the linker says. Where NULL is a candidate it is the last: C is one more than was given.
+
+    Attributes:
+        scores: (B, M, C) ψ of (3), float32 at least; -inf where there is no candidate.
+        probabilities: (B, M, C) their softmax; zeros for a mention without candidates.
+        weighted: (B, M, E) ẽ, the mean of the candidates at or above δ, weighted by the softmax over them;
+            NULL where none of them is; zeros for a mention without candidates.
+        spans: (B, M, E) S^e of (2), or the pooled spans where (2) is switched off.
+        words: (B, T, E) H^proj of (1).
+    """
+
+    scores: Tensor
+    probabilities: Tensor
+    weighted: Tensor
+    spans: Tensor
+    words: Tensor
+
+
+class SpanPooling(nn.Module):
+    """Self-attentive pooling (Lee et al. 2017): a mean of word pieces, by weights that are learned."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.attend = nn.Linear(width, 1)
+
+    def forward(self, words: Tensor, spans: Tensor) -> Tensor:
+        """Pool words (B, T, E) over spans (B, M, 2); (B, M, E), zeros for a span without a piece."""
+        places = torch.arange(words.shape[1], device=words.device)
+        inside = (places >= spans[..., :1]) & (places < spans[..., 1:])  # (B, M, T)
+        logits = self.attend(words).transpose(1, 2)  # (B, 1, T)
+        weights = masked_softmax(logits.expand(inside.shape), inside)  # (B, M, T)
+        return torch.matmul(weights.to(words.dtype), words)  # (B, M, E)
+
+
+class EntityVectors(nn.Module):
+    """Vectors of candidates: as stored, or projected, with the trained vector of each entity added."""
+
+    def __init__(self, config: EntityLinkerConfig) -> None:
+        super().__init__()
+        self.control = config.control
+        self.project = None if config.stored is None else nn.Linear(config.stored, config.width)
+        # The row behind the last is of no entity: it gets no gradient, and stays zero.
+        count = config.entities
+        self.table = nn.Embedding(count + 1, config.width, padding_idx=count, sparse=True) if count else None
+        self.dropout = nn.Dropout(config.entity_dropout)
+        self.norm = nn.LayerNorm(config.width) if config.norms else nn.Identity()
+
+    def forward(self, inputs: LinkerInputs, real: Tensor) -> Tensor:
+        """Return (B, M, C, E); zeros where nothing is *real* (B, M, C)."""
+        if inputs.rows is None:  # most places of a padded batch are empty
+            ids = None if inputs.ids is None else inputs.ids[real]
+            own = self._of(inputs.vectors[real], ids)  # (R, E)
+            found = own.new_zeros((*real.shape, own.shape[-1]))
+            return found.index_put(real.nonzero(as_tuple=True), own)
+        once = functional.pad(self._of(inputs.vectors, inputs.ids), (0, 0, 0, 1))  # (U + 1, E)
+        return once[inputs.rows.masked_fill(~real, len(once) - 1)]
+
+    def _of(self, vectors: Tensor, ids: Tensor | None) -> Tensor:
+        """Return (R, E) for vectors (R, D) and ids (R,)."""
+        entities = torch.zeros_like(vectors) if self.control else vectors
+        if self.project is not None:
+            entities = self.project(entities)  # (R, E)
+        if self.table is not None and ids is not None:
+            rows = ids.masked_fill(ids < 0, self.table.num_embeddings - 1)
+            entities = entities + self.dropout(self.table(rows))
+        normed: Tensor = self.norm(entities)
+        return normed
+
+
+class CandidateScorer(nn.Module):
+    """The score of a candidate, from its features and how its vector fits the span: (3)."""
+
+    def __init__(self, features: int, inner: int) -> None:
+        super().__init__()
+        self.up = nn.Linear(1 + features, inner)
+        self.down = nn.Linear(inner, 1)
+
+    def forward(self, spans: Tensor, entities: Tensor, features: Tensor) -> Tensor:
+        """Score entities (B, M, C, E) with features (B, M, C, F) for spans (B, M, E); (B, M, C).
+
+        It multiplies in the precision of its weights, whatever autocast says: in bfloat16 what a threshold,
+        a margin and a temperature tell apart would be rounded away.
+        """
+        exact = self.up.weight.dtype
+        with torch.autocast(spans.device.type, enabled=False):
+            fit = torch.matmul(entities.to(exact), spans[..., None].to(exact)) / math.sqrt(spans.shape[-1])
+            pair = torch.cat([fit, features.to(exact)], dim=-1)  # (B, M, C, 1 + F)
+            scores: Tensor = self.down(functional.relu(self.up(pair))).squeeze(-1)  # (B, M, C)
+        return scores.to(torch.promote_types(exact, torch.float32))
+
+
+def weigh(scores: Tensor, entities: Tensor, threshold: float | None, null: Tensor | None) -> Tensor:
+    """Return ẽ (B, M, E), the mean of entities weighted by the softmax of their scores.
+
+    Args:
+        scores: (B, M, C), -inf where there is no candidate.
+        entities: (B, M, C, E).
+        threshold: δ: a candidate below it has no weight; None: all have.
+        null: (E,) what stands for a mention whose candidates are all below δ.
+    """
+    real = ~scores.isneginf()  # (B, M, C)
+    passing = real if threshold is None else real & (scores >= threshold)
+    weights = masked_softmax(scores, passing).to(entities.dtype)  # (B, M, C)
+    weighted = torch.matmul(weights[..., None, :], entities).squeeze(-2)  # (B, M, E)
+    if threshold is None or null is None:
+        return weighted
+    refused = real.any(-1) & ~passing.any(-1)  # (B, M)
+    return torch.where(refused[..., None], null.to(weighted.dtype), weighted)
+
+
+def softmax_losses(scores: Tensor, gold: Tensor) -> Tensor:
+    """Return (4), the cross entropy, of each mention.
+
+    -log Σ_g exp(ψ_g) / Σ_k exp(ψ_k), where g runs over the gold candidates.
+
+    Args:
+        scores: (B, M, C), -inf where there is no candidate.
+        gold: (B, M, C) bool.
+
+    Returns:
+        (B, M), 0 for a mention without gold among its candidates.
+    """
+    real = ~scores.isneginf()
+    lowest = torch.finfo(scores.dtype).min  # finite: see `masked_softmax`
+    every = scores.masked_fill(~real, lowest).logsumexp(-1)  # (B, M)
+    right = scores.masked_fill(~(real & gold), lowest).logsumexp(-1)  # (B, M)
+    return (every - right).masked_fill(~(real & gold).any(-1), 0.0)
+
+
+def margin_losses(scores: Tensor, gold: Tensor, margin: float) -> Tensor:
+    """Return (5), the max-margin loss, of each mention.
+
+    Σ_g max(0, γ - ψ_g) + Σ_k max(0, γ + ψ_k), where g runs over the gold candidates and k over the others.
+
+    Args:
+        scores: (B, M, C), -inf where there is no candidate.
+        gold: (B, M, C) bool.
+        margin: γ.
+
+    Returns:
+        (B, M), 0 for a mention without gold among its candidates.
+    """
+    real = ~scores.isneginf()
+    finite = scores.masked_fill(~real, 0.0)
+    missed = functional.relu(torch.where(gold, margin - finite, margin + finite))  # (B, M, C)
+    return missed.masked_fill(~real, 0.0).sum(-1).masked_fill(~(real & gold).any(-1), 0.0)
+
+
+class EntityLinker(nn.Module):
+    """KnowBert's entity linker, (1) to (5).
+
+    The trained vectors of entities have a sparse gradient: they need an
+    optimizer that takes it, as `torch.optim.SparseAdam` does.
+
+    Args:
+        config: settings.
+        generator: that the first parameters are drawn with.
+
+    Example:
+        >>> linker = EntityLinker(EntityLinkerConfig(hidden=384, stored=384))
+        >>> output = linker(inputs)                     # LinkerInputs
+        >>> linker.loss(output, gold).backward()        # gold: bool, of the shape of output.scores
+        >>> linker.save_pretrained("my-linker")
+    """
+
+    def __init__(self, config: EntityLinkerConfig, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.config = config
+        self.input_dropout = nn.Dropout(config.input_dropout)
+        self.project = nn.Linear(config.hidden, config.width)  # W1, b1
+        self.pool = SpanPooling(config.width)
+        self.norm = nn.LayerNorm(config.width) if config.norms else nn.Identity()
+        self.block = (
+            TransformerBlock(config.width, config.heads, config.inner, config.dropout)
+            if config.attention
+            else None
+        )
+        self.entities = EntityVectors(config)
+        self.score = CandidateScorer(config.features, config.scorer)
+        # As the stand-in of δ alone, no loss of the linker reaches it: whoever trains ẽ says so.
+        self.null = (
+            nn.Parameter(torch.empty(config.width), requires_grad=config.null)
+            if config.null or config.threshold is not None
+            else None
+        )
+        self.mask = nn.Parameter(torch.empty(config.width)) if config.mask else None
+        draw_weights(self, generator)
+        for special in (self.null, self.mask):
+            if special is not None:
+                nn.init.normal_(special, std=0.02, generator=generator)
+
+    def forward(self, inputs: LinkerInputs) -> LinkerOutput:
+        """Score the candidates of the mentions of some sentences.
+
+        Raises:
+            UsageError: if the shapes do not fit each other, or the configuration.
+        """
+        _check(inputs, self.config)
+        mentions, dtype = inputs.mentions, self.project.weight.dtype
+        words = self.project(self.input_dropout(inputs.hidden.to(dtype)))  # (B, T, E)  (1)
+        spans = self.norm(self.pool(words, inputs.spans))  # (B, M, E)
+        if self.block is not None:
+            spans = self.block(spans, spans, mentions)  # (B, M, E)  (2)
+        spans = spans.masked_fill(~mentions[..., None], 0.0)
+
+        real = inputs.candidates & mentions[..., None]  # (B, M, C)
+        inputs = inputs._replace(vectors=inputs.vectors.to(dtype))
+        if inputs.masked is not None:
+            inputs, real, entities = self._with_mask(inputs, inputs.masked, real)
+        else:
+            entities = self.entities(inputs, real)  # (B, M, C, E)
+        features = inputs.features.to(dtype).masked_fill(~real[..., None], 0.0)  # (B, M, C, F)
+        if self.config.null:
+            real, entities, features = self._with_null(inputs, real, entities, features)  # C grows by one
+
+        scores = self.score(spans, entities, features)  # (B, M, C)  (3)
+        scores = scores.masked_fill(~real, -torch.inf)
+        return LinkerOutput(
+            scores=scores,
+            probabilities=masked_softmax(scores, real),
+            weighted=weigh(scores, entities, self.config.threshold, self.null),
+            spans=spans,
+            words=words,
+        )
+
+    def _with_mask(
+        self, inputs: LinkerInputs, masked: Tensor, real: Tensor
+    ) -> tuple[LinkerInputs, Tensor, Tensor]:
+        """Return candidates (B, M, C) and vectors (B, M, C, E), [MASK] alone where a mention is masked.
+
+        The first feature, the prior, of [MASK] is 1, and all others are 0, those of NULL too: they would tell
+        of what is hidden.
+        """
+        assert self.mask is not None  # for the type checker: `_check` made sure
+        entities = self.entities(inputs, real & ~masked[..., None])  # (B, M, C, E)
+        first = torch.zeros_like(real)
+        first[..., 0] = masked & real[..., 0]  # (B, M, C)
+        entities = torch.where(first[..., None], self.mask.to(entities.dtype), entities)
+        only = inputs.features.new_zeros(inputs.features.shape[-1])  # (F,)
+        only[0] = 1.0
+        features = torch.where(masked[..., None, None], only, inputs.features)
+        null = inputs.null_features
+        if null is not None:
+            null = null.masked_fill(masked[..., None], 0.0)
+        inputs = inputs._replace(features=features, null_features=null)
+        return inputs, torch.where(masked[..., None], first, real), entities
+
+    def _with_null(
+        self, inputs: LinkerInputs, real: Tensor, entities: Tensor, features: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Add NULL behind the candidates of every mention that is there."""
+        assert self.null is not None  # for the type checker: `null` makes it
+        there = inputs.mentions[..., None]  # (B, M, 1)
+        null = self.null.to(entities.dtype).expand(*there.shape, -1)  # (B, M, 1, E)
+        own = inputs.null_features
+        if own is None:
+            own = features.new_zeros(*inputs.mentions.shape, self.config.features)
+        own = own.to(features.dtype)[..., None, :]  # (B, M, 1, F)
+        return (
+            torch.cat([real, there], dim=2),
+            torch.cat([entities, null.masked_fill(~there[..., None], 0.0)], dim=2),
+            torch.cat([features, own.masked_fill(~there[..., None], 0.0)], dim=2),
+        )
+
+    def losses(self, output: LinkerOutput, gold: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (4) or (5) of each mention, and which mentions have one.
+
+        Args:
+            output: of `forward`.
+            gold: (B, M, C) bool, the right candidates, NULL among them where it is a candidate: of the shape
+                of `output.scores`.
+
+        Returns:
+            (B, M) losses, 0 for a mention without gold among its candidates; (B, M) bool, those with.
+        """
+        if gold.shape != output.scores.shape:
+            null = ", NULL the last" if self.config.null else ""
+            raise UsageError(
+                f"gold has the shape {tuple(gold.shape)}, the scores {tuple(output.scores.shape)}{null}"
+            )
+        counted = (gold & ~output.scores.isneginf()).any(-1)  # (B, M)
+        if self.config.loss == "softmax":
+            return softmax_losses(output.scores, gold), counted
+        return margin_losses(output.scores, gold, self.config.margin), counted
+
+    def loss(self, output: LinkerOutput, gold: Tensor) -> Tensor:
+        """Return the mean of `losses` over the mentions that have one; 0 if none has."""
+        losses, counted = self.losses(output, gold)
+        return losses.sum() / counted.sum().clamp(min=1)
+
+    def save_pretrained(self, folder: Path | str, *, about: str = "", half: bool = False) -> None:
+        """Write the head into *folder*, which is made: weights, configuration, a model card.
+
+        Args:
+            folder: where; what a head saved there before is replaced.
+            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+            half: write float16, in half the space.
+
+        Raises:
+            MissingExtra: if safetensors is not installed.
+        """
+        weights = self.state_dict()
+        if half:
+            weights = {name: weight.half() for name, weight in weights.items()}
+        save_head(Path(folder), KIND, self.config, weights, self._card(about))
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
+        """Return the head that was saved in *folder*, ready to be asked.
+
+        Raises:
+            NotThere: if there is none.
+            DamagedModel: if its files cannot be read, or do not fit each other.
+            UsageError: if it is another kind of head, or there is no such device.
+            MissingExtra: if safetensors is not installed.
+        """
+        return load_head(cls, Path(folder), KIND, EntityLinkerConfig, device)
+
+    def _card(self, about: str) -> str:
+        config = self.config
+        return card_of(
+            self, _CARD, about, hidden=config.hidden, features=config.features,
+            stored=config.width if config.stored is None else config.stored,
+            loss="(4), cross entropy" if config.loss == "softmax" else f"(5), margin {config.margin}",
+            null="NULL is a candidate" if config.null else "NULL is no candidate",
+            threshold="no threshold" if config.threshold is None else f"δ = {config.threshold}",
+        )  # fmt: skip
+
+
+def _check(inputs: LinkerInputs, config: EntityLinkerConfig) -> None:
+    """Make sure that the shapes are those of the legend.
+
+    Raises:
+        UsageError: if one is not.
+    """
+    once, three = inputs.rows is not None, (inputs.hidden, inputs.candidates, inputs.vectors)
+    if inputs.hidden.ndim != 3 or inputs.candidates.ndim != 3 or inputs.vectors.ndim != (2 if once else 4):
+        raise UsageError(
+            "expected hidden (B, T, H), candidates (B, M, C) and vectors (B, M, C, D), or with rows (U, D); "
+            f"found {', '.join(str(tuple(one.shape)) for one in three)}"
+        )
+    sentences, places, _ = inputs.hidden.shape
+    _, mentions, candidates = inputs.candidates.shape
+    stored = config.width if config.stored is None else config.stored
+    expected = {
+        "hidden": (sentences, places, config.hidden),
+        "spans": (sentences, mentions, 2),
+        "mentions": (sentences, mentions),
+        "vectors": (len(inputs.vectors), stored) if once else (sentences, mentions, candidates, stored),
+        "features": (sentences, mentions, candidates, config.features),
+        "candidates": (sentences, mentions, candidates),
+        "ids": (len(inputs.vectors),) if once else (sentences, mentions, candidates),
+        "rows": (sentences, mentions, candidates),
+        "null_features": (sentences, mentions, config.features),
+        "masked": (sentences, mentions),
+    }
+    check_dimensions(inputs, expected)
+    if inputs.masked is not None and not config.mask:
+        raise UsageError("there are masked mentions, but the linker has no entity [MASK]: see `mask`")
+    if config.entities and inputs.ids is None:
+        raise UsageError(f"the linker has trained vectors of {config.entities} entities: it needs ids")
+
+
+_CARD: Final = """\
+---
+library_name: kgkit
+tags:
+- entity-linking
+- knowbert
+---
+
+# An entity linker
+
+{about}The entity linker of KnowBert (Peters et al. 2019, *Knowledge Enhanced Contextual Word
+Representations*, equations 1 to 5): {parameters} parameters, on top of an encoder that is not part of it.
+
+| reads | width |
+|---|---|
+| word pieces of an encoder | {hidden} |
+| vectors of entities | {stored} |
+| features of a candidate | {features} |
+
+Trained with the loss {loss}; {null}; {threshold}.
+
+```python
+from kgkit.heads import EntityLinker
+
+linker = EntityLinker.from_pretrained("this folder")
+```
+"""

@@ -1,0 +1,295 @@
+"""Kinds of trained models, and the roles that they can be opened in.
+
+    linker           scores the candidates of mentions: `kgkit.linking.scoring.Scorer`
+    tagger           finds mentions in plain text: `kgkit.linking.tagger.Tagger`
+    predictor        answers what a task asks of a text: a label, labels, tags, a number, a choice
+    language_model   guesses hidden words
+    embedder         gives the words of a text vectors
+
+A kind is found by the name that `model.json` has for it, in the entry-point group `kgkit.models`: kgkit's own
+by the same door as a stranger's. It says what a manifest has beside the fields of `ModelManifest`, and which
+function opens a folder in which role; that is imported when it is called.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final, Generic, Literal
+
+import msgspec
+
+from kgkit.errors import UsageError
+from kgkit.models.manifest import (
+    ManifestType,
+    ModelManifest,
+    Temperature,
+    check_sizes,
+    damaged,
+    decode_manifest,
+    read_header,
+)
+
+GROUP: Final = "kgkit.models"
+
+Role = Literal["linker", "tagger", "predictor", "language_model", "embedder"]
+
+LACKS: Final[Mapping[Role, tuple[str, str]]] = {
+    "linker": ("links nothing", "`kgkit train linker` makes a linker"),
+    "tagger": ("finds no mentions in plain text", "`kgkit train tagger` makes a tagger"),
+    "predictor": ("answers no task", "`kgkit train` makes models that do"),
+    "language_model": ("guesses no words", "`kgkit train encoder` makes a model that does"),
+    "embedder": ("gives words no vectors", "`kgkit train encoder` makes a model that does"),
+}
+"""What a model without a role does not do, and what makes one that does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[ManifestType]):
+    """A kind of trained models.
+
+    Attributes:
+        name: in `model.json`; that of its entry point too.
+        title: of one such model, in a sentence: `a tagger`.
+        manifest: struct of what a model says of itself.
+        roles: function that opens a model, as `MODULE:NAME`, by role; called with the folder, the manifest
+            and a `kgkit.models.opening.Opening`.
+        use: what one does with a model, in a sentence; `{name}` stands for the model's name.
+        command: that trains one.
+        roles_of: roles that a single model has, the main one first; None: all of them, in the order of
+            *roles*.
+    """
+
+    name: str
+    title: str
+    manifest: type[ManifestType]
+    roles: Mapping[Role, str]
+    use: str
+    command: str
+    roles_of: Callable[[ManifestType], tuple[Role, ...]] | None = None
+
+    def read(self, folder: Path) -> ManifestType:
+        """Return the manifest of the model in *folder*.
+
+        Raises:
+            UsageError: if it is of another kind; says what it is.
+            DamagedModel: if it cannot be read, or a file has another size than it had.
+        """
+        header = read_header(folder)
+        if header.kind != self.name:
+            other = find_kind(header, folder)
+            raise UsageError(
+                f"the model {header.name} is {other.called(header)}, not {self.title}: "
+                f"{other.used(header)}; `{self.command}` makes {self.title}"
+            )
+        manifest = decode_manifest(folder, self.manifest)
+        check_sizes(folder, manifest)
+        return manifest
+
+    def called(self, manifest: ModelManifest) -> str:
+        """Return what a model is, in a sentence."""
+        return f"{self.title} (type {manifest.type})" if manifest.type else self.title
+
+    def used(self, manifest: ModelManifest) -> str:
+        """Return what one does with a model, in a sentence."""
+        return self.use.replace("{name}", manifest.name)
+
+    def roles_in(self, manifest: ManifestType) -> tuple[Role, ...]:
+        """Return the roles that a model has, the main one first."""
+        return tuple(self.roles) if self.roles_of is None else self.roles_of(manifest)
+
+    def missing(self, role: Role, manifest: ModelManifest) -> UsageError:
+        """Return the error that says what a model does in the place of a role that it does not have."""
+        lacks, maker = LACKS[role]
+        what = f"the model {manifest.name} is {self.called(manifest)}, and {lacks}"
+        return UsageError(f"{what}: {self.used(manifest)}; {maker}")
+
+
+def find_kind(manifest: ModelManifest, folder: Path) -> Kind[Any]:
+    """Return the kind of a model.
+
+    Args:
+        manifest: of the model.
+        folder: of the model.
+
+    Raises:
+        DamagedModel: if no package that is installed knows the kind.
+    """
+    for entry in entry_points(group=GROUP, name=manifest.kind):
+        kind: Kind[Any] = entry.load()
+        return kind
+    known = ", ".join(kind_names()) or "none: from a checkout, run `pip install -e .` first"
+    raise damaged(
+        folder,
+        f"it is of the kind {manifest.kind!r}, which no installed package knows (known: {known}); install "
+        "the package that it came with",
+    )
+
+
+def kind_names() -> list[str]:
+    """Return the names of the kinds that installed packages know."""
+    return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+# -- the kinds that come with kgkit -----------------------------------------
+
+
+class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained linker says of itself; its `type` is what learns: `ridge`, `head`, `full`, ….
+
+    Attributes:
+        vectors, version: the vectors of the entities that it takes, and which version of them; empty if none.
+        fingerprint: of the encoder that made these vectors; empty if none did.
+        texts: the template and the kinds of entities that they were made with; empty if that is not known.
+        reader: the fields of `SpanConfig`.
+        temperature: that scores are divided by, so that they are probabilities.
+        coherence: settings of the second stage, if it was trained with one.
+    """
+
+    vectors: str
+    version: str
+    fingerprint: str
+    reader: dict[str, Any]
+    temperature: Temperature
+    texts: dict[str, Any] = msgspec.field(default_factory=dict)
+    coherence: dict[str, Any] | None = None
+
+    @property
+    def kb(self) -> str:
+        """The knowledge base that its ids belong to; "" for a model that has none, and serves any."""
+        return next(iter(self.needs.kbs), "")
+
+    @property
+    def build(self) -> str:
+        """The build that its ids belong to; "" for a model that has none, and serves any."""
+        return self.needs.kbs.get(self.kb, "")
+
+
+class TaggerManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained tagger says of itself; the encoder lies in the folder as it is now.
+
+    Attributes:
+        types: of names, as its data have them.
+        fingerprint: of the encoder that was fine-tuned.
+        reader: the fields of `TaggingConfig`.
+    """
+
+    types: tuple[str, ...]
+    fingerprint: str
+    reader: dict[str, Any]
+
+
+class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
+    """What a KnowBert knows of one of its knowledge bases.
+
+    Attributes:
+        task: what its linker was trained on: `wsd`, `el`, or "" if it was not by itself.
+        vectors: of its entities; those of several kinds are joined. Which versions, the model itself says.
+        temperature: that the linker's scores are divided by.
+        joint: whether all has been trained together since.
+        zero_vectors: whether vectors are read as zeros, as in the control that keeps the layers.
+    """
+
+    vectors: tuple[str, ...]
+    task: str = ""
+    temperature: Temperature = 1.0
+    joint: bool = False
+    zero_vectors: bool = False
+
+
+class KnowBertManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained KnowBert says of itself; the encoder lies in the folder as it is now.
+
+    Attributes:
+        task: what it was trained on last.
+        kbs: its knowledge bases by name, from the bottom up; none in a control.
+        size: word pieces of a text, special ones included.
+        specials: pieces that were added for the task.
+        language_model: whether it is a masked language model that has been trained, and not an encoder alone,
+            or one with a head that was drawn at random.
+        start: the model that it began as; "" if it began as an encoder.
+    """
+
+    kbs: dict[str, KnownKB]
+    size: int
+    start: str
+    specials: tuple[str, ...] = ()
+    language_model: bool = False
+
+
+class KBertManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained K-BERT says of itself; the encoder lies in the folder as it is now.
+
+    Attributes:
+        size: word pieces of a tree, facts and special ones included.
+        query: which words of a text the knowledge bases are asked for, and `linker` by which linker.
+        coherence: of the links; None: none.
+        linker_sha256: of the manifest of that linker; empty where it is none that is trained.
+        max_facts, relations, attributes: what is injected, see `TreeConfig`.
+    """
+
+    size: int
+    query: str
+    max_facts: int
+    relations: bool
+    linker: str = ""
+    linker_sha256: str = ""
+    coherence: Literal["graph"] | None = None
+    attributes: bool = False
+
+    @property
+    def kbs(self) -> dict[str, str]:
+        """Its knowledge bases and their builds, those whose facts come first first; none in a control."""
+        return self.needs.kbs
+
+
+def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
+    guesses: tuple[Role, ...] = ("language_model",) if manifest.language_model else ()
+    if manifest.task in ("wsd", "el"):
+        return ("linker", "embedder", *guesses)
+    if manifest.task == "mlm":
+        return (*guesses, "embedder", "linker")
+    return ("predictor", "embedder", "linker")
+
+
+LINKER: Final = Kind(
+    name="linker",
+    title="a linker",
+    manifest=LinkerManifest,
+    roles={"linker": "kgkit.linking.models:open_linker"},
+    use="link with `--model {name}`",
+    command="kgkit train linker",
+)
+
+TAGGER: Final = Kind(
+    name="tagger",
+    title="a tagger",
+    manifest=TaggerManifest,
+    roles={"tagger": "kgkit.linking.tagger:open_tagger"},
+    use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
+    command="kgkit train tagger",
+)
+
+KNOWBERT: Final = Kind(
+    name="knowbert",
+    title="a KnowBert",
+    manifest=KnowBertManifest,
+    roles={
+        "linker": "kgkit.linking.knowbert:open_linker",
+        "embedder": "kgkit.linking.knowbert:open_embedder",
+        "language_model": "kgkit.linking.knowbert:open_language_model",
+        "predictor": "kgkit.methods.knowbert:open_predictor",
+    },
+    use="link with `--model {name}`, or open it with kgkit.linking.knowbert.TrainedKnowBert",
+    command="kgkit train knowbert",
+    roles_of=_roles_of_knowbert,
+)
+
+KBERT: Final = Kind(
+    name="kbert",
+    title="a K-BERT",
+    manifest=KBertManifest,
+    roles={"predictor": "kgkit.methods.kbert:open_predictor"},
+    use="`kgkit evaluate` scores it on its task",
+    command="kgkit train kbert",
+)

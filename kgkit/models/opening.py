@@ -1,0 +1,92 @@
+"""Opening a trained model in one of its roles, whatever its kind."""
+
+import os
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgkit.home import Home
+from kgkit.models.folder import find_model_folder
+from kgkit.models.kinds import Role, find_kind
+from kgkit.models.manifest import check_sizes, decode_manifest, read_header
+from kgkit.versions import read_current
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """How a model is to be opened; each role takes what concerns it.
+
+    Attributes:
+        home: where models and knowledge bases lie.
+        device: torch device that the model computes on.
+        kb: knowledge base that a linker scores candidates of.
+        vectors: name of the entities' vectors that a linker takes in the place of its own.
+        use_threshold: whether a linker with a threshold of its own links only what scores above it.
+    """
+
+    home: Home
+    device: str = "auto"
+    kb: "KnowledgeBase | None" = None
+    vectors: str | None = None
+    use_threshold: bool = False
+
+
+def open_model(
+    model: str,
+    role: Role | None = None,
+    *,
+    home: Home | str | os.PathLike[str] | None = None,
+    device: str = "auto",
+    kb: "KnowledgeBase | None" = None,
+    vectors: str | None = None,
+    use_threshold: bool = False,
+) -> Any:
+    """Open a trained model.
+
+    Args:
+        model: its name in *home*, or its folder.
+        role: what it is opened as, see `kgkit.models.kinds`; None: what it mainly is.
+        home: where models and knowledge bases lie.
+        device: torch device that the model computes on.
+        kb, vectors, use_threshold: as in `Opening`, for linkers.
+
+    Returns:
+        What the role asks for: a linker is a `Scorer`, a tagger a `Tagger`, ….
+
+    Raises:
+        UnknownName, NotThere: if there is no such model, or something that it needs is gone.
+        UsageError: if the model does not have the role; says what it does instead.
+        DamagedModel, StaleModel: if it cannot be read, or was trained for something else.
+        MissingExtra: if torch, transformers or safetensors is not installed.
+
+    Example:
+        >>> tagger = open_model("conll")
+        >>> [document] = tagger(["EU rejects German call."])
+    """
+    opening = Opening(
+        home=home if isinstance(home, Home) else Home.find(home), device=device, kb=kb, vectors=vectors,
+        use_threshold=use_threshold,
+    )  # fmt: skip
+    return read_current(
+        lambda: find_model_folder(model, opening.home, role),
+        lambda folder: open_folder(folder, role, opening),
+    )
+
+
+def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
+    """Open the model whose files lie in *folder*; see `open_model`."""
+    header = read_header(folder)
+    kind = find_kind(header, folder)
+    if role is not None and role not in kind.roles:
+        raise kind.missing(role, header)
+    manifest = decode_manifest(folder, kind.manifest)
+    roles = kind.roles_in(manifest)
+    if role is not None and role not in roles:
+        raise kind.missing(role, manifest)
+    check_sizes(folder, manifest)
+    module, _, name = kind.roles[role or roles[0]].partition(":")
+    return getattr(import_module(module), name)(folder, manifest, opening)

@@ -1,0 +1,83 @@
+"""How to train: the settings of the loop. Nothing here loads torch before it is called."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How to train. Learning rates are the optimizers': they are the peaks that the schedule leads to."""
+
+    epochs: int = 1
+    steps: int | None = None  # instead of epochs
+    schedule: Literal["linear", "cosine", "one-cycle", "constant"] = "linear"  # see `rate`
+    warmup: float = 0.1  # of the steps, in [0, 1): while the rate grows
+    accumulate: int = 1  # batches of a process in a step
+    clip: float | None = 1.0  # longest gradient, of all parameters together; None: any
+    bf16: bool | Literal["auto"] = "auto"  # products in bfloat16; auto: where the device is made for it
+    device: str = "auto"  # several processes have those that `accelerate launch` gives them
+    seed: int = 0  # of dropout and the like
+    evaluate_every: int | None = None  # steps; None: after each epoch; and at the end in any case
+    patience: int = 0  # stop after so many evaluations in a row without a gain; 0: never
+    min_gain: float = 0.0  # a smaller one is kept as the best, but buys no more time
+    keep_best: bool = True  # end with the weights of the best evaluation, not the last
+    checkpoint_seconds: float = 600.0
+    curve_every: int = 10  # steps
+    tensorboard: bool = False  # curves for it too
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "steps", "accumulate", "evaluate_every", "curve_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} is {value}; it is 1 or more")
+        if not 0 <= self.warmup < 1:
+            raise UsageError(f"warmup is {self.warmup}; it is a part of the steps, at least 0 and below 1")
+        if self.clip is not None and self.clip <= 0:
+            raise UsageError(f"clip is {self.clip}; it is above 0, or None")
+        if self.schedule not in (known := ("linear", "cosine", "one-cycle", "constant")):
+            raise UsageError(f"schedule is {self.schedule!r}; it is one of {', '.join(known)}")
+
+    def rate(self, done: int, total: int) -> float:
+        """Return what to multiply the learning rates with in the step after *done* of *total*.
+
+        linear, cosine: up to 1 in a line, then down towards 0 in a line, or half a wave. constant: up, and it
+        stays. one-cycle (Smith and Topin 2018): half a wave from 1/25 up to 1, another down to 1/250,000.
+
+        Departures:
+            One-cycle leaves momentum alone: most of what is trained here is trained by Adam.
+        """
+        rising = round(self.warmup * total)
+        if done < rising:
+            if self.schedule == "one-cycle":
+                return 1 - 24 / 25 * _wave(done / rising)
+            return (done + 1) / (rising + 1)  # no step is lost to a rate of 0, the first or the last
+        passed = (done - rising) / max(total - rising, 1)  # in [0, 1)
+        if self.schedule == "linear":
+            return 1 - passed
+        if self.schedule == "constant":
+            return 1.0
+        low = 0.0 if self.schedule == "cosine" else 1 / 250_000
+        return low + (1 - low) * _wave(passed)
+
+
+def computes_bf16(setting: bool | Literal["auto"], device: "torch.device") -> bool:
+    """Say whether to multiply in bfloat16: `auto` does where the device is made for it.
+
+    Raises:
+        UsageError: if a GPU cannot; a CPU always can, if slowly.
+    """
+    from kgkit.encoder.encoder import _has_bf16
+
+    if setting is True and device.type == "cuda" and not _has_bf16(device):
+        raise UsageError(f"the device {device} does not compute in bfloat16: train without bf16")
+    return _has_bf16(device) if setting == "auto" else setting
+
+
+def _wave(part: float) -> float:
+    return (1 + math.cos(math.pi * part)) / 2

@@ -1,0 +1,107 @@
+"""How a training went: its state, and the curves of loss and metrics that it writes.
+
+    curve.jsonl     a line for every `curve_every` steps: step, epoch, loss (the mean since the line before),
+                    norm (of the gradients, before clipping), lr (of each group of parameters), seconds;
+                    and one for each evaluation: step, epoch, what `evaluate` returned
+    tensorboard/    the same, if it was asked for
+
+A line is written as soon as its numbers exist, so that the curve of a running training can be looked at.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kgkit.errors import MissingExtra
+from kgkit.training.resuming import replace
+
+CURVE: Final = "curve.jsonl"
+TENSORBOARD: Final = "tensorboard"
+
+
+@dataclass
+class TrainingState:
+    """How a training went, as far as it has gone.
+
+    Attributes:
+        steps: done.
+        evaluations: each with `step`, `epoch`, and what `evaluate` returned.
+        best: the best of them; None if there was none.
+        stopped: whether patience ended it.
+        seconds: of wall-clock time, in all runs.
+    """
+
+    steps: int = 0
+    evaluations: list[dict[str, float]] = field(default_factory=list)
+    best: dict[str, float] | None = None
+    stopped: bool = False
+    seconds: float = 0.0
+    waited: int = 0  # evaluations since the last gain
+    losses: list[float] = field(default_factory=list)  # since the last line of the curve
+    lines: int = 0  # of the curve
+
+
+class Curve:
+    """Writes the curve in a folder.
+
+    Args:
+        folder: there already.
+        keep: number of lines of an existing curve that stay: those that the checkpoint counts.
+        step: after which a training goes on; TensorBoard forgets what came later.
+        tensorboard: write for it too.
+
+    Raises:
+        MissingExtra: if it is not installed.
+    """
+
+    def __init__(self, folder: Path, keep: int = 0, step: int = 0, *, tensorboard: bool = False) -> None:
+        self._board = _board(folder / TENSORBOARD, step) if tensorboard else None
+        path = folder / CURVE
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:keep] if path.exists() else []
+        replace(path, lambda new: new.write_text("".join(lines), encoding="utf-8"))
+        self.lines = len(lines)
+        self._file = path.open("a", encoding="utf-8")
+
+    def add(self, step: int, **values: Any) -> None:
+        """Write a line: numbers, or lists of them."""
+        self._file.write(json.dumps({"step": step, **values}) + "\n")
+        self._file.flush()
+        self.lines += 1
+        if self._board is not None:
+            for name, value in _flat(values).items():
+                self._board.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._file.close()
+        if self._board is not None:
+            self._board.close()
+
+
+def remove_curves(folder: Path, *names: str) -> None:
+    """Remove the curves in *folder*, and files of these names."""
+    for name in (CURVE, *names):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
+
+
+def _board(folder: Path, step: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtra("tensorboard", "train", "or train without it") from error
+    return SummaryWriter(folder, purge_step=step + 1 if step else None)
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, float]:
+    """Give each number a name of its own: `lr` of two groups becomes `lr/0` and `lr/1`."""
+    flat: dict[str, float] = {}
+    for name, value in values.items():
+        if isinstance(value, list):
+            flat |= {f"{name}/{index}": number for index, number in enumerate(value)}
+        elif isinstance(value, int | float):
+            flat[name] = value
+    return flat

@@ -1,0 +1,176 @@
+"""One job for every training: from settings and data to a published model.
+
+    prepare    data are read, and a model is begun            `Plan`
+    digest     of settings, plan and the data's checksums     runs/KIND-NAME-DIGEST, which is locked
+    train      in that folder; what was stopped goes on       `Outcome`
+    save       into a staged folder, then `model.json`        models/NAME/VERSION
+    publish    that version is current; older ones go, and what stopped trainings of the name have left
+
+A method says `run_job(KIND, home, name, settings, prepare, files=…, seed=…)`. Its `prepare` returns a `Plan`,
+whose function `train` returns the `Outcome`; most call `fit` there.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kgkit.errors import MissingExtra
+from kgkit.home import Home
+from kgkit.models.folder import model_folder
+from kgkit.models.kinds import Kind
+from kgkit.models.manifest import FORMAT
+from kgkit.models.publishing import stage_model, work_folder, write_manifest
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
+from kgkit.training.runs import peak_memory, sha256_of
+from kgkit.types import Progress
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
+log = logging.getLogger(__name__)
+
+
+class Outcome(NamedTuple):
+    """What came out of a training.
+
+    Attributes:
+        results: what was measured. `seconds` among them are the training's, with what stopped ones took; else
+            the job counts them.
+        save: function that writes the model's files to the folder that it gets; it gets the results too.
+            Returns the fields of the manifest that the job does not know: `task`, `encoder`, `needs`,
+            `config` and what is the kind's own.
+    """
+
+    results: Mapping[str, Any]
+    save: Callable[[Path, Mapping[str, Any]], Mapping[str, Any]]
+
+
+class Plan(NamedTuple):
+    """What a method has prepared for a job.
+
+    Attributes:
+        identity: everything beside settings and data that decides what is learnt, as the fingerprint of an
+            encoder and the builds of knowledge bases; its `repr` is digested.
+        train: function that trains, in the folder that it gets.
+        exclusive: False for a training that writes nothing to its folder: the same one may run twice at once.
+    """
+
+    identity: object
+    train: Callable[[Path], Outcome]
+    exclusive: bool = True
+
+
+def run_job(
+    kind: Kind[Any],
+    home: Home,
+    name: str,
+    settings: object,
+    prepare: Callable[[ExitStack], Plan],
+    *,
+    files: Iterable[Path],
+    command: str = "",
+    seed: int | None = None,
+) -> Path:
+    """Train a model and write it to `models/NAME` of *home*, in the place of an older one.
+
+    Args:
+        kind: kind of the model.
+        home: home that the model is kept in; a training that was stopped goes on there.
+        name: name of the model.
+        settings: settings of the training; their `repr` is digested.
+        prepare: function that reads the data and begins a model; what it puts on the stack stays open until
+            the model is published.
+        files: files that are read, data and those that choose the epoch.
+        command: command that trains the like.
+        seed: seed of Python, NumPy and torch while the model is begun; None: nothing is trained by gradient,
+            and neither torch nor accelerate is needed for it.
+
+    Returns:
+        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
+
+    Raises:
+        UsageError: if *name* cannot name a model.
+        MissingExtra: if torch, transformers or accelerate is needed and not installed.
+        NotThere: if a file is not there.
+        KBBusy: if another process trains the same.
+        WriteFailed: if the disk refuses; an older model of that name is as it was.
+    """
+    folder, began = model_folder(home, name), time.monotonic()
+    if seed is not None:
+        _set_seed(seed)
+    with ExitStack() as stack:
+        plan = prepare(stack)
+        data = {str(path): sha256_of(path) for path in files}
+        identity = settings, plan.identity, data
+        work = stack.enter_context(work_folder(home, kind.name, name, identity, alone=plan.exclusive))
+        prepared = time.monotonic()
+        outcome = plan.train(work)
+        results = dict(outcome.results)
+        seconds = results.pop("seconds", time.monotonic() - prepared)
+        results |= {"seconds": round(prepared - began + seconds, 1), "peak_memory": peak_memory()}
+        with stage_model(folder) as (staged, final):
+            own = outcome.save(staged, results)
+            about = {"format": FORMAT, "kind": kind.name, "name": name, "results": results, "data": data}
+            write_manifest(staged, kind.manifest(**{**about, "command": command, **own}))
+    return final
+
+
+def fit(
+    model: "nn.Module",
+    batches: Any,
+    loss: Callable[..., Any],
+    optimizers: "Sequence[Optimizer]",
+    config: TrainingConfig,
+    work: Path,
+    *,
+    evaluate: Callable[[Any], Mapping[str, float]] | None,
+    progress: Progress | None = None,
+) -> TrainingState:
+    """Train a model by gradient, as part of a job: `kgkit.training.loop.train`, which goes on where it was.
+
+    Args:
+        model: module that is trained in place.
+        batches, loss, optimizers, config: as `train` takes them.
+        work: folder of the job.
+        evaluate: function that scores what is held out; None: nothing is, which is warned of.
+        progress: function that receives how many steps are done.
+
+    Raises:
+        As `train` does.
+    """
+    from kgkit.training.loop import train
+
+    if evaluate is None:
+        log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
+
+    return train(
+        model, batches, loss, optimizers, config, work, evaluate=evaluate, progress=progress, resume=True
+    )
+
+
+def scores_by_epoch(trained: TrainingState) -> dict[str, Any]:
+    """Return what was measured of the best epoch, its number as `best_epoch`, and of each one as `epochs`."""
+    epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
+    best = {key: one for key, one in (trained.best or {}).items() if key != "step"}
+    chosen = {"best_epoch": best.pop("epoch")} if "epoch" in best else {}
+    return {**chosen, **best, "epochs": epochs}
+
+
+def _set_seed(seed: int) -> None:
+    """Set all seeds.
+
+    Raises:
+        MissingExtra: if what trains by gradient is not installed.
+    """
+    try:
+        from transformers import set_seed
+
+        import kgkit.training.loop  # noqa: F401  # needs torch and accelerate
+    except ImportError as error:
+        raise MissingExtra(error.name or "accelerate", "models") from error
+    set_seed(seed)
