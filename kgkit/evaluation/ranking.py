@@ -9,34 +9,27 @@ right, else 0. The first line names the columns, in any order:
     1 <TAB> 谁画了蒙娜丽莎？ <TAB> 它在巴黎。 <TAB> 0
 
 All rows with one qid are of one question, next to each other or not. A file without gold has no label.
+The task `ranking` of `kgkit.evaluation.tasks` reads them.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.columns import rows
-
-_NEEDED: Final = ("qid", "text_a", "text_b")
-_LABELS: Final = {"1": True, "0": False}
+from kgkit.errors import UsageError
 
 
 class Answer(NamedTuple):
-    """A question and what may be its answer.
+    """A possible answer to a question.
 
     Attributes:
-        id: the number of its line; examples of `classification` have the same where the file has no ids.
-        qid: that of the question.
-        question, answer: the texts.
-        right: whether it is an answer; None in a file without gold.
+        id: unique among those that are scored together.
+        qid: key of the question.
+        right: whether it is an answer; None where that is unknown.
     """
 
     id: str
     qid: str
-    question: str
-    answer: str
     right: bool | None
 
 
@@ -55,28 +48,6 @@ class RankingScore(NamedTuple):
     map: float
     questions: int
     unanswerable: int
-
-
-def read_answers(path: Path) -> Iterator[Answer]:
-    """Yield the rows of a file.
-
-    Raises (when the first is asked for, or later):
-        NotThere: if there is no such file.
-        SourceError: if its first line does not name the columns, a qid is empty, a label is neither 0 nor 1,
-            or there are no rows.
-    """
-    for number, line, fields in rows(path, _NEEDED):
-        qid, label = fields["qid"].strip(), fields.get("label", "").strip()
-        if not qid:
-            raise SourceError("the qid is empty: whose answer is it?", path=path, line=number, text=line)
-        if "label" in fields and label not in _LABELS:
-            raise SourceError(
-                f"the label is {label!r}; it is 1 of a right answer, else 0",
-                path=path,
-                line=number,
-                text=line,
-            )
-        yield Answer(str(number), qid, fields["text_a"], fields["text_b"], _LABELS.get(label))
 
 
 def score_ranking(answers: Iterable[Answer], scores: Mapping[str, float]) -> RankingScore:

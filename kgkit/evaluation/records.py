@@ -272,7 +272,7 @@ def records_of_lines(
     fields = first[1].split("\t")
     names: Sequence[str] = [name.strip().lower() for name in fields]
     if named := names_columns(names, *layout.names):
-        _check_names(names, path, first)
+        _check_names(names, layout, path, first)
     else:
         if not {*LABEL[:3]}.isdisjoint(names):  # `quality` may well be a text
             raise SourceError(
@@ -293,8 +293,8 @@ def records_of_lines(
         raise SourceError("no text in it: it names columns, and ends", path=path)
 
 
-def _check_names(names: Sequence[str], path: Path | None, first: tuple[int, str]) -> None:
-    used = (*FIRST, *SECOND, *LABEL, *SCORE, *ID, *(name for pair in PAIRS for name in pair))
+def _check_names(names: Sequence[str], layout: Layout, path: Path | None, first: tuple[int, str]) -> None:
+    used = (*FIRST, *SECOND, *LABEL, *SCORE, *ID, *(name for pair in PAIRS for name in pair), *layout.names)
     if twice := next((name for name in used if names.count(name) > 1), None):
         raise SourceError(
             f"the column {twice} comes more than once: it must be clear which one is meant",

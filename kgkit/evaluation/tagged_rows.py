@@ -12,8 +12,8 @@ I-TYPE. What names they mean is read in two ways, which differ where a row begin
 
     conlleval      `read_tagged_rows`: an I-TYPE that follows none of its type begins a name. So typed scores
                    (`kgkit.evaluation.ner.score_names`) are those of CoNLL.
-    the release    `begun_spans`: a name begins at B- alone, and goes on until O or the next B-, whatever the
-                   types of its I-. Scores of the released code are of these.
+    the release    `release_spans`: a name begins at B- alone, and goes on until O or the next B-, whatever
+                   the types of its I-. Scores of the released code are of these.
 """
 
 from collections.abc import Iterator, Sequence
@@ -123,7 +123,7 @@ def _grow_together(before: str, after: str) -> bool:
 # -- scores -----------------------------------------------------------------
 
 
-def begun_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
+def release_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
     """Return the spans of a row as the released code of K-BERT reads them: first token, one past the last.
 
     A span begins at each tag whose first letter is B or S. It ends before the next such tag, before O or
@@ -145,10 +145,10 @@ def begun_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def score_begun_spans(gold: Sequence[str], predicted: Sequence[str]) -> NameScore:
+def score_release_spans(gold: Sequence[str], predicted: Sequence[str]) -> NameScore:
     """Score the tags of one row as the released code of K-BERT does, without types; scores of rows add up.
 
-    Spans are those of `begun_spans`. One that was found is right if one of the gold begins and ends where it
+    Spans are those of `release_spans`. A predicted one is right if one of the gold begins and ends where it
     does, whatever the types of the two.
 
     Typed F1, as conlleval and `kgkit.evaluation.ner.score_names` have it, differs in two things. The type
@@ -171,5 +171,5 @@ def score_begun_spans(gold: Sequence[str], predicted: Sequence[str]) -> NameScor
     """
     if len(gold) != len(predicted):
         raise UsageError(f"{len(predicted)} tags for {len(gold)} tokens: expected one for each")
-    gold_spans, predicted_spans = begun_spans(gold), begun_spans(predicted)
+    gold_spans, predicted_spans = release_spans(gold), release_spans(predicted)
     return NameScore(len({*gold_spans} & {*predicted_spans}), len(predicted_spans), len(gold_spans))

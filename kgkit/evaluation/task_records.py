@@ -207,7 +207,9 @@ PAIR_LAYOUT: Final = Layout(pair_example, pair_columns, "TEXT, TEXT, LABEL with 
 NUMBER_LAYOUT: Final = Layout(
     number_example, number_columns, "TEXT, TEXT, SCORE or TEXT, SCORE with tabs between them"
 )
-RANKING_LAYOUT: Final = Layout(ranking_example, pair_columns, "a qid, two texts and a label in JSON lines")
+RANKING_LAYOUT: Final = Layout(
+    ranking_example, pair_columns, "a qid, two texts and a label in JSON lines", names=("qid",)
+)
 WIC_LAYOUT: Final = Layout(wic_example, pair_columns, "two sentences with a tab between them")
 TAGS_LAYOUT: Final = Layout(tags_example, expected="lists of tokens and tags in JSON lines")
 RELATION_LAYOUT: Final = Layout(relation_example, expected="a text and two marks in JSON lines")

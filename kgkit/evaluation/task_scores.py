@@ -19,7 +19,7 @@ from kgkit.evaluation.positive import POSITIVE, score_positive
 from kgkit.evaluation.ranking import Answer, score_ranking
 from kgkit.evaluation.relations import OTHER, Relation, score_relations
 from kgkit.evaluation.tacred import score_tacred
-from kgkit.evaluation.tagged_rows import score_begun_spans
+from kgkit.evaluation.tagged_rows import score_release_spans
 
 Scores = dict[str, float]
 Predictions = Mapping[str, Prediction]
@@ -110,7 +110,7 @@ def score_answers(examples: Sequence[Example], predictions: Predictions, _: Sequ
     for name, prediction in predictions.items():
         if isinstance(prediction.probabilities, Mapping):
             ranks[name] = prediction.probabilities.get(RIGHT, 0.0)
-    rows = [Answer(example.id, example.group, "", "", example.gold == RIGHT) for example in examples]
+    rows = [Answer(example.id, example.group, example.gold == RIGHT) for example in examples]
     ranking = score_ranking(rows, ranks)
     return {"mrr": ranking.mrr, "map": ranking.map, "accuracy": accuracy(examples, predictions)}
 
@@ -118,7 +118,7 @@ def score_answers(examples: Sequence[Example], predictions: Predictions, _: Sequ
 def score_tags(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
     """Return F1, precision and recall of names with types, as conlleval has them, and F1 without types.
 
-    The latter is that of K-BERT's released code, `score_begun_spans`.
+    The latter is that of K-BERT's released code, `score_release_spans`.
 
     Raises:
         UsageError: if an example has no prediction, or one with more or fewer tags than tokens.
@@ -133,7 +133,7 @@ def score_tags(examples: Sequence[Example], predictions: Predictions, _: Sequenc
             [Name(begin, end, kind) for begin, end, kind in chunks(some)] for some in (gold, tags)
         )
         typed += score_names(names, predicted)
-        spans += score_begun_spans(gold, tags)
+        spans += score_release_spans(gold, tags)
     overall = typed.overall
     return {
         "f1": overall.f1,
