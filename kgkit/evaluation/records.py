@@ -35,6 +35,8 @@ ID: Final = ("id", "index")
 FURTHER: Final = "…"
 """Last name of columns behind which lines may have any number of further fields, which are ignored."""
 
+_LARGEST: Final = 3e38  # models learn numbers of 32 bits
+
 _NAMES: Final = (
     f"the first text is called {', '.join(FIRST[:-1])} or {FIRST[-1]}, a second one {' or '.join(SECOND)}"
 )
@@ -110,7 +112,15 @@ class Fields:
         name, value = self._named(names)
         if value is not None and not isinstance(value, str):
             raise self.record.error(f"{_EXPECTED}: {name} is {value!r}")
+        if value is not None:
+            self._check_code_points(name, value)
         return value
+
+    def _check_code_points(self, name: str, text: str) -> None:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise self.record.error(f"{name} has a code point that is half of a pair: {text!r}") from None
 
     def name(self, *names: str) -> str | None:
         """Take a label or an id: a string, or what JSON calls a whole number, true or false.
@@ -149,7 +159,7 @@ class Fields:
             number = float(value) if isinstance(value, str | float | int) else math.nan
         except (ValueError, OverflowError):
             number = math.nan
-        if isinstance(value, bool) or not math.isfinite(number):
+        if isinstance(value, bool) or not abs(number) <= _LARGEST:
             raise self.record.error(f"the {names[0]} is {value!r}: expected a finite number")
         return number
 
@@ -164,6 +174,7 @@ class Fields:
             return None
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             raise self.record.error(f"{name} is {value!r}: expected a list of strings")
+        self._check_code_points(name, "".join(value))
         return list(value)
 
     def spans(self, name: str, text: str, count: int) -> tuple[tuple[int, int], ...]:
