@@ -166,7 +166,7 @@ def whole_file(path: Path) -> Iterator[Write]:
         UsageError: if it is a folder.
         OSError: if the disk refuses; says which file.
     """
-    from kgkit.evaluation.files import make_beside, replace_file
+    from kgkit.evaluation.files import create_temporary, replace_file
 
     check_place(path)
     whole = path.is_file() or not path.exists()
@@ -174,7 +174,7 @@ def whole_file(path: Path) -> Iterator[Write]:
     beside = place.with_name(f".{secrets.token_hex(8)}.part") if whole else place
     with _naming(path):
         if whole:
-            make_beside(beside, place)
+            create_temporary(beside, place)
         stream = beside.open("wb")
 
     def write(content: bytes) -> None:
