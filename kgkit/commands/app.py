@@ -22,6 +22,7 @@ from kgkit.commands import (
     index,
     kb,
     link,
+    models,
     nearest,
     path,
     project,
@@ -184,12 +185,13 @@ app.command("nearest")(nearest.nearest)
 app.command("align")(align.align)
 app.command("project")(project.project)
 app.add_typer(of_vectors, name="vectors")
+app.add_typer(models.app, name="models")
 app.add_typer(train.app, name="train")
 app.add_typer(evaluate.app, name="evaluate")
 
 of_vectors.command("list")(vectors.list_vectors)
 of_vectors.command("rm")(vectors.remove)
 
-for _group in (app, kb.app, of_vectors, train.app, evaluate.app):
+for _group in (app, kb.app, of_vectors, models.app, train.app, evaluate.app):
     for _command in _group.registered_commands:
         _command.cls = Verb

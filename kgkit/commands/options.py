@@ -64,13 +64,13 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="What scores the candidates: prior, or gloss (the texts of entities too).",
+        help="What scores the candidates: prior, gloss, or a trained linker; `kgkit models list` names them.",
     ),
 ]
 TaggerOption = Annotated[
     str,
     typer.Option(
-        "--model", metavar="NAME", help="Of a tagger that kgkit train tagger has made; or its folder."
+        "--model", metavar="NAME", help="Of a tagger (`kgkit models list` names them); or its folder."
     ),
 ]
 VectorsOption = Annotated[

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from kgkit.errors import KgkitError
 from kgkit.home import Home
-from kgkit.models.folder import BUILT_IN, find_model_folder
-from kgkit.models.manifest import Needs
+from kgkit.models.folder import BUILT_IN, find_model_folder, model_names
+from kgkit.models.manifest import Needs, read_header
 from kgkit.vectors import vectors_names
+from kgkit.versions import read_current
 
 
 class Need(NamedTuple):
@@ -59,3 +61,13 @@ def _has_model(home: Home, name: str) -> bool:
     with suppress(KgkitError):
         return name in BUILT_IN or find_model_folder(name, home).is_dir()
     return False
+
+
+def models_needing(home: Home, name: str) -> list[str]:
+    """Return the names of the models that need the model *name*."""
+    found = []
+    for other in model_names(home):
+        with suppress(KgkitError):  # one that cannot be read needs nothing
+            if read_current(partial(find_model_folder, other, home), read_header).needs.linker == name:
+                found.append(other)
+    return found

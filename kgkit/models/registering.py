@@ -1,7 +1,7 @@
 """A row in the catalog for each trained model; a training of the same name changes it."""
 
 import logging
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -42,6 +42,21 @@ def catalogue(home: Home, manifest: "ModelManifest") -> bool:
     return True
 
 
+def mark_gone(home: Home, name: str) -> None:
+    """Note in the catalog of *home* that a model was removed; if that fails, a warning is logged."""
+    from sqlalchemy import select
+
+    from kgkit.catalog import Catalog, Model
+
+    try:
+        with Catalog.open(home) as catalog, catalog.writing() as session:
+            row = session.scalar(select(Model).where(Model.home == catalog.home, Model.name == name))
+            if row is not None:
+                row.gone = datetime.now(UTC)
+    except (KgkitError, OSError) as error:
+        log.warning("the catalog does not know that the model %s is gone: %s", name, error)
+
+
 def known_model(home: Home, model: str) -> str | None:
     """Return the name of a model if it was trained in *home*, and so has a row; None for others."""
     return model if has_model(home, model) else None
@@ -54,7 +69,7 @@ def _says(session: "Session", home: str, manifest: "ModelManifest") -> dict[str,
     from kgkit.catalog import KB, Build, Vectors
 
     plain, needs = msgspec.to_builtins(manifest), manifest.needs
-    kb, version = next(iter(needs.kbs.items()), (None, None))
+    kb, version = next(iter(needs.kbs.items())) if len(needs.kbs) == 1 else (None, None)
     build = session.scalar(
         select(Build).join(Build.kb).where(KB.home == home, KB.name == kb, Build.name == version)
     )

@@ -8,10 +8,14 @@ from kgkit.encoder.finding import find_in_package
 from kgkit.home import Home
 from kgkit.models.folder import SHIPPED, find_model_folder, model_names
 from kgkit.models.kinds import LINKER
+from kgkit.models.publishing import checksum
 from tests.cli_helpers import build_mini
 from tests.tiny_encoder import MINILM
 
 NAME = "wsd-minilm"
+WEIGHTS = "4c84095e7a2f445e136c37812ab36ab58f82b60edc4580bfa43f37db8cdbd3cc"
+SCALE = "ac532b52a749f98a7baa8ea42b5e1b8a5bdcb102fc107a5593db90df9a169ee1"
+CONFIG = "9e0fbc8643d2f4e63f513f51749157cf0287ad7805b869af94c6797784979774"
 
 
 def test_it_is_found_by_name_and_is_small(tmp_path):
@@ -21,6 +25,20 @@ def test_it_is_found_by_name_and_is_small(tmp_path):
     assert (manifest.kind, manifest.type, manifest.kb, manifest.build) == ("linker", "head", "", "")
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 4 * 2**20
     assert not any("/" in path for path in manifest.data)
+
+
+def test_it_is_the_model_that_it_was_before_its_format_changed():
+    """What decides its links, to the last bit: weights, scale, temperature, how documents are read."""
+    manifest = LINKER.read(SHIPPED / NAME)
+    digests = {name: checksum(SHIPPED / NAME / name) for name in manifest.sizes}
+    assert digests == manifest.sha256
+    assert digests["head/model.safetensors"] == WEIGHTS
+    assert digests["scale.npy"] == SCALE
+    assert digests["head/config.json"] == CONFIG
+    assert manifest.temperature == 1.0380151775972228
+    assert manifest.reader == {"layers": [-1, -2, -3, -5], "size": 126, "context": 24, "scope": "document"}
+    assert manifest.config["head"]["ridge"] == 5.0 and "heads" not in manifest.config["head"]
+    assert (manifest.vectors, manifest.fingerprint) == ("text", "d690fa636a9f4a11")
 
 
 def test_its_card_says_what_it_was_made_of():

@@ -350,8 +350,8 @@ def test_python_trains_the_model_that_the_command_does(home, settings):
     python = kgkit.train("kbert", name="python", home=home, kbs=["pets"], **arguments | {"control": False})
     done = run(
         "train", "kbert", "--task", "choice", "--data", arguments["data"], "--kb", "pets", "--name",
-        "command", "--encoder", arguments["encoder"], "--size", 16, "--batch", 4, "--epochs", 2, "--steps", 2, "--lr",
-        1e-3, "--lr-new", 1e-2, "--no-bf16", "--device", "cpu", "--home", home.path, "--json",
+        "command", "--encoder", arguments["encoder"], "--size", 16, "--batch", 4, "--epochs", 2, "--steps", 2,
+        "--lr", 1e-3, "--lr-new", 1e-2, "--no-bf16", "--device", "cpu", "--home", home.path, "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
     assert json.loads(done.out)["config"] == python.manifest.config

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 KnowBertOption = Annotated[
     str,
-    typer.Option("--model", metavar="NAME", help="Of a KnowBert (kgkit train knowbert); or its folder."),
+    typer.Option(
+        "--model", metavar="NAME", help="Of a KnowBert (`kgkit models list` names them); or its folder."
+    ),
 ]
 BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts read at once.")]
 

@@ -1,0 +1,95 @@
+"""`kgkit models list`: which trained models there are, and whether what they need is."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import Column, size, write_json, write_table
+from kgkit.errors import KgkitError
+
+if TYPE_CHECKING:
+    from kgkit.home import Home
+
+_COLUMNS = (
+    Column(heading="name"),
+    Column(heading="kind"),
+    Column(heading="roles"),
+    Column(heading="task"),
+    Column(heading="encoder"),
+    Column(heading="size", align="right"),
+    Column(heading="created"),
+    Column(heading="needs", fit="wrap"),
+)
+
+
+def list_models(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietOption = False) -> None:
+    """List the trained models on this machine, those that come with kgkit too, and what each needs."""
+    from kgkit.home import Home
+    from kgkit.models.folder import model_names
+
+    where = Home.find(home)
+    found = [_summary_or_error(name, where) for name in model_names(where)]
+    if as_json:
+        write_json(found)
+    else:
+        write_table(_COLUMNS, [_row(model) for model in found])
+    if not any(where.models.glob("*")):
+        Messages(quiet=quiet).say(f"no model has been trained in {where.path}: `kgkit train` trains some")
+
+
+def summary(model: str, home: "Home") -> dict[str, Any]:
+    """Return what a model says of itself and what it needs.
+
+    Raises:
+        UnknownName, NotThere: if there is no such model.
+        DamagedModel: if it cannot be read.
+    """
+    from kgkit.models.folder import find_model_folder
+    from kgkit.versions import read_current
+
+    return read_current(partial(find_model_folder, model, home), partial(_summary, home=home))
+
+
+def _summary_or_error(model: str, home: "Home") -> dict[str, Any]:
+    try:
+        return summary(model, home)
+    except KgkitError as error:
+        return {"name": model, "error": str(error)}
+
+
+def _summary(folder: Path, home: "Home") -> dict[str, Any]:
+    import msgspec
+
+    from kgkit.models.kinds import find_kind
+    from kgkit.models.manifest import MANIFEST, check_sizes, decode_manifest, read_header
+    from kgkit.models.needs import check_needs
+
+    header = read_header(folder)
+    kind = find_kind(header, folder)
+    manifest = decode_manifest(folder, kind.manifest)
+    check_sizes(folder, manifest)
+    own = folder / MANIFEST
+    return {
+        **msgspec.to_builtins(manifest),
+        "path": str(folder),
+        "size": sum(manifest.sizes.values()) + own.stat().st_size,
+        "what": kind.called(manifest),
+        "roles": list(kind.roles_in(manifest)),
+        "needs": [need._asdict() for need in check_needs(manifest.needs, home)],
+    }
+
+
+def needs_in_words(needs: list[dict[str, Any]]) -> str:
+    """Return what a model needs, and what of it is not there."""
+    return ", ".join(f"{need['name']}{'' if need['there'] else ' (not there)'}" for need in needs)
+
+
+def _row(model: dict[str, Any]) -> list[str]:
+    if "error" in model:
+        return [model["name"], *[""] * 6, model["error"]]
+    kind = f"{model['kind']} ({model['type']})" if model["type"] else model["kind"]
+    roles = ", ".join(model["roles"])
+    fields = [kind, roles, model["task"], Path(model["encoder"]).name, size(model["size"])]
+    return [model["name"], *fields, model["created"][:10], needs_in_words(model["needs"])]

@@ -1,0 +1,56 @@
+"""`kgkit models rm`: remove trained models."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, QuietOption
+from kgkit.errors import NotThere, UsageError
+
+if TYPE_CHECKING:
+    from kgkit.home import Home
+
+
+def rm(
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Models to remove.")],
+    force: Annotated[
+        bool, typer.Option("--force", metavar="", help="Remove what another model needs, too.")
+    ] = False,
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove trained models, without asking again.
+
+    A training that runs is not touched: what it makes is there when it ends.
+    """
+    from kgkit.home import Home
+    from kgkit.models.needs import models_needing
+    from kgkit.models.publishing import remove_model
+    from kgkit.models.registering import mark_gone
+
+    where = Home.find(home)
+    wanted = list(dict.fromkeys(names))
+    for name in wanted:  # all of them can go, or nothing is removed
+        _check_there(where, name)
+        others = [other for other in models_needing(where, name) if other not in wanted]
+        if others and not force:
+            raise UsageError(
+                f"{', '.join(others)} cannot be opened without the model {name}: remove those too, or say "
+                "--force"
+            )
+    for name in wanted:
+        remove_model(where, name)
+        mark_gone(where, name)
+        Messages(quiet=quiet).say(f"removed {name}")
+
+
+def _check_there(home: "Home", name: str) -> None:
+    from kgkit.models.folder import SHIPPED, has_model, model_names
+
+    if has_model(home, name):
+        return
+    if (SHIPPED / name).is_dir() and name in model_names(home):
+        raise UsageError(f"the model {name} comes with kgkit, and stays")
+    trained = [one for one in model_names(home) if has_model(home, one)]
+    raise NotThere(f"no model {name!r} in {home.models}; there are: {', '.join(trained) or 'none'}")

@@ -1,0 +1,43 @@
+"""`kgkit models verify`: is a trained model what its manifest says?"""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from kgkit.commands.options import HomeOption, JSONOption
+from kgkit.commands.output import write_json, write_line
+
+
+def verify(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="Models to check, or their folders; all of them if none is named."
+        ),
+    ] = None,
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+) -> None:
+    """Compare the files of trained models with the checksums in their manifests, and open their headers.
+
+    Exits with 1 if anything is wrong with them.
+    """
+    from kgkit.home import Home
+    from kgkit.models.folder import find_model_folder, model_names
+    from kgkit.models.verifying import verify_model
+    from kgkit.versions import read_current
+
+    where = Home.find(home)
+    wanted = list(dict.fromkeys(names or model_names(where)))
+    for name in wanted:
+        find_model_folder(name, where)  # all of them are there, or none is read
+    found = [(name, read_current(partial(find_model_folder, name, where), verify_model)) for name in wanted]
+    if as_json:
+        write_json([{"name": name, "sound": not problems, "problems": problems} for name, problems in found])
+    else:
+        for name, problems in found:
+            for problem in problems or ["sound"]:
+                write_line(f"{name}: {problem}")
+    if any(problems for _, problems in found):
+        raise typer.Exit(1)

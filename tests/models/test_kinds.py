@@ -1,0 +1,149 @@
+"""Kinds of models and their roles: a stranger's kind, a role that is not there, older formats."""
+
+import json
+import tomllib
+from importlib import import_module
+
+import pytest
+
+import kgkit
+from kgkit.errors import DamagedModel, NotThere, UnknownName, UsageError
+from kgkit.home import Home
+from kgkit.models.folder import find_model_folder, names_with
+from kgkit.models.kinds import KBERT, KNOWBERT, LINKER, TAGGER, find_kind, kind_names
+from kgkit.models.manifest import FORMAT, MANIFEST, ModelManifest, Needs, read_header
+from kgkit.models.publishing import stage_model, write_manifest
+from tests.doc_pages import ROOT
+
+STRANGER = """
+from kgkit.models.kinds import Kind
+from kgkit.models.manifest import ModelManifest
+
+
+class Manifest(ModelManifest, frozen=True, kw_only=True):
+    answer: str
+
+
+KIND = Kind(
+    name="echo", title="an echo", manifest=Manifest, roles={"predictor": "echoes:open_predictor"},
+    use="ask {name} anything", command="echoes train",
+)
+
+
+def open_predictor(folder, manifest, opening):
+    return lambda text: (manifest.answer, text, folder.name, opening.device)
+"""
+
+
+def write_model(folder, **fields):
+    """Write a model that is a manifest and one other file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "weights.bin").write_bytes(b"1234")
+    manifest = {"format": FORMAT, "kind": "echo", "name": folder.name} | fields
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    return folder
+
+
+@pytest.fixture
+def stranger(tmp_path, monkeypatch):
+    """A package of somebody else's, installed, that has a kind of models."""
+    site = tmp_path / "site"
+    info = site / "echoes-1.dist-info"
+    info.mkdir(parents=True)
+    (site / "echoes.py").write_text(STRANGER)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: echoes\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[kgkit.models]\necho = echoes:KIND\n")
+    monkeypatch.syspath_prepend(str(site))
+
+
+def test_the_kinds_of_kgkit_come_through_the_door_of_strangers():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    points = project["entry-points"]["kgkit.models"]
+    kinds = {"kbert": KBERT, "knowbert": KNOWBERT, "linker": LINKER, "tagger": TAGGER}
+    assert sorted(points) == sorted(kinds)
+    assert set(kinds) <= set(kind_names())
+    for name, kind in kinds.items():
+        assert kind.name == name and points[name] == f"kgkit.models.kinds:{name.upper()}"
+
+
+@pytest.mark.parametrize("kind", [KBERT, KNOWBERT, LINKER, TAGGER], ids=lambda kind: kind.name)
+def test_every_role_of_a_kind_is_a_function(kind):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    for target in kind.roles.values():
+        module, _, name = target.partition(":")
+        assert callable(getattr(import_module(module), name))
+
+
+def test_a_kind_of_a_stranger_is_listed_and_opened(stranger, tmp_path):
+    home = Home(tmp_path)
+    folder = write_model(home.models / "mine", answer="yes")
+    model = kgkit.open_model("mine", home=home, device="cpu")
+    assert model("so?") == ("yes", "so?", "mine", "cpu")
+    assert kgkit.open_model(str(folder), "predictor", home=home)("x")[0] == "yes"
+    assert names_with("predictor", home) == ["mine"]
+    with pytest.raises(UsageError, match="mine is an echo, and links nothing: ask mine anything; `kgkit"):
+        kgkit.open_model("mine", "linker", home=home)
+    with pytest.raises(UnknownName, match="no predictor named 'nope'; there are: mine"):
+        kgkit.open_model("nope", "predictor", home=home)
+    with pytest.raises(UsageError, match="is an echo, not a tagger: ask mine anything; `kgkit train tagger`"):
+        TAGGER.read(folder)
+
+
+def test_a_model_whose_package_is_not_installed_says_so(tmp_path):
+    folder = write_model(tmp_path / "models" / "mine", answer="yes")
+    with pytest.raises(DamagedModel, match=r"kind 'echo', which no installed package .*linker.*install"):
+        kgkit.open_model("mine", home=tmp_path)
+    with pytest.raises(DamagedModel, match="which no installed package knows"):
+        find_kind(read_header(folder), folder)
+
+
+def test_what_a_manifest_lacks_of_its_kind_is_damage(stranger, tmp_path):
+    write_model(tmp_path / "models" / "mine")
+    with pytest.raises(DamagedModel, match=r"model\.json cannot be read: .*answer"):
+        kgkit.open_model("mine", home=tmp_path)
+    write_model(tmp_path / "models" / "mine", answer="yes", sizes={"weights.bin": 5})
+    with pytest.raises(DamagedModel, match=r"weights\.bin is not the file of 5 bytes"):
+        kgkit.open_model("mine", home=tmp_path)
+    assert names_with("predictor", Home(tmp_path)) == ["mine"]  # that it is damaged is told when it is opened
+
+
+@pytest.mark.parametrize(
+    ("fields", "command"),
+    [
+        ({"kind": "ridge", "command": "kgkit train linker --task wsd --rung ridge --name m"},
+         "kgkit train linker --task wsd --type ridge --name m"),
+        ({"kind": "head"}, "kgkit train linker --type head --name m …"),
+        ({"kind": "knowbert", "command": "kgkit train knowbert …"}, "kgkit train knowbert …"),
+        ({"kind": "tagger"}, "kgkit train tagger --name m …"),
+        ({"kind": "kbert", "command": "x" * 1000}, "kgkit train kbert --name m …"),
+    ],
+)  # fmt: skip
+def test_a_model_of_format_1_is_refused_with_the_command_that_trains_it_again(fields, command, tmp_path):
+    folder = write_model(tmp_path / "models" / "m", format=1, **fields)
+    for read in (read_header, KBERT.read, lambda _: kgkit.open_model("m", home=tmp_path)):
+        with pytest.raises(DamagedModel) as caught:
+            read(folder)
+        assert str(caught.value).endswith(
+            f"it has format 1, this kgkit reads format 2; train it again with `{command}`"
+        )
+
+
+def test_a_linker_without_a_knowledge_base_says_what_to_call(tmp_path):
+    pytest.importorskip("torch")
+    with pytest.raises(UsageError, match=r"wsd-minilm scores the candidates of .*Linker\.open"):
+        kgkit.open_model("wsd-minilm", home=tmp_path)
+
+
+def test_a_manifest_that_is_published_has_checksums_and_what_is_needed_is_read_again(tmp_path):
+    with stage_model(tmp_path / "models" / "m") as (staged, final):
+        (staged / "sub").mkdir()
+        (staged / "sub" / "weights.bin").write_bytes(b"1234")
+        needs = Needs(kbs={"words": "b1"}, exact=True, vectors=("words/text",), linker="other")
+        write_manifest(staged, ModelManifest(format=FORMAT, kind="echo", name="m", needs=needs))
+    header = read_header(find_model_folder("m", Home(tmp_path)))
+    assert find_model_folder("m", Home(tmp_path)) == final
+    assert header.sizes == {"sub/weights.bin": 4} and header.needs == needs and header.created
+    assert header.sha256["sub/weights.bin"].startswith("03ac674216f3e15c")
+    with pytest.raises(NotThere, match="no model in"):
+        find_model_folder(str(tmp_path / "no" / "where"), Home(tmp_path))
