@@ -96,17 +96,17 @@ def batch_of(method: Method, examples: Sequence[Example]) -> Batch:
     readings = [*method.read(text for texts in choices for text in texts)]
     if len({reading.positions.shape[1] for reading in readings}) != 1:
         raise UsageError("examples of one batch have equally many names, and there is one at least")
-    read = [reading.positions[:, 0] >= 0 for reading in readings]  # (W,) of each text
-    counts = [int(kept.sum()) for kept in read]
+    masks = [reading.positions[:, 0] >= 0 for reading in readings]  # (W,) of each text
+    counts = [int(mask.sum()) for mask in masks]
     owners = np.repeat(np.arange(len(choices)), [len(texts) for texts in choices])  # of each text
     if task.answer == "choice":
         items = np.concatenate([np.arange(len(texts)) for texts in choices])
     else:
-        items = np.concatenate([np.flatnonzero(kept) for kept in read])
+        items = np.concatenate([np.flatnonzero(mask) for mask in masks])
     gold = [task.target(example, labels) for example in examples]
     if task.answer == "tags":
-        gold = [None if tags is None else tags[kept] for tags, kept in zip(gold, read, strict=True)]
-    positions = [reading.positions[kept] for reading, kept in zip(readings, read, strict=True)]
+        gold = [None if tags is None else tags[mask] for tags, mask in zip(gold, masks, strict=True)]
+    positions = [reading.positions[mask] for reading, mask in zip(readings, masks, strict=True)]
     return Batch(
         method.collate([reading.content for reading in readings]),
         torch.from_numpy(np.repeat(np.arange(len(readings)), counts)),

@@ -176,9 +176,9 @@ def first_pieces(
     first = np.searchsorted(starts, spans[:, 0])  # (W,)
     exists = first < len(starts)
     first = first[exists]
-    found = np.full(len(spans), -1, np.int64)
-    found[exists] = np.where(starts[first] < spans[exists, 1], positions[first], -1)
-    return found[:, None]
+    firsts = np.full(len(spans), -1, np.int64)
+    firsts[exists] = np.where(starts[first] < spans[exists, 1], positions[first], -1)
+    return firsts[:, None]
 
 
 def group_parameters(model: nn.Module, pretrained: set[int], training: Rates) -> list[dict[str, Any]]:

@@ -88,9 +88,9 @@ class KBertMethod:
         if strange := next((example.id for example in batch if example.marks), None):
             raise UsageError(f"example {strange} marks names, and sentence trees carry no marks")
         documents = (Document(example.id, text) for example in batch for text in example.texts)
-        found = iter(self._find_mentions(documents))
+        mentioned = iter(self._find_mentions(documents))
         for example in batch:
-            tree = self.reader.read([next(found) for _ in example.texts], example.tokens)
+            tree = self.reader.read([next(mentioned) for _ in example.texts], example.tokens)
             positions = _token_positions(tree, example) if example.tokens else np.zeros((1, 1), np.int64)
             yield Reading(tree, positions)
 

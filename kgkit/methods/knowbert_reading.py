@@ -82,10 +82,10 @@ class ExampleReader:
         """
         for added, group in groupby(examples, lambda example: 2 * len(example.marks) + len(example.tail)):
             first, second = tee(group)
-            texts = self._reader_beside(added)(example.texts for example in first)
+            texts = self._reader_leaving_room(added)(example.texts for example in first)
             yield from (self._read(example, text) for example, text in zip(second, texts, strict=True))
 
-    def _reader_beside(self, added: int) -> KnowBertReader:
+    def _reader_leaving_room(self, added: int) -> KnowBertReader:
         """Return a reader of texts that leave room for so many pieces."""
         if added not in self._readers:
             reader, tokens = copy(self.reader), self.reader.tokens
@@ -118,7 +118,7 @@ class ExampleReader:
         positions = [position[n] for n in range(len(names))] or [0]
         return Reading(insert_markers(text, markers), np.array([positions], np.int64))
 
-    def _kept(self, text: TokenizedText) -> int:
+    def _length(self, text: TokenizedText) -> int:
         """Return how many word pieces of the first text are read."""
         begin = len(self.reader.tokens.before)
         special = np.flatnonzero(text.special[begin:])
@@ -126,23 +126,23 @@ class ExampleReader:
 
     def _tokens(self, example: Example, text: TokenizedText) -> NDArray[np.int64]:
         """Return (W, 1) the first piece of each token, in a text that nothing has been put into."""
-        kept, begin = self._kept(text), len(self.reader.tokens.before)
-        starts = self.reader.tokens(example.texts[0]).starts[:kept]
-        return first_pieces(starts, example.tokens, np.arange(begin, begin + kept))
+        length, begin = self._length(text), len(self.reader.tokens.before)
+        starts = self.reader.tokens(example.texts[0]).starts[:length]
+        return first_pieces(starts, example.tokens, np.arange(begin, begin + length))
 
     def _names(self, example: Example, text: TokenizedText) -> list[tuple[int, int]]:
         """Return the pieces of each name, in a text that nothing has been put into."""
         if not example.marks:
             return []
         pieces, begin = self.reader.tokens(example.texts[0]), len(self.reader.tokens.before)
-        kept = self._kept(text)
+        length = self._length(text)
         names = []
         for mark in example.marks:
             first, end = pieces.within(*mark)
-            if kept <= first and kept < len(pieces):
+            if length <= first and length < len(pieces):
                 self._warn_once("a name is cut off, as that of %s: it is read at the last piece", example)
-                first, end = max(0, kept - 1), kept
-            names.append((begin + first, begin + min(end, kept)))
+                first, end = max(0, length - 1), length
+            names.append((begin + first, begin + min(end, length)))
         return names
 
     def _marker(self, piece: str, example: Example) -> int:

@@ -166,9 +166,9 @@ def _choose_vectors(
     chosen = []
     for name in kbs:
         kb = stack.enter_context(open_kb(name, home.path))
-        own = tuple(one.rpartition("/")[2] for one in vectors if one.rpartition("/")[0] in (kb.name, name))
+        own = tuple(path.rpartition("/")[2] for path in vectors if path.rpartition("/")[0] in (kb.name, name))
         chosen.append(ChosenKB(kb, own or (text_vectors(kb, None),)))
     names = {kb.name for kb, _ in chosen} | set(kbs)
-    if strange := [one for one in vectors if one.rpartition("/")[0] not in names]:
+    if strange := [path for path in vectors if path.rpartition("/")[0] not in names]:
         raise UsageError(f"--vectors {strange[0]}: write KB/NAME, with one of the knowledge bases of --kb")
     return chosen

@@ -126,7 +126,7 @@ def _score(
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     task = _task_of(model, task_name, where)
     sets = _read(task, data, gold)
-    if predictions is None and not any(one.labelled for one in sets):
+    if predictions is None and not any(data_set.labelled for data_set in sets):
         hint = "labels with --gold, or " if task.gold_files and not gold else ""
         raise UsageError(
             "the examples have no labels, so there is nothing to score: name "
@@ -145,13 +145,13 @@ def _score(
     ):
         for name, _, examples in sets:
 
-            def show(done: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {done:,} of {total:,}")
+            def show(count: int, total: int, name: str = name) -> None:
+                tell(f"{name}, {count:,} of {total:,}")
 
             answers[name] = predictor(examples, size=batch, progress=show)
         if predictions is not None:  # first: whatever scoring says, the answers are there
             _write_answers(predictions, task, answers)
-        for name, path, examples in (one for one in sets if one.labelled):
+        for name, path, examples in (data_set for data_set in sets if data_set.labelled):
             _check_labels(model, path, examples, predictor.labels)
             scores[name] = task.score(examples, answers[name], predictor.labels)
             for metric, value in scores[name].items():
@@ -164,7 +164,7 @@ def _score(
         write_json({"model": model, "task": task.name, "sets": rows})
     elif scores:
         _write_table(sets, scores)
-    if unlabelled := [one.name for one in sets if not one.labelled]:
+    if unlabelled := [data_set.name for data_set in sets if not data_set.labelled]:
         messages.say(f"not scored, as the examples have no labels: {', '.join(unlabelled)}")
     if predictions is not None:
         messages.say(f"answers to {sum(map(len, answers.values())):,} examples: {predictions}")
@@ -225,7 +225,7 @@ def _read(task: "Task", data: Sequence[Path], gold: Sequence[Path]) -> list[_Set
 def _write_table(sets: Sequence[_Set], scores: Mapping[str, Mapping[str, float]]) -> None:
     metrics = list(dict.fromkeys(metric for values in scores.values() for metric in values))
     rows = []
-    for name, _, examples in (one for one in sets if one.name in scores):
+    for name, _, examples in (data_set for data_set in sets if data_set.name in scores):
         cells = [percents(scores[name][metric])[0] if metric in scores[name] else "" for metric in metrics]
         rows.append((name, [(number(len(examples)), *cells)]))
     write_scores([], ["examples", *(metric.replace("_", " ") for metric in metrics)], rows)

@@ -82,14 +82,14 @@ def run_training(
     began, replaced = time.monotonic(), older(model_folder(where, name))
     with messages.progress(f"training {name}") as show:
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
         folder, manifest = train_model(
             where, name, training, kbs, vectors, device=device, command=typed(), progress=tell
         )
-    place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
+    replacing = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
     import msgspec
 
     fields = msgspec.to_builtins(manifest)
