@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example
+from kgkit.methods.settings import TaskTraining
 
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier
@@ -96,23 +97,6 @@ class TaskModel(nn.Module):
         return logits
 
 
-class Rates(Protocol):
-    """The settings of a training that decide its parameter groups.
-
-    Attributes:
-        lr: learning rate of what was pretrained.
-        lr_new: learning rate of what was not.
-        decay: weight decay; biases and norms have none.
-    """
-
-    @property
-    def lr(self) -> float: ...
-    @property
-    def lr_new(self) -> float: ...
-    @property
-    def decay(self) -> float: ...
-
-
 class Method(Protocol):
     """A head that reads the examples of a task.
 
@@ -138,7 +122,7 @@ class Method(Protocol):
         """Return what the head reads of several texts, padded to the longest."""
         ...
 
-    def groups(self, training: Rates) -> list[dict[str, Any]]:
+    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
         """Return the groups of parameters that an optimizer takes, each with its learning rate."""
         ...
 
@@ -181,7 +165,7 @@ def first_pieces(
     return firsts[:, None]
 
 
-def group_parameters(model: nn.Module, pretrained: set[int], training: Rates) -> list[dict[str, Any]]:
+def group_parameters(model: nn.Module, pretrained: set[int], training: TaskTraining) -> list[dict[str, Any]]:
     """Return the parameters of a model by learning rate and weight decay.
 
     Args:

@@ -30,8 +30,9 @@ from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
 from kgkit.linking.multi_kb import SeveralLinkers
 from kgkit.methods.answering import Predictor, TaskData
-from kgkit.methods.contract import Beginning, Rates, Reading, TaskModel, first_pieces, group_parameters
+from kgkit.methods.contract import Beginning, Reading, TaskModel, first_pieces, group_parameters
 from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.settings import TaskTraining
 from kgkit.models.folder import BUILT_IN, find_model_folder, find_trained, has_model
 from kgkit.models.kinds import KBERT, KNOWBERT, KBertManifest
 from kgkit.models.manifest import MANIFEST, Needs, read_header
@@ -98,7 +99,7 @@ class KBertMethod:
         """Return trees padded to the longest."""
         return self.reader.batch(contents)
 
-    def groups(self, training: Rates) -> list[dict[str, Any]]:
+    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
         """Return the parameters: the encoder with `lr`, the classifier with `lr_new`."""
         return group_parameters(self.model, set(map(id, self.model.head.parameters())), training)
 

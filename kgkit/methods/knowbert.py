@@ -16,10 +16,11 @@ from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.knowbert import CLASSIFIER, FOLDER, TrainedKnowBert
 from kgkit.methods.answering import Predictor, TaskData
-from kgkit.methods.contract import Beginning, Rates, Reading, TaskModel, group_parameters
+from kgkit.methods.contract import Beginning, Reading, TaskModel, group_parameters
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.knowbert_settings import ChosenKB, KnowBertTraining
 from kgkit.methods.knowbert_start import KnowBertStart, begin_knowbert, pretrained_parameters
+from kgkit.methods.settings import TaskTraining
 from kgkit.models.kinds import KnowBertManifest
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class KnowBertMethod:
         """Return texts padded to the longest."""
         return self.reader.reader.batch(contents)
 
-    def groups(self, training: Rates) -> list[dict[str, Any]]:
+    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
         """Return the parameters: those that were trained before with `lr`, the others with `lr_new`."""
         pretrained = set[int]() if self.start is None else pretrained_parameters(self.start)
         return group_parameters(self.model, pretrained, training)

@@ -10,7 +10,15 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
 from kgkit.commands.output import check_files, typed, write_json, write_line
-from kgkit.commands.train.methods import write_results
+from kgkit.commands.train.methods import (
+    Bf16Option,
+    DevOption,
+    EpochsOption,
+    SizeOption,
+    StepsOption,
+    TextsOption,
+    write_results,
+)
 
 
 def encoder(
@@ -27,26 +35,20 @@ def encoder(
     task: Annotated[
         Literal["mlm"], typer.Option("--task", metavar="TASK", help="mlm: hidden words, and what follows.")
     ] = "mlm",
-    dev: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--dev", metavar="FILE", help="As --data, to choose the epoch; else part of the data are."
-        ),
-    ] = None,
+    dev: DevOption = None,
     layers: Annotated[int, typer.Option("--layers", min=1, metavar="N", help="Transformer layers.")] = 4,
     width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="Numbers of a vector.")] = 256,
     heads: Annotated[int, typer.Option("--heads", min=1, metavar="N", help="Of attention, in a layer.")] = 4,
     cased: Annotated[
         bool, typer.Option("--cased", metavar="", help="Leave texts as they are; else they are lowercased.")
     ] = False,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")] = 3,
-    steps: Annotated[
-        int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
-    ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")] = 32,
-    size: Annotated[int, typer.Option("--size", min=8, metavar="N", help="Word pieces of a text.")] = 128,
+    epochs: EpochsOption = 3,
+    steps: StepsOption = None,
+    batch: TextsOption = 32,
+    size: SizeOption = 128,
     lr: Annotated[float, typer.Option("--lr", metavar="RATE", help="The highest learning rate.")] = 5e-4,
     seed: SeedOption = 0,
+    bf16: Bf16Option = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -71,7 +73,7 @@ def encoder(
     )
     training = KnowBertTraining(
         task=task, data=tuple(data), dev=tuple(dev or ()), control=True, epochs=epochs, steps=steps,
-        batch=batch, size=size, lr=lr, lr_new=lr, seed=seed,
+        batch=batch, size=size, lr=lr, lr_new=lr, seed=seed, bf16="auto" if bf16 is None else bf16,
     )  # fmt: skip
     files = [*training.files, vocabulary]
     check_files(files)
