@@ -14,7 +14,8 @@ from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.evaluation.tasks import Example, Prediction, Task
+    from kgkit.evaluation.examples import Example, Prediction
+    from kgkit.evaluation.tasks import Task
     from kgkit.home import Home
 
 HELP: Final[Mapping[str, str]] = {
