@@ -149,8 +149,8 @@ def less(total: Sums, part: Sums) -> Sums:
     counts = total.counts.copy()
     counts[index] -= part.counts
     remains = counts > 0.5  # what is left of the others is rounding
-    sums, is_kept = total.sums[remains], remains[index]
-    sums[np.cumsum(remains)[index[is_kept]] - 1] -= part.sums[is_kept]
+    sums, remaining = total.sums[remains], remains[index]
+    sums[np.cumsum(remains)[index[remaining]] - 1] -= part.sums[remaining]
     return Sums(total.meanings[remains], total.entities[remains], sums, counts[remains])
 
 
