@@ -270,13 +270,17 @@ class Document(msgspec.Struct):
 
 
 class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One row of a link's candidate list."""
+    """One row of a link's candidate list.
+
+    `parts` are there where a linker explains its scores: see `kgkit.linking.scoring.ScoreParts`.
+    """
 
     entity: str
     prior: float
     score: float
     sense: str | None = None
     label: str = ""
+    parts: dict[str, float] | None = None
 
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

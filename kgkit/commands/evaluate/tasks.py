@@ -48,7 +48,11 @@ GoldOption = Annotated[
 ]
 ModelOption = Annotated[
     str,
-    typer.Option("--model", metavar="NAME", help="Of a model that was trained for the task; or its folder."),
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="Of a model that was trained for the task (`kgkit models list` names them); or its folder.",
+    ),
 ]
 AnswersOption = Annotated[
     Path | None,

@@ -945,7 +945,7 @@ def test_a_link_scores_above_the_threshold_of_the_model_where_that_is_asked_for(
         assert KnowBertScorer(model, "places").threshold is None
         assert KnowBertScorer(model, "words", use_threshold=True).threshold is None  # it has none
         scorer = KnowBertScorer(model, "places", use_threshold=True)
-        assert scorer.threshold == 0.0 and scorer.tells_null
+        assert scorer.threshold == 0.0 and scorer.scores_null
         [document] = documents_of(places, [TAUGHT])
         [text] = model.reader([(TAUGHT,)])
         batch = model.reader.batch([text])
