@@ -523,7 +523,7 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
         "train", "kbert", "--task", "pair", "--data", files["pair.tsv"], "--kb", "none", "--name", "plain",
         "--steps", 2, "--json", *small, *common,
     )  # fmt: skip
-    assert again.code == 0 and json.loads(again.out)["kbs"] == {}
+    assert again.code == 0 and json.loads(again.out)["needs"].get("kbs", {}) == {}
     asked = ("evaluate", "classification", "--data", files["pair.test.tsv"], "--model", "plain", "--json")
     told = run(*asked, *common)
     [one] = json.loads(told.out)["sets"]
