@@ -138,7 +138,8 @@ def counts(examples: list[Example], answers: dict[str, str]) -> NDArray[np.int64
     """Return (N, 3): how many answers are right, given, and to be given, of each example."""
     if not examples[0].tokens:
         right = np.array([[(answers[one.id],) == one.gold for one in examples]])
-        return counted(right)[0]
+        found: NDArray[np.int64] = counted(right)[0]
+        return found
     rows = []
     for one in examples:
         told, meant = {*chunks(answers[one.id].split())}, {*chunks(one.gold or ())}
