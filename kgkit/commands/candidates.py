@@ -78,7 +78,7 @@ def _find_candidates(
     from kgkit.types import Mention
 
     generator = generator_for(kb, max_candidates=k)
-    results = generator.of_mention(Mention(0, len(text), text, pos=pos or ""))
+    results = generator.candidates_of(Mention(0, len(text), text, pos=pos or ""))
     return kb.candidates(text, k, pos, fuzzy=True) if fuzzy and not len(results) else results
 
 

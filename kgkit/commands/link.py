@@ -187,7 +187,7 @@ def link(
                     take(linked)
                 count, links = count + 1, links + len(linked.links)
                 tell(f"{_counted(count, 'document')}, {_counted(links, 'link')}")
-    messages.say_left_out([linker.generator.left_out])
+    messages.write_omissions([linker.generator.omissions])
     if written:
         paths = ", ".join(map(str, written))
         messages.say(f"{_counted(links, 'link')} in {_counted(count, 'document')}: {paths}")

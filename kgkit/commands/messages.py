@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kgkit.errors import NotThere, UsageError
 
 if TYPE_CHECKING:
-    from kgkit.candidates.memory import LeftOut
+    from kgkit.candidates.memory import Omissions
 
 ProgressCallback = Callable[[str], None]
 """Takes one line on how far the work is; may be called as often as it suits."""
@@ -43,7 +43,7 @@ class Messages:
             shown = "; ".join(examples.get(reason, ()))
             self.say(f"dropped: {count:,} × {reason}" + (f": {shown}" if shown else ""))
 
-    def say_left_out(self, surfaces: "Iterable[LeftOut]") -> None:
+    def write_omissions(self, surfaces: "Iterable[Omissions]") -> None:
         """Write a line, if generators left out surfaces by their spelling, with some of these.
 
         Function words, and surfaces that are hardly ever links, are not counted: every text has some.

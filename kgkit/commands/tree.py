@@ -101,7 +101,7 @@ def tree(
         [sentence_tree] = builder((document,) for document in documents)
         linking_generators = linkers.generators if linker else generators
     flat = Flattener(_split_words, Frame(before=("[CLS]",)), size)(sentence_tree)
-    Messages(quiet=quiet).say_left_out([generator.left_out for generator in linking_generators])
+    Messages(quiet=quiet).write_omissions([generator.omissions for generator in linking_generators])
     for suffix, path in pictures.items():
         _draw(path, flat, suffix, text)
         Messages(quiet=quiet).say(f"drawn: {path}")

@@ -175,7 +175,7 @@ def el(
     if page.missing:
         lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
         messages.say(f"{lost}, are not in the knowledge base")
-    messages.say_left_out([linker.generator.left_out])
+    messages.write_omissions([linker.generator.omissions])
     if reliability is not None:
         messages.say(f"how sure the links are: {reliability}")
     if predictions is not None:
