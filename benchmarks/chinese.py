@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.english import DATA, write
-from kgkit.training.kbert_tasks import read_task
+from kgkit.evaluation.tasks import find_task
 
 TASKS: Final = DATA / "chinese_tasks"
 READ_AS: Final = {
@@ -35,7 +35,7 @@ def texts(*parts: str) -> Iterator[list[str]]:
     """Yield the texts of each file."""
     for task, kind in READ_AS.items():
         for path in filter(None, (part(task, name) for name in parts)):
-            yield [text for one in read_task(kind, path) for text in one.texts]
+            yield [text for one in find_task(kind).read(path) for text in one.texts]
 
 
 def documents(files: Iterable[list[str]], without: Set[str] = frozenset()) -> Iterator[list[str]]:

@@ -24,11 +24,12 @@ from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import chance, counted, spread
+from kgkit.evaluation.examples import Example, Prediction
+from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import remove_model
-from kgkit.training.examples import Example, Label, read_examples, scores_of
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 WIC: Final = ("train_part1.jsonl.xz", "train_part2.jsonl")
@@ -43,7 +44,7 @@ F1 for SemEval-2010 task 8, whose p is that of right answers.
 def wic_folds(out: Path) -> list[tuple[Path, Path]]:
     """Write the folds of WiC, and return for each what is learnt from, and what is asked."""
     folder = DATA / "wic"
-    every = [one for name in WIC for one in read_examples("wic", folder / name)]
+    every = [one for name in WIC for one in find_task("wic").read(folder / name)]
     together = [*nx.connected_components(nx.Graph([one.texts for one in every]))]  # sentences
     order = np.random.default_rng(0).permutation(len(together)).tolist()
     fold_of = {text: place % FOLDS for place, part in enumerate(order) for text in together[part]}
@@ -60,7 +61,7 @@ def wic_folds(out: Path) -> list[tuple[Path, Path]]:
 
 def _line(one: Example) -> str:
     text = "Word: x. Sentence 1: {} Sentence 2: {}".format(*one.texts)
-    return json.dumps({"text": text, "label": int(one.label == "T")})
+    return json.dumps({"text": text, "label": int(one.gold == "T")})
 
 
 class Tuning:
@@ -76,7 +77,7 @@ class Tuning:
     def __init__(self, home: Path, out: Path, task: str, words: list[str]) -> None:
         self.home, self.out, self.task, self.words = home, out, task, words
 
-    def answers(self, start: str, seed: int, fold: int, files: tuple[Path, Path]) -> dict[str, Label]:
+    def answers(self, start: str, seed: int, fold: int, files: tuple[Path, Path]) -> dict[str, str]:
         """Return the answers of a model by id; it is fine-tuned first, unless that has been done."""
         made = (find_trained(Home(self.home), start) / MANIFEST).read_bytes()
         key = hashlib.blake2b(made + repr(self.words).encode(), digest_size=4).hexdigest()
@@ -126,7 +127,8 @@ def main() -> None:
     else:
         folder = DATA / "semeval2010_task8"
         sets = [(folder / "TRAIN_FILE.TXT.xz", folder / "TEST_FILE_FULL.TXT.xz")]
-    golds = [read_examples(chosen.task, asked) for _, asked in sets]
+    task = find_task(chosen.task)
+    golds = [task.read(asked) for _, asked in sets]
     every = [one._replace(id=f"{fold}.{one.id}") for fold, gold in enumerate(golds) for one in gold]
     tuning, seeds = Tuning(chosen.home, chosen.out, chosen.task, words), chosen.seed or [0, 1, 2]
     rows, right = [], dict[str, NDArray[np.int64]]()
@@ -138,8 +140,9 @@ def main() -> None:
                 for fold, files in enumerate(sets)
                 for name, label in tuning.answers(start, seed, fold, files).items()
             }
-            scores.append(100 * next(iter(scores_of(chosen.task, every, answers).values())))
-            marks.append([answers[one.id] == one.label for one in every])
+            predictions = [Prediction(name, label) for name, label in answers.items()]
+            scores.append(100 * next(iter(task.score(every, predictions).values())))
+            marks.append([answers[one.id] == one.gold for one in every])
         right[start] = counted(np.array(marks))
         p = "" if start == chosen.start[0] else f"{chance(right[chosen.start[0]], right[start]):.4f}"
         each = ", ".join(f"{one:.2f}" for one in scores)

@@ -26,14 +26,15 @@ from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import chance, counted, f1_of, spread
 from kgkit.encoder import Encoder
+from kgkit.evaluation.examples import Example
 from kgkit.evaluation.ner import chunks
+from kgkit.evaluation.tasks import find_task, gold_labels
 from kgkit.home import Home
 from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb
+from kgkit.methods.kbert import encoder_at
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
-from kgkit.training.kbert import encoder_at
-from kgkit.training.kbert_tasks import Example, read_task
 from kgkit.training.runs import sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document
@@ -137,11 +138,12 @@ class Tuning:
 def counts(examples: list[Example], answers: dict[str, str]) -> NDArray[np.int64]:
     """Return (N, 3): how many answers are right, given, and to be given, of each example."""
     if not examples[0].tokens:
-        right = np.array([[(answers[one.id],) == one.gold for one in examples]])
-        return counted(right)[0]
+        right = np.array([[answers[one.id] == one.gold for one in examples]])
+        rights: NDArray[np.int64] = counted(right)[0]
+        return rights
     rows = []
     for one in examples:
-        told, meant = {*chunks(answers[one.id].split())}, {*chunks(one.gold or ())}
+        told, meant = {*chunks(answers[one.id].split())}, {*chunks(gold_labels(one))}
         rows.append([len(told & meant), len(told), len(meant)])
     return np.array(rows)
 
@@ -158,7 +160,7 @@ def new(examples: list[Example], others: Iterable[Example]) -> NDArray[np.bool_]
 def rows_of(task: str, tuning: Tuning, variants: Sequence[str], seeds: Sequence[int]) -> Iterator[list[str]]:
     """Yield a row for each variant on a task."""
     kind, parts = READ_AS[task], {name: part(task, name) for name in ("train", "dev", "test")}
-    read = {name: read_task(kind, path) for name, path in parts.items() if path is not None}
+    read = {name: find_task(kind).read(path) for name, path in parts.items() if path is not None}
     examples = read.pop("test")
     kept = new(examples, chain.from_iterable(read.values()))
     given = dict[str, NDArray[np.int64]]()

@@ -6,6 +6,7 @@
     link("The dog barked.", kb="wordnet")     link a text to it
     embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
     open_model("mine")                        open a trained model, in whatever role it has
+    train("kbert", name="mine", task="pair", data="train.tsv", kbs=["wordnet"])    train a model on a task
 
 Importing this package is cheap; each name below is loaded when it is first used.
 """
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase, open_kb
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
     from kgkit.models.opening import open_model
+    from kgkit.training.methods import train
     from kgkit.types import (
         Candidate,
         Candidates,
@@ -62,6 +64,7 @@ _WHERE = {
     "link": "kgkit.linking",
     "open_kb": "kgkit.kb",
     "open_model": "kgkit.models.opening",
+    "train": "kgkit.training.methods",
 }
 
 __all__ = [
@@ -91,6 +94,7 @@ __all__ = [
     "link",
     "open_kb",
     "open_model",
+    "train",
 ]
 
 

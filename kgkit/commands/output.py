@@ -166,7 +166,7 @@ def whole_file(path: Path) -> Iterator[Write]:
         UsageError: if it is a folder.
         OSError: if the disk refuses; says which file.
     """
-    from kgkit.evaluation.files import make_beside, replace_file
+    from kgkit.evaluation.files import create_temporary, replace_file
 
     check_place(path)
     replaces = path.is_file() or not path.exists()
@@ -174,7 +174,7 @@ def whole_file(path: Path) -> Iterator[Write]:
     temporary = target.with_name(f".{secrets.token_hex(8)}.part") if replaces else target
     with _name_path(path):
         if replaces:
-            make_beside(temporary, target)
+            create_temporary(temporary, target)
         stream = temporary.open("wb")
 
     def write(content: bytes) -> None:

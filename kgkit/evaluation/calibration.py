@@ -39,8 +39,8 @@ class Reliability(NamedTuple):
     @property
     def error(self) -> float:
         """The expected calibration error, in [0, 1]."""
-        there = self.counts > 0
-        gaps = np.abs(self.confidence[there] - self.accuracy[there]) * self.counts[there]
+        filled = self.counts > 0
+        gaps = np.abs(self.confidence[filled] - self.accuracy[filled]) * self.counts[filled]
         return float(gaps.sum() / max(1, self.counts.sum()))
 
 
@@ -51,21 +51,21 @@ def best_temperature(scored: Scored, usual: float = 1.0) -> float:
     can be learnt: of fewer than 100 mentions, and where the likeliest temperature has no end, as that of a
     model that is right on all of them, and would be sure of everything, or of one whose scores tell nothing.
     """
-    told = [(scores, right) for scores, right in scored if right.any() and len(right) > 1]
-    if len(told) < _FEWEST:
+    labelled = [(scores, right) for scores, right in scored if right.any() and len(right) > 1]
+    if len(labelled) < _FEWEST:
         log.warning(
             "%d held-out mentions are too few to calibrate scores with, %d are needed: they may be too high "
-            "or too low", len(told), _FEWEST,
+            "or too low", len(labelled), _FEWEST,
         )  # fmt: skip
         return usual
     low, high = np.log(1e-3), np.log(1e3)
     for number in range(_ROUNDS):
         # The surprise has one valley: it lies within a step of the best of these.
         tried = np.linspace(low, high, _TRIED)
-        best = int(np.argmin([_surprise(told, float(np.exp(one))) for one in tried]))
+        best = int(np.argmin([_surprise(labelled, float(np.exp(logarithm))) for logarithm in tried]))
         if number == 0 and best in (0, _TRIED - 1):
             what = "the scores tell nothing of" if best else "the best candidate is right for nearly all of"
-            log.warning("scores cannot be calibrated: %s %d held-out mentions", what, len(told))
+            log.warning("scores cannot be calibrated: %s %d held-out mentions", what, len(labelled))
             return usual
         low, high = tried[max(0, best - 1)], tried[min(_TRIED - 1, best + 1)]
     return float(np.exp((low + high) / 2))
@@ -89,11 +89,11 @@ def binned(confidence: Sequence[float], answers: Sequence[bool], bins: int = _BI
         bins: B, of equal width.
     """
     sure, right = np.array(confidence, np.float64), np.array(answers, np.bool_)
-    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
-    counts = np.bincount(place, minlength=bins)
+    bin_of = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(bin_of, minlength=bins)
     with np.errstate(invalid="ignore"):
         return Reliability(
-            np.bincount(place, sure, bins) / counts, np.bincount(place, right, bins) / counts, counts
+            np.bincount(bin_of, sure, bins) / counts, np.bincount(bin_of, right, bins) / counts, counts
         )
 
 
@@ -109,5 +109,5 @@ def _surprise(scored: Scored, temperature: float) -> float:
 
 def _softmax(scores: NDArray[np.floating], temperature: float) -> NDArray[np.float64]:
     weights = np.exp((scores.astype(np.float64) - scores.max()) / temperature)
-    found: NDArray[np.float64] = weights / weights.sum()
-    return found
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares

@@ -3,7 +3,7 @@
     qid <TAB> text_a <TAB> text_b <TAB> label
     1 <TAB> 番茄是水果吗？ <TAB> 番茄是一种蔬菜。 <TAB> 1
 
-Columns come in any order, and those that nobody asks for are not read. In the first line neither case nor
+Columns come in any order, and those that are not needed are not read. In the first line neither case nor
 white space around a name counts. Fields are not quoted. A file may be compressed (`.xz`, `.bz2`, `.gz`).
 """
 
@@ -42,15 +42,15 @@ def rows(path: Path, needed: Sequence[str]) -> Iterator[Row]:
             line has another number of fields, or there are none behind the first.
     """
     numbered = lines(path)
-    wanted = f"expected a first line that names the columns {', '.join(needed)}, with tabs between them"
+    expected = f"expected a first line that names the columns {', '.join(needed)}, with tabs between them"
     first = next(numbered, None)
     if first is None:
-        raise SourceError(f"there is nothing in it: {wanted}", path=path)
+        raise SourceError(f"there is nothing in it: {expected}", path=path)
     names = [name.strip().lower() for name in first[1].split("\t")]
-    lacking = [f"{name} is not there" for name in needed if name not in names]
+    missing = [f"{name} is not there" for name in needed if name not in names]
     twice = [f"{name} comes more than once" for name in names if names.count(name) > 1]
-    for problem in (*lacking, *twice):
-        raise SourceError(f"{wanted}: {problem}", path=path, line=first[0], text=first[1])
+    for problem in (*missing, *twice):
+        raise SourceError(f"{expected}: {problem}", path=path, line=first[0], text=first[1])
     number = first[0]
     for number, line in numbered:
         fields = line.split("\t")

@@ -69,10 +69,10 @@ def auc(positive: Sequence[bool], scores: ArrayLike) -> float:
     """
     right, numbers = np.asarray(positive, np.bool_), np.asarray(scores, np.float64)
     _columns(right, numbers)
-    count, others = int(right.sum()), int((~right).sum())
-    if not count or not others:
-        raise UsageError(f"{count} positive and {others} negative examples: expected some of both")
-    return float((ranks(numbers)[right].sum() - count * (count + 1) / 2) / (count * others))
+    positives, negatives = int(right.sum()), int((~right).sum())
+    if not positives or not negatives:
+        raise UsageError(f"{positives} positive and {negatives} negative examples: expected some of both")
+    return float((ranks(numbers)[right].sum() - positives * (positives + 1) / 2) / (positives * negatives))
 
 
 def ranks(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

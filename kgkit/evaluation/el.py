@@ -27,7 +27,7 @@ class LinkScore(msgspec.Struct, frozen=True, kw_only=True):
         right           a link has their span and entity
         wrong_choice    a link or NIL has their span; their entity was a candidate
         no_candidate    a link or NIL has their span; their entity was none of its candidates
-        wrong_entity    a link or NIL has their span; its candidates are not told
+        wrong_entity    a link or NIL has their span; its candidates are unknown
         misplaced       a link or NIL overlaps them
         missed          nothing does
 
@@ -154,10 +154,10 @@ def score_document(
         UsageError: if a span comes twice in *gold*, or in *links*.
     """
     page = page or plain_title
-    meant, answers = _by_span(gold, "gold mentions"), _by_span(links, "links")
-    near_gold, near_links = _Ranges(meant), _Ranges(answers)
+    gold_by_span, answers = _by_span(gold, "gold mentions"), _by_span(links, "links")
+    near_gold, near_links = _Ranges(gold_by_span), _Ranges(answers)
     counts = dict.fromkeys(LinkScore.__struct_fields__, 0)
-    for span, mention in meant.items():
+    for span, mention in gold_by_span.items():
         if mention.entity is None:
             counts["nil"] += 1
         else:
@@ -169,12 +169,12 @@ def score_document(
     for span, answer in answers.items():
         if answer.entity is None:
             continue
-        mention_there = meant.get(span)
-        if mention_there is None:
+        gold_mention = gold_by_span.get(span)
+        if gold_mention is None:
             counts["link_misplaced" if near_gold.overlap(span) else "link_nowhere"] += 1
-        elif mention_there.entity is None:
+        elif gold_mention.entity is None:
             counts["link_on_nil"] += 1
-        elif page(answer.entity) != page(mention_there.entity):
+        elif page(answer.entity) != page(gold_mention.entity):
             counts["link_wrong"] += 1
     score = LinkScore(**counts)  # type: ignore[arg-type]  # its sums are still 0
     return msgspec.structs.replace(
@@ -210,24 +210,24 @@ def score_links(
 
 def _verdict(entity: str, answer: Labelled, page: PageOf) -> str:
     """Say under what a gold mention is counted, whose span has an answer."""
-    wanted = page(entity)
-    if answer.entity is not None and page(answer.entity) == wanted:
+    gold_page = page(entity)
+    if answer.entity is not None and page(answer.entity) == gold_page:
         return "right"
     if answer.candidates is None:
         return "wrong_entity"
-    return "wrong_choice" if any(page(each) == wanted for each in answer.candidates) else "no_candidate"
+    return "wrong_choice" if any(page(each) == gold_page for each in answer.candidates) else "no_candidate"
 
 
 def _by_span(labelled: Sequence[Labelled], what: str) -> dict[tuple[int, int], Labelled]:
-    found = {(each.start, each.end): each for each in labelled}
-    if len(found) < len(labelled):
-        raise UsageError(f"{len(labelled) - len(found)} of {len(labelled)} {what} have the span of another")
-    return found
+    by_span = {(each.start, each.end): each for each in labelled}
+    if len(by_span) < len(labelled):
+        raise UsageError(f"{len(labelled) - len(by_span)} of {len(labelled)} {what} have the span of another")
+    return by_span
 
 
-def _ratio(part: int, whole: int, rest: int) -> Fraction:
-    """Return part of whole; of nothing it is 0, or 1 if there is no rest either."""
-    return Fraction(part, whole) if whole else Fraction(0 if rest else 1)
+def _ratio(part: int, total: int, remainder: int) -> Fraction:
+    """Return part of total; of nothing it is 0, or 1 if there is no remainder either."""
+    return Fraction(part, total) if total else Fraction(0 if remainder else 1)
 
 
 class _Ranges:

@@ -40,7 +40,7 @@ class Labelled(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         start, end: code points of the text, end exclusive.
         entity: its title or key; None for NIL.
-        candidates: the entities it was chosen from; None if that is not told.
+        candidates: the entities it was chosen from; None if they are unknown.
     """
 
     start: int
@@ -137,8 +137,8 @@ def _gold_document(name: str, record: _Record) -> GoldDocument:
         if first < last:
             bounds |= {first, last}
     pieces, tokens, size = list[str](), list[tuple[int, int]](), 0
-    for place, token in enumerate(record.tokens):
-        gap = "" if not place else "\n" if place in bounds else " "
+    for index, token in enumerate(record.tokens):
+        gap = "" if not index else "\n" if index in bounds else " "
         start, size = size + len(gap), size + len(gap) + len(token)
         pieces += (gap, token)
         tokens.append((start, size))
@@ -149,21 +149,21 @@ def _gold_document(name: str, record: _Record) -> GoldDocument:
             (tokens[first][0], tokens[last - 1][1]) for first, last in record.sentences if first < last
         ]
     mentions: dict[tuple[int, int], Mention] = {}
-    for place, told in enumerate(record.mentions):
-        if not 0 <= told.start < told.end <= count:
-            raise _Unexpected(f"expected a mention of tokens 0 to {count}", told)
-        span = start, end = tokens[told.start][0], tokens[told.end - 1][1]
-        if span in mentions or told.entity == "" or not text[start:end].strip():
+    for index, row in enumerate(record.mentions):
+        if not 0 <= row.start < row.end <= count:
+            raise _Unexpected(f"expected a mention of tokens 0 to {count}", row)
+        span = start, end = tokens[row.start][0], tokens[row.end - 1][1]
+        if span in mentions or row.entity == "" or not text[start:end].strip():
             problem = (
                 "a second mention of the same tokens" if span in mentions
-                else "an empty entity; NIL is null" if told.entity == ""
+                else "an empty entity; NIL is null" if row.entity == ""
                 else "a mention of nothing but white space"
             )  # fmt: skip
-            raise _Unexpected(problem, told)
-        mentions[span] = Mention(start, end, text[start:end], id=f"{name}.m{place}")
+            raise _Unexpected(problem, row)
+        mentions[span] = Mention(start, end, text[start:end], id=f"{name}.m{index}")
     document = Document(name, text, sentences, tokens, list(mentions.values()))
-    entities = [told.entity for told in record.mentions]
-    return GoldDocument(document, entities, [told.candidates for told in record.mentions])
+    entities = [row.entity for row in record.mentions]
+    return GoldDocument(document, entities, [row.candidates for row in record.mentions])
 
 
 # -- redirects --------------------------------------------------------------
@@ -185,7 +185,7 @@ class Redirects:
 
     def __init__(self, targets: Mapping[str, str] | None = None) -> None:
         self._targets = {plain_title(title): plain_title(to) for title, to in (targets or {}).items()}
-        self._others: dict[str, list[str]] | None = None
+        self._titles: dict[str, list[str]] | None = None
 
     def __call__(self, title: str) -> str:
         title = plain_title(title)
@@ -199,11 +199,11 @@ class Redirects:
 
     def titles(self, title: str) -> list[str]:
         """Return all titles of the page of *title*, in sorted order."""
-        if self._others is None:
-            self._others = {}
-            for known in sorted({*self._targets, *self._targets.values()}):
-                self._others.setdefault(self(known), []).append(known)
-        return self._others.get(self(title), [plain_title(title)])
+        if self._titles is None:
+            self._titles = {}
+            for title_of_page in sorted({*self._targets, *self._targets.values()}):
+                self._titles.setdefault(self(title_of_page), []).append(title_of_page)
+        return self._titles.get(self(title), [plain_title(title)])
 
 
 def plain_title(title: str) -> str:
@@ -283,7 +283,7 @@ def read_links(path: Path) -> dict[str, list[Labelled]]:
         SourceError: if a line is not `doc_id, start, end, entity` with tabs between,
             or gives a document one span twice.
     """
-    found: dict[str, dict[tuple[int, int], Labelled]] = {}
+    by_document: dict[str, dict[tuple[int, int], Labelled]] = {}
     for number, line in lines(path):
         fields = line.split("\t")
         if len(fields) != _FIELDS:
@@ -294,8 +294,8 @@ def read_links(path: Path) -> dict[str, list[Labelled]]:
             problem = "expected an id, and code points: a start and a greater end"
             raise SourceError(problem, path=path, line=number, text=line)
         span = int(first), int(last)
-        links = found.setdefault(name, {})
+        links = by_document.setdefault(name, {})
         if span in links:
             raise SourceError("a span comes twice", path=path, line=number, text=line)
         links[span] = Labelled(*span, entity or None)
-    return {name: list(links.values()) for name, links in found.items()}
+    return {name: list(links.values()) for name, links in by_document.items()}

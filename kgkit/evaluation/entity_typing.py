@@ -1,7 +1,7 @@
 """Types of entities in a sentence: Open Entity with its nine general types, its files and its score.
 
 The data are of Choi et al. (2018), "Ultra-Fine Entity Typing": some ten thousand types, nine of them general.
-What is told here is those nine, as by Zhang et al. (2019), "ERNIE: Enhanced Language Representation with
+Only those nine are read here, as by Zhang et al. (2019), "ERNIE: Enhanced Language Representation with
 Informative Entities", and after them by Peters et al. (2019), KnowBert. Two kinds of file are read; the first
 character tells which it is:
 
@@ -44,10 +44,10 @@ class Typed(NamedTuple):
 
 
 class TypeScore(NamedTuple):
-    """How well types were told, in [0, 1]; 0 where a ratio has nothing below it.
+    """How well types were predicted, in [0, 1]; 0 where a ratio has nothing below it.
 
     Attributes:
-        precision: right of the types that were told.
+        precision: right of the predicted types.
         recall: right of the types that hold.
         f1: the harmonic mean of both.
         instances: of the gold.
@@ -94,13 +94,13 @@ def read_typed(path: Path) -> Iterator[Typed]:
         yield from _of_list([first[1], *(line for _, line in numbered)], path)
         return
     ids = UniqueIds(path)
-    for place, (number, line) in enumerate(chain([first], numbered), start=1):
-        one = _of_line(place, path, number, line)
-        ids.check(one.id, number, line)
-        yield one
+    for position, (number, line) in enumerate(chain([first], numbered), start=1):
+        instance = _of_line(position, path, number, line)
+        ids.check(instance.id, number, line)
+        yield instance
 
 
-def _of_line(place: int, path: Path, number: int, line: str) -> Typed:
+def _of_line(position: int, path: Path, number: int, line: str) -> Typed:
     try:
         record = msgspec.json.decode(line, type=_Choi)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -113,7 +113,7 @@ def _of_line(place: int, path: Path, number: int, line: str) -> Typed:
     span = _narrowed(text, len(before), len(before) + len(record.mention_span))
     if span is None:
         raise SourceError("mention_span has nothing in it", path=path, line=number, text=line)
-    return Typed(str(record.annot_id) or str(place), text, span, _general(record.y_str))
+    return Typed(str(record.annot_id) or str(position), text, span, _general(record.y_str))
 
 
 def _of_list(content: Sequence[str], path: Path) -> Iterator[Typed]:
@@ -125,19 +125,19 @@ def _of_list(content: Sequence[str], path: Path) -> Iterator[Typed]:
         ) from None
     if not records:
         raise SourceError("no instance in it: the list is empty", path=path)
-    for place, record in enumerate(records, start=1):
+    for position, record in enumerate(records, start=1):
         size = len(record.sent)
         if not 0 <= record.start < record.end <= size:
             raise SourceError(
-                f"instance {place}: the span is {record.start} to {record.end}, expected one in 0 to {size}",
+                f"instance {position}: the span is {record.start} to {record.end}, expected 0 to {size}",
                 path=path, text=record.sent,
             )  # fmt: skip
         span = _narrowed(record.sent, record.start, record.end)
         if span is None:
             raise SourceError(
-                f"instance {place}: the span is nothing but white space", path=path, text=record.sent
+                f"instance {position}: the span is nothing but white space", path=path, text=record.sent
             )
-        yield Typed(str(place), record.sent, span, _general(record.labels))
+        yield Typed(str(position), record.sent, span, _general(record.labels))
 
 
 def _narrowed(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -161,13 +161,13 @@ def score_typed(gold: Iterable[Typed], answers: Mapping[str, frozenset[str]]) ->
     """
     if strange := sorted(frozenset[str]().union(*answers.values()).difference(TYPES)):
         raise UsageError(f"{strange[0]!r} is no general type; these are: {', '.join(TYPES)}")
-    right = told = asked = count = 0
-    for one in gold:
-        if one.types is None:
-            raise UsageError(f"instance {one.id} has no types: score on a file with gold")
-        answer, count = answers.get(one.id, frozenset()), count + 1
-        right += len(answer & one.types)
-        told += len(answer)
-        asked += len(one.types)
-    f1 = 2 * right / max(1, told + asked)
-    return TypeScore(right / max(1, told), right / max(1, asked), f1, count)
+    right = predicted = labelled = count = 0
+    for instance in gold:
+        if instance.types is None:
+            raise UsageError(f"instance {instance.id} has no types: score on a file with gold")
+        answer, count = answers.get(instance.id, frozenset()), count + 1
+        right += len(answer & instance.types)
+        predicted += len(answer)
+        labelled += len(instance.types)
+    f1 = 2 * right / max(1, predicted + labelled)
+    return TypeScore(right / max(1, predicted), right / max(1, labelled), f1, count)

@@ -26,8 +26,8 @@ from kgkit.evaluation.files import lines
 Hidden = Literal["subject", "object"]
 """Which name of a fact is hidden."""
 
-_PLACES: Final[dict[str, Hidden]] = {"[X]": "subject", "[Y]": "object"}
-_PLACE: Final = re.compile(r"(\[[XY]\])")
+_SLOTS: Final[dict[str, Hidden]] = {"[X]": "subject", "[Y]": "object"}
+_SLOT: Final = re.compile(r"(\[[XY]\])")
 
 
 class Fact(NamedTuple):
@@ -116,7 +116,7 @@ def read_facts(path: Path) -> Iterator[Fact]:
             raise SourceError(f"not a fact: {error}", path=path, line=number, text=line) from None
         plain = Fact(record.subject, record.relation, record.object)
         lama = Fact(record.sub_label, record.predicate_id, record.obj_label)
-        fact = next((one for one in (plain, lama) if all(part.strip() for part in one)), None)
+        fact = next((names for names in (plain, lama) if all(part.strip() for part in names)), None)
         if fact is None:
             raise SourceError(
                 "expected subject, relation and object, or sub_label, predicate_id and obj_label, none empty",
@@ -134,13 +134,13 @@ def read_templates(path: Path) -> dict[str, str]:
         NotThere: if there is no such file.
         SourceError: if a line is no template with one [X] and one [Y], a relation has two, or there are none.
     """
-    found: dict[str, str] = {}
+    templates: dict[str, str] = {}
     for number, line in lines(path):
         try:
             record = msgspec.json.decode(line, type=_Template)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise SourceError(f"not a template: {error}", path=path, line=number, text=line) from None
-        if not record.relation or record.relation in found:
+        if not record.relation or record.relation in templates:
             problem = f"a second template of {record.relation!r}" if record.relation else "an empty relation"
             raise SourceError(problem, path=path, line=number, text=line)
         if _parts(record.template) is None:
@@ -148,16 +148,16 @@ def read_templates(path: Path) -> dict[str, str]:
                 "expected one [X] for the subject and one [Y] for the object",
                 path=path, line=number, text=record.template,
             )  # fmt: skip
-        found[record.relation] = record.template
-    if not found:
+        templates[record.relation] = record.template
+    if not templates:
         raise SourceError("no template in it", path=path)
-    return found
+    return templates
 
 
 def _parts(template: str) -> list[str] | None:
-    """Return what a template is made of, its places among it; None if these are not one [X] and one [Y]."""
-    parts = _PLACE.split(template)
-    return parts if sorted(parts[1::2]) == sorted(_PLACES) else None
+    """Return what a template is made of, its slots among it; None if these are not one [X] and one [Y]."""
+    parts = _SLOT.split(template)
+    return parts if sorted(parts[1::2]) == sorted(_SLOTS) else None
 
 
 # -- instances --------------------------------------------------------------
@@ -190,7 +190,7 @@ def probes(facts: Iterable[Fact], templates: Mapping[str, str]) -> Probes:
             raise UsageError(f"fact {number} has an empty name, which cannot be hidden: {fact}")
         text, spans = _filled(parts, fact)
         instances += (
-            Probe(f"{number}.{name}", fact.relation, text, spans[name], name) for name in _PLACES.values()
+            Probe(f"{number}.{name}", fact.relation, text, spans[name], name) for name in _SLOTS.values()
         )
     return Probes(instances, dict(sorted(left_out.items())))
 
@@ -200,10 +200,10 @@ def _filled(parts: Iterable[str], fact: Fact) -> tuple[str, dict[Hidden, tuple[i
     names: dict[Hidden, str] = {"subject": fact.subject, "object": fact.object}
     text, spans = "", dict[Hidden, tuple[int, int]]()
     for part in parts:
-        place = _PLACES.get(part)
-        added = part if place is None else names[place]
-        if place is not None:
-            spans[place] = len(text), len(text) + len(added)
+        slot = _SLOTS.get(part)
+        added = part if slot is None else names[slot]
+        if slot is not None:
+            spans[slot] = len(text), len(text) + len(added)
         text += added
     return text, spans
 
@@ -223,14 +223,14 @@ def score_recall(ranks: Iterable[tuple[str, Sequence[int]]]) -> RecallScore:
         UsageError: if an instance has no rank, or one below 1.
     """
     totals: dict[str, tuple[float, int, int]] = {}
-    for place, (relation, found) in enumerate(ranks, start=1):
-        if not len(found) or min(found) < 1:
-            problem = f"the rank {min(found)}" if len(found) else "no ranks"
+    for position, (relation, own_ranks) in enumerate(ranks, start=1):
+        if not len(own_ranks) or min(own_ranks) < 1:
+            problem = f"the rank {min(own_ranks)}" if len(own_ranks) else "no ranks"
             raise UsageError(
-                f"instance {place}, of {relation!r}, has {problem}: each hidden piece needs one of 1 or more"
+                f"instance {position}, of {relation!r}, has {problem}: each hidden piece needs 1 or more"
             )
         total, pieces, count = totals.get(relation, (0.0, 0, 0))
-        totals[relation] = total + sum(1 / rank for rank in found), pieces + len(found), count + 1
+        totals[relation] = total + sum(1 / rank for rank in own_ranks), pieces + len(own_ranks), count + 1
     total, pieces, instances = (sum(column) for column in zip((0, 0, 0), *totals.values(), strict=True))
     relations = {name: (total / pieces, count) for name, (total, pieces, count) in sorted(totals.items())}
     return RecallScore(total / max(1, pieces), relations, int(instances), int(pieces))

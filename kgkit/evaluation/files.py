@@ -34,7 +34,7 @@ def written(path: Path) -> Iterator[BinaryIO]:
     """Open *path* for writing; its suffix may ask for compression.
 
     The file appears when the block ends without an error: it is written beside
-    its place, then renamed; it has the mode and the owner of the file that it replaces. Only a pipe or a
+    its target, then renamed; it has the mode and the owner of the file that it replaces. Only a pipe or a
     device is written to as it is.
 
     Raises:
@@ -43,23 +43,23 @@ def written(path: Path) -> Iterator[BinaryIO]:
     """
     if not path.parent.is_dir():
         raise NotThere(f"no folder {path.parent} to write {path.name} to")
-    whole = path.is_file() or not path.exists()
-    place = path.resolve() if whole else path  # a symbolic link stays one
-    beside = place.with_name(f".{secrets.token_hex(4)}.{place.name}") if whole else place
-    if whole:
-        make_beside(beside, place)
+    replaces = path.is_file() or not path.exists()
+    target = path.resolve() if replaces else path  # a symbolic link stays one
+    temporary = target.with_name(f".{secrets.token_hex(4)}.{target.name}") if replaces else target
+    if replaces:
+        create_temporary(temporary, target)
     try:
-        with _OPENERS.get(path.suffix.lower(), open)(beside, "wb") as stream:
+        with _OPENERS.get(path.suffix.lower(), open)(temporary, "wb") as stream:
             yield stream
-        if whole:
-            replace_file(beside, place)
+        if replaces:
+            replace_file(temporary, target)
     finally:
-        if whole:
-            beside.unlink(missing_ok=True)
+        if replaces:
+            temporary.unlink(missing_ok=True)
 
 
-def make_beside(beside: Path, place: Path) -> None:
-    """Make the empty file *beside*, which `replace_file` is to put in *place*.
+def create_temporary(temporary: Path, target: Path) -> None:
+    """Make the empty file *temporary*, which `replace_file` is to put in the place of *target*.
 
     Until then it is its owner's alone where there is an earlier file, whose readers may be few; else its mode
     is that of any new file.
@@ -67,12 +67,12 @@ def make_beside(beside: Path, place: Path) -> None:
     Raises:
         OSError: if it is there already, or cannot be made.
     """
-    mode = 0o600 if place.exists() else 0o666  # less the umask
-    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+    mode = 0o600 if target.exists() else 0o666  # less the umask
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
 
 
-def replace_file(beside: Path, place: Path) -> None:
-    """Rename *beside* to *place*, with the mode, the owner and the group of the file that was there.
+def replace_file(temporary: Path, target: Path) -> None:
+    """Rename *temporary* to *target*, with the mode, the owner and the group of the file that was there.
 
     Where the group cannot be kept, the group has no rights: it would be another one.
 
@@ -80,18 +80,18 @@ def replace_file(beside: Path, place: Path) -> None:
         OSError: if the disk refuses.
     """
     with suppress(FileNotFoundError):
-        old, new = place.stat(), beside.stat()
+        old, new = target.stat(), temporary.stat()
         mode = stat.S_IMODE(old.st_mode) & 0o777
         if old.st_gid != new.st_gid:
             try:
-                os.chown(beside, -1, old.st_gid)
+                os.chown(temporary, -1, old.st_gid)
             except PermissionError:
                 mode &= ~0o070
         if old.st_uid != new.st_uid:
             with suppress(PermissionError):  # only root may give a file away
-                os.chown(beside, old.st_uid, -1)
-        beside.chmod(mode)
-    beside.replace(place)
+                os.chown(temporary, old.st_uid, -1)
+        temporary.chmod(mode)
+    temporary.replace(target)
 
 
 class UniqueIds:
@@ -99,25 +99,25 @@ class UniqueIds:
 
     Args:
         path: the file.
-        places: what `check` is told of an example: its line, or its place among the instances of one line.
+        unit: what the positions that `check` takes count: lines, instances of one line, or records.
     """
 
-    def __init__(self, path: Path | None, places: Literal["line", "instance", "record"] = "line") -> None:
-        self._path, self._places = path, places
-        self._seen: dict[str, int] = {}
+    def __init__(self, path: Path | None, unit: Literal["line", "instance", "record"] = "line") -> None:
+        self._path, self._unit = path, unit
+        self._positions: dict[str, int] = {}
 
-    def check(self, name: str, place: int, text: str | None = None) -> None:
+    def check(self, name: str, position: int, text: str | None = None) -> None:
         """Take note of the id *name*.
 
         Raises:
             SourceError: if an example before it has the same.
         """
-        earlier = self._seen.setdefault(name, place)
-        if earlier != place:
+        earlier = self._positions.setdefault(name, position)
+        if earlier != position:
             raise SourceError(
-                f"two examples have the id {name!r}, those of {self._places} {earlier} and {place}: each "
+                f"two examples have the id {name!r}, those of {self._unit} {earlier} and {position}: each "
                 "needs its own, as answers go by it",
-                path=self._path, line=place if self._places == "line" else None, text=text,
+                path=self._path, line=position if self._unit == "line" else None, text=text,
             )  # fmt: skip
 
 

@@ -56,18 +56,18 @@ def chunks(tags: Sequence[str]) -> list[tuple[int, int, str]]:
     Raises:
         UsageError: for a tag that is not O, B-TYPE or I-TYPE.
     """
-    found: list[tuple[int, int, str]] = []
+    names: list[tuple[int, int, str]] = []
     begin, open_type = 0, ""
-    for place, tag in enumerate([*tags, OUTSIDE]):
+    for index, tag in enumerate([*tags, OUTSIDE]):
         prefix, _, kind = tag.partition("-")
         if tag != OUTSIDE and (prefix not in ("B", "I") or not kind):
             raise UsageError(f"a tag is {tag!r}; it is O, B-TYPE or I-TYPE")
         if open_type and (kind != open_type or prefix == "B"):
-            found.append((begin, place, open_type))
+            names.append((begin, index, open_type))
             open_type = ""
         if kind and not open_type:
-            begin, open_type = place, kind
-    return found
+            begin, open_type = index, kind
+    return names
 
 
 def read_names(data: Path) -> Iterator[NamedDocument]:
@@ -79,14 +79,14 @@ def read_names(data: Path) -> Iterator[NamedDocument]:
         NotThere: if there is no such file.
         SourceError: if a line is not a token with a tag, or there is none.
     """
-    number, made = 0, 0
+    number, documents = 0, 0
     sentences: list[list[tuple[str, str]]] = []
     for at, line in lines(data):
         fields = _SPACE.split(line.strip(" \t\r\n"))
         if fields[0] == DOCSTART:
             if sentences:
-                made += 1
-                yield _document(str(made), sentences)
+                documents += 1
+                yield _document(str(documents), sentences)
             sentences, number = [], 0
             continue
         if len(fields) < 2:
@@ -102,8 +102,8 @@ def read_names(data: Path) -> Iterator[NamedDocument]:
         sentences[-1].append((fields[0], fields[-1]))
         number = at
     if sentences:
-        yield _document(str(made + 1), sentences)
-    elif not made:
+        yield _document(str(documents + 1), sentences)
+    elif not documents:
         raise SourceError("no token in it: this is not a file of CoNLL-2003", path=data)
 
 
@@ -141,14 +141,14 @@ def writing_names(path: Path) -> Iterator[WriteNames]:
     """
     with written(path) as stream:
 
-        def write(gold: NamedDocument, found: Sequence[Name]) -> None:
+        def write(gold: NamedDocument, predicted: Sequence[Name]) -> None:
             document = gold.document
             spans, ends = document.tokens or [], {end for _, end in document.sentences or ()}
             columns = [document.text[start:end] for start, end in spans], _tags(spans, gold.names)
-            told = [f"{DOCSTART} {OUTSIDE} {OUTSIDE}\n\n"]
-            for (_, end), *fields in zip(spans, *columns, _tags(spans, found), strict=True):
-                told.append(" ".join(fields) + ("\n\n" if end in ends else "\n"))
-            stream.write("".join(told).encode())
+            rows = [f"{DOCSTART} {OUTSIDE} {OUTSIDE}\n\n"]
+            for (_, end), *fields in zip(spans, *columns, _tags(spans, predicted), strict=True):
+                rows.append(" ".join(fields) + ("\n\n" if end in ends else "\n"))
+            stream.write("".join(rows).encode())
 
         yield write
 
@@ -156,8 +156,8 @@ def writing_names(path: Path) -> Iterator[WriteNames]:
 def _tags(tokens: Sequence[tuple[int, int]], names: Iterable[Name]) -> list[str]:
     """Return the tags of tokens in IOB2."""
     tags = [OUTSIDE] * len(tokens)
-    begins = {start: place for place, (start, _) in enumerate(tokens)}
-    ends = {end: place for place, (_, end) in enumerate(tokens)}
+    begins = {start: index for index, (start, _) in enumerate(tokens)}
+    ends = {end: index for index, (_, end) in enumerate(tokens)}
     for name in names:
         if name.start not in begins or name.end not in ends:
             raise UsageError(f"{name} does not begin and end where tokens do: it has no tags")
@@ -226,22 +226,28 @@ class NameScores(msgspec.Struct, frozen=True):
         }
 
 
-def score_names(gold: Sequence[Name], found: Sequence[Name]) -> NameScores:
+def score_names(gold: Sequence[Name], predicted: Sequence[Name]) -> NameScores:
     """Score the names that were found in one document.
 
     Raises:
-        UsageError: if a span comes twice in *gold*, or in *found*.
+        UsageError: if a span comes twice in *gold*, or in *predicted*.
     """
-    meant, answers = _types(gold, "gold names"), _types(found, "names that were found")
-    right = [kind for span, kind in answers.items() if meant.get(span) == kind]
-    kinds = sorted({*meant.values(), *answers.values()})
-    told, there = [*answers.values()], [*meant.values()]
-    by_type = {kind: NameScore(right.count(kind), told.count(kind), there.count(kind)) for kind in kinds}
-    return NameScores(by_type, NameScore(len(meant.keys() & answers.keys()), len(answers), len(meant)))
+    gold_types, predicted_types = _types(gold, "gold names"), _types(predicted, "names that were found")
+    right = [kind for span, kind in predicted_types.items() if gold_types.get(span) == kind]
+    kinds = sorted({*gold_types.values(), *predicted_types.values()})
+    predicted_kinds, gold_kinds = [*predicted_types.values()], [*gold_types.values()]
+    by_type = {
+        kind: NameScore(right.count(kind), predicted_kinds.count(kind), gold_kinds.count(kind))
+        for kind in kinds
+    }
+    return NameScores(
+        by_type,
+        NameScore(len(gold_types.keys() & predicted_types.keys()), len(predicted_types), len(gold_types)),
+    )
 
 
 def _types(names: Sequence[Name], what: str) -> dict[tuple[int, int], str]:
-    found = {(name.start, name.end): name.type for name in names}
-    if len(found) < len(names):
-        raise UsageError(f"{len(names) - len(found)} of {len(names)} {what} have the span of another")
-    return found
+    types = {(name.start, name.end): name.type for name in names}
+    if len(types) < len(names):
+        raise UsageError(f"{len(names) - len(types)} of {len(names)} {what} have the span of another")
+    return types

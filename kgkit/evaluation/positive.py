@@ -15,10 +15,10 @@ POSITIVE: Final = "1"
 
 
 class PositiveScore(NamedTuple):
-    """How well the positive class was told, in [0, 1]; 0 where a ratio has nothing below it.
+    """How well the positive class was predicted, in [0, 1]; 0 where a ratio has nothing below it.
 
     Attributes:
-        precision: right of those that were told to be positive.
+        precision: right of those that were predicted to be positive.
         recall: right of those that are positive.
         f1: the official score: the harmonic mean of both.
         instances: of the gold, positive or not.
@@ -33,11 +33,11 @@ class PositiveScore(NamedTuple):
 def score_positive(
     gold: Mapping[str, str | None], answers: Mapping[str, str], positive: str = POSITIVE
 ) -> PositiveScore:
-    """Score answers; an instance without one counts as one that was told not to be positive.
+    """Score answers; an instance without one counts as predicted not to be positive.
 
     Args:
         gold: the label of each instance, by its id.
-        answers: the label that was told of each, by the id.
+        answers: predicted label of each, by the id.
         positive: the label that matters; all others are alike.
 
     Raises:
@@ -48,12 +48,16 @@ def score_positive(
     """
     labels = [label for label in gold.values() if label is not None]
     if len(labels) < len(gold):
-        lacking = next(name for name, label in gold.items() if label is None)
-        raise UsageError(f"instance {lacking} has no label: score on a file with gold")
+        missing = next(name for name, label in gold.items() if label is None)
+        raise UsageError(f"instance {missing} has no label: score on a file with gold")
     if positive not in labels:
-        there = ", ".join(map(repr, sorted({*labels}))) or "none at all"
-        raise UsageError(f"no instance has the label {positive!r}; there are {there}: name the positive one")
-    asked = labels.count(positive)
-    told = sum(answers.get(name) == positive for name in gold)
+        existing = ", ".join(map(repr, sorted({*labels}))) or "none at all"
+        raise UsageError(
+            f"no instance has the label {positive!r}; there are {existing}: name the positive one"
+        )
+    positives = labels.count(positive)
+    predicted = sum(answers.get(name) == positive for name in gold)
     right = sum(answers.get(name) == label == positive for name, label in gold.items())
-    return PositiveScore(right / max(1, told), right / asked, 2 * right / (told + asked), len(labels))
+    return PositiveScore(
+        right / max(1, predicted), right / positives, 2 * right / (predicted + positives), len(labels)
+    )

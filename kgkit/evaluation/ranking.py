@@ -9,34 +9,27 @@ right, else 0. The first line names the columns, in any order:
     1 <TAB> 谁画了蒙娜丽莎？ <TAB> 它在巴黎。 <TAB> 0
 
 All rows with one qid are of one question, next to each other or not. A file without gold has no label.
+The task `ranking` of `kgkit.evaluation.tasks` reads them.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.columns import rows
-
-_NEEDED: Final = ("qid", "text_a", "text_b")
-_LABELS: Final = {"1": True, "0": False}
+from kgkit.errors import UsageError
 
 
 class Answer(NamedTuple):
-    """A question and what may be its answer.
+    """A possible answer to a question.
 
     Attributes:
-        id: the number of its line; examples of `classification` have the same where the file has no ids.
-        qid: that of the question.
-        question, answer: the texts.
-        right: whether it is an answer; None in a file without gold.
+        id: unique among those that are scored together.
+        qid: key of the question.
+        right: whether it is an answer; None where that is unknown.
     """
 
     id: str
     qid: str
-    question: str
-    answer: str
     right: bool | None
 
 
@@ -55,28 +48,6 @@ class RankingScore(NamedTuple):
     map: float
     questions: int
     unanswerable: int
-
-
-def read_answers(path: Path) -> Iterator[Answer]:
-    """Yield the rows of a file.
-
-    Raises (when the first is asked for, or later):
-        NotThere: if there is no such file.
-        SourceError: if its first line does not name the columns, a qid is empty, a label is neither 0 nor 1,
-            or there are no rows.
-    """
-    for number, line, fields in rows(path, _NEEDED):
-        qid, label = fields["qid"].strip(), fields.get("label", "").strip()
-        if not qid:
-            raise SourceError("the qid is empty: whose answer is it?", path=path, line=number, text=line)
-        if "label" in fields and label not in _LABELS:
-            raise SourceError(
-                f"the label is {label!r}; it is 1 of a right answer, else 0",
-                path=path,
-                line=number,
-                text=line,
-            )
-        yield Answer(str(number), qid, fields["text_a"], fields["text_b"], _LABELS.get(label))
 
 
 def score_ranking(answers: Iterable[Answer], scores: Mapping[str, float]) -> RankingScore:
@@ -98,26 +69,28 @@ def score_ranking(answers: Iterable[Answer], scores: Mapping[str, float]) -> Ran
         answer, and its rows must be next to each other.
     """
     ranked = dict[str, list[tuple[float, bool]]]()
-    seen = set[str]()
-    for one in answers:
-        if one.right is None:
-            raise UsageError(f"answer {one.id} has no label: score on a file with gold")
-        if one.id in seen:
-            raise UsageError(f"two answers have the id {one.id!r}: score those of one file")
-        seen.add(one.id)
-        score = scores.get(one.id)
+    ids = set[str]()
+    for answer in answers:
+        if answer.right is None:
+            raise UsageError(f"answer {answer.id} has no label: score on a file with gold")
+        if answer.id in ids:
+            raise UsageError(f"two answers have the id {answer.id!r}: score those of one file")
+        ids.add(answer.id)
+        score = scores.get(answer.id)
         if score is None or math.isnan(score):
             problem = "no score" if score is None else "a score that is not a number"
             raise UsageError(
-                f"answer {one.id} (question {one.qid}) has {problem}: each needs one to be ranked"
+                f"answer {answer.id} (question {answer.qid}) has {problem}: each needs one to be ranked"
             )
-        ranked.setdefault(one.qid, []).append((-score, one.right))
+        ranked.setdefault(answer.qid, []).append((-score, answer.right))
     reciprocal, average = list[float](), list[float]()
     for pairs in ranked.values():
-        places = [place for place, (_, right) in enumerate(sorted(pairs), start=1) if right]
-        if places:
-            reciprocal.append(1 / places[0])
-            average.append(sum(count / place for count, place in enumerate(places, start=1)) / len(places))
+        right_ranks = [rank for rank, (_, right) in enumerate(sorted(pairs), start=1) if right]
+        if right_ranks:
+            reciprocal.append(1 / right_ranks[0])
+            average.append(
+                sum(count / rank for count, rank in enumerate(right_ranks, start=1)) / len(right_ranks)
+            )
     count = len(reciprocal)
     return RankingScore(
         sum(reciprocal) / max(1, count), sum(average) / max(1, count), count, len(ranked) - count

@@ -35,6 +35,8 @@ ID: Final = ("id", "index")
 FURTHER: Final = "…"
 """Last name of columns behind which lines may have any number of further fields, which are ignored."""
 
+_LARGEST: Final = 3e38  # models learn numbers of 32 bits
+
 _NAMES: Final = (
     f"the first text is called {', '.join(FIRST[:-1])} or {FIRST[-1]}, a second one {' or '.join(SECOND)}"
 )
@@ -72,7 +74,7 @@ class ParsedRecord(NamedTuple):
     """An example, and the fields of its record that the task does not use."""
 
     example: Example
-    rest: dict[str, object]
+    unused: dict[str, object]
 
 
 class Fields:
@@ -82,12 +84,12 @@ class Fields:
         record: the record.
 
     Attributes:
-        rest: fields that have not been taken yet.
+        unused: fields that have not been taken yet.
     """
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self.rest: dict[str, object] = {
+        self.unused: dict[str, object] = {
             name: value for name, value in record.fields.items() if value is not None
         }
 
@@ -97,8 +99,8 @@ class Fields:
 
     def _named(self, names: Sequence[str]) -> tuple[str, object]:
         for name in names:  # a generator takes several times as long, and there are many records
-            if name in self.rest:
-                return name, self.rest.pop(name)
+            if name in self.unused:
+                return name, self.unused.pop(name)
         return "", None
 
     def text(self, *names: str) -> str | None:
@@ -110,7 +112,15 @@ class Fields:
         name, value = self._named(names)
         if value is not None and not isinstance(value, str):
             raise self.record.error(f"{_EXPECTED}: {name} is {value!r}")
+        if value is not None:
+            self._check_code_points(name, value)
         return value
+
+    def _check_code_points(self, name: str, text: str) -> None:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise self.record.error(f"{name} has a code point that is half of a pair: {text!r}") from None
 
     def name(self, *names: str) -> str | None:
         """Take a label or an id: a string, or what JSON calls a whole number, true or false.
@@ -149,7 +159,7 @@ class Fields:
             number = float(value) if isinstance(value, str | float | int) else math.nan
         except (ValueError, OverflowError):
             number = math.nan
-        if isinstance(value, bool) or not math.isfinite(number):
+        if isinstance(value, bool) or not abs(number) <= _LARGEST:
             raise self.record.error(f"the {names[0]} is {value!r}: expected a finite number")
         return number
 
@@ -164,6 +174,7 @@ class Fields:
             return None
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             raise self.record.error(f"{name} is {value!r}: expected a list of strings")
+        self._check_code_points(name, "".join(value))
         return list(value)
 
     def spans(self, name: str, text: str, count: int) -> tuple[tuple[int, int], ...]:
@@ -193,9 +204,9 @@ class Fields:
         Raises:
             SourceError: if there is none.
         """
-        if "text" not in self.rest and "text_a" not in self.rest:
+        if "text" not in self.unused and "text_a" not in self.unused:
             for first, second in PAIRS:
-                if first in self.rest and second in self.rest:
+                if first in self.unused and second in self.unused:
                     pair = self.text(first), self.text(second)
                     return tuple(text for text in pair if text is not None)
         text, other = self.text(*FIRST), self.text(*SECOND)
@@ -242,9 +253,9 @@ class Layout(NamedTuple):
 # -- lines ------------------------------------------------------------------
 
 
-def names_columns(fields: Sequence[str], *others: str) -> bool:
+def names_columns(fields: Sequence[str], *further: str) -> bool:
     """Return whether the fields of a first line, in lower case, are names of columns."""
-    return any(name in (*FIRST, *others) for name in fields) or any({*pair} <= {*fields} for pair in PAIRS)
+    return any(name in (*FIRST, *further) for name in fields) or any({*pair} <= {*fields} for pair in PAIRS)
 
 
 def records_of_lines(
@@ -272,7 +283,7 @@ def records_of_lines(
     fields = first[1].split("\t")
     names: Sequence[str] = [name.strip().lower() for name in fields]
     if named := names_columns(names, *layout.names):
-        _check_names(names, path, first)
+        _check_names(names, layout, path, first)
     else:
         if not {*LABEL[:3]}.isdisjoint(names):  # `quality` may well be a text
             raise SourceError(
@@ -293,8 +304,8 @@ def records_of_lines(
         raise SourceError("no text in it: it names columns, and ends", path=path)
 
 
-def _check_names(names: Sequence[str], path: Path | None, first: tuple[int, str]) -> None:
-    used = (*FIRST, *SECOND, *LABEL, *SCORE, *ID, *(name for pair in PAIRS for name in pair))
+def _check_names(names: Sequence[str], layout: Layout, path: Path | None, first: tuple[int, str]) -> None:
+    used = (*FIRST, *SECOND, *LABEL, *SCORE, *ID, *(name for pair in PAIRS for name in pair), *layout.names)
     if twice := next((name for name in used if names.count(name) > 1), None):
         raise SourceError(
             f"the column {twice} comes more than once: it must be clear which one is meant",

@@ -46,7 +46,7 @@ class Relation(NamedTuple):
 
 
 class RelationScore(NamedTuple):
-    """How well relations were told, in [0, 1].
+    """How well relations were predicted, in [0, 1].
 
     Attributes:
         macro_f1: the official score: the mean of F1 over the relations of the gold but `Other`; an answer
@@ -73,11 +73,11 @@ def read_relations(path: Path) -> Iterator[Relation]:
     pending: Relation | None = None
     count, ids = 0, UniqueIds(path)
     for number, line in lines(path):
-        if found := _FIRST.fullmatch(line):
+        if match := _FIRST.fullmatch(line):
             if pending is not None:
                 yield pending
-            ids.check(found[1], number, line)
-            pending = _instance(found[1], found[2], path, number, line)
+            ids.check(match[1], number, line)
+            pending = _instance(match[1], match[2], path, number, line)
             count += 1
         elif not line.startswith("Comment:"):
             if pending is None or pending.label is not None or not _LABEL.fullmatch(line.strip()):
@@ -98,16 +98,16 @@ def _instance(name: str, quoted: str, path: Path, number: int, line: str) -> Rel
         raise SourceError(
             "expected one name in <e1> and </e1>, one in <e2> and </e2>", path=path, line=number, text=line
         )
-    places, parts, at, length = {}, [], 0, 0
+    offsets, parts, at, length = {}, [], 0, 0
     for tag in tags:
         parts.append(quoted[at : tag.start()])
         length += len(parts[-1])
-        places[tag[0]] = length
+        offsets[tag[0]] = length
         at = tag.end()
     text = "".join([*parts, quoted[at:]])
     begin = 1 if text.startswith('"') else 0
     text = text[begin:].removesuffix('"') if begin else text
-    first, second, third, fourth = (places[tag] - begin for tag in _TAGS)
+    first, second, third, fourth = (offsets[tag] - begin for tag in _TAGS)
     if not (text[first:second].strip() and text[third:fourth].strip()):
         raise SourceError("a name is empty", path=path, line=number, text=line)
     return Relation(name, text, (first, second), (third, fourth), None)
@@ -119,23 +119,23 @@ def score_relations(gold: Iterable[Relation], answers: Mapping[str, str]) -> Rel
     Raises:
         UsageError: if an instance has no gold label, or an answer is no label.
     """
-    if wrong := next((one for one in answers.values() if not _LABEL.fullmatch(one)), None):
+    if wrong := next((instance for instance in answers.values() if not _LABEL.fullmatch(instance)), None):
         raise UsageError(f"{wrong!r} is no relation: RELATION(e1,e2), RELATION(e2,e1) or Other")
-    right, told, asked = dict[str, int](), dict[str, int](), dict[str, int]()
+    right, predicted, labelled = dict[str, int](), dict[str, int](), dict[str, int]()
     hits = count = 0
-    for one in gold:
-        if one.label is None:
-            raise UsageError(f"instance {one.id} has no relation: score on a file with gold")
-        answer, count = answers.get(one.id), count + 1
-        asked[_bare(one.label)] = asked.get(_bare(one.label), 0) + 1
+    for instance in gold:
+        if instance.label is None:
+            raise UsageError(f"instance {instance.id} has no relation: score on a file with gold")
+        answer, count = answers.get(instance.id), count + 1
+        labelled[_bare(instance.label)] = labelled.get(_bare(instance.label), 0) + 1
         if answer is not None:
-            told[_bare(answer)] = told.get(_bare(answer), 0) + 1
-        if answer == one.label:
-            right[_bare(one.label)] = right.get(_bare(one.label), 0) + 1
+            predicted[_bare(answer)] = predicted.get(_bare(answer), 0) + 1
+        if answer == instance.label:
+            right[_bare(instance.label)] = right.get(_bare(instance.label), 0) + 1
             hits += 1
     f1 = {
-        name: 2 * right.get(name, 0) / (told.get(name, 0) + total)
-        for name, total in sorted(asked.items())
+        name: 2 * right.get(name, 0) / (predicted.get(name, 0) + total)
+        for name, total in sorted(labelled.items())
         if name != OTHER
     }
     return RelationScore(sum(f1.values()) / max(1, len(f1)), hits / max(1, count), f1, count)

@@ -15,7 +15,7 @@ from kgkit.text import escape_xml
 
 SUFFIXES: Final = (".svg", ".html")
 
-_SIDE, _LOW, _LEFT, _TOP, _GAP, _FOOT = 320, 70, 52, 64, 34, 52  # pixels
+_SIDE, _LOW, _MARGIN, _TOP, _GAP, _FOOT = 320, 70, 52, 64, 34, 52  # pixels
 _RIGHT, _LACKS, _BEYOND, _INK, _FAINT = "#8aa0b8", "#cc6677", "#4477aa", "#1a1a1a", "#666"
 
 
@@ -46,15 +46,15 @@ def picture(curves: Sequence[tuple[str, Reliability]], *, suffix: str, title: st
 
 
 def _svg(curves: Sequence[tuple[str, Reliability]], title: str) -> Iterator[str]:
-    wide = len(curves) * (_LEFT + _SIDE) + _GAP
+    wide = len(curves) * (_MARGIN + _SIDE) + _GAP
     high = _TOP + _SIDE + _GAP // 2 + _LOW + _FOOT
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
         f'font-family="system-ui, sans-serif" font-size="12" fill="{_INK}">\n'
-        f'<rect width="{wide}" height="{high}" fill="white"/>\n{_text(_LEFT, 22, title, size=15)}'
+        f'<rect width="{wide}" height="{high}" fill="white"/>\n{_text(_MARGIN, 22, title, size=15)}'
     )
-    for place, (name, curve) in enumerate(curves):
-        yield f'<g transform="translate({_LEFT + place * (_LEFT + _SIDE)} {_TOP})">\n'
+    for column, (name, curve) in enumerate(curves):
+        yield f'<g transform="translate({_MARGIN + column * (_MARGIN + _SIDE)} {_TOP})">\n'
         yield from _diagram(name, curve)
         yield "</g>\n"
     yield "</svg>\n"
@@ -67,16 +67,16 @@ def _diagram(name: str, curve: Reliability) -> Iterator[str]:
     width = _SIDE / len(curve.counts)
     below = _SIDE + _GAP // 2
     bars = zip(curve.confidence.tolist(), curve.accuracy.tolist(), curve.counts.tolist(), strict=True)
-    for place, (sure, right, count) in enumerate(bars):
+    for index, (sure, right, count) in enumerate(bars):
         if not count:
             continue
-        left = place * width
-        told = f"{count:,} answers, {100 * sure:.1f} % sure, {100 * right:.1f} % right"
-        yield f"<g><title>{told}</title>\n"
-        yield _bar(left, width, 0, min(right, sure), _RIGHT)
-        yield _bar(left, width, min(right, sure), max(right, sure), _LACKS if sure > right else _BEYOND)
+        x = index * width
+        title = f"{count:,} answers, {100 * sure:.1f} % sure, {100 * right:.1f} % right"
+        yield f"<g><title>{title}</title>\n"
+        yield _bar(x, width, 0, min(right, sure), _RIGHT)
+        yield _bar(x, width, min(right, sure), max(right, sure), _LACKS if sure > right else _BEYOND)
         size = _LOW * count / most
-        yield _rect(left, below + _LOW - size, width, size, _RIGHT)
+        yield _rect(x, below + _LOW - size, width, size, _RIGHT)
         yield "</g>\n"
     yield f'<path d="M0 {_SIDE}L{_SIDE} 0" stroke="{_INK}" stroke-dasharray="4 4"/>\n'
     for top, size in ((0, _SIDE), (below, _LOW)):
@@ -88,25 +88,24 @@ def _diagram(name: str, curve: Reliability) -> Iterator[str]:
     yield _text(-6, below + 10, f"{most:,}", anchor="end")
     yield _text(_SIDE / 2, below + _LOW + 36, "how sure: the score of the answer", anchor="middle")
     yield f'<g transform="rotate(-90)">{_text(-_SIDE / 2, -34, "how many are right", anchor="middle")}</g>\n'
-    there = curve.counts > 0
+    filled = curve.counts > 0
     meanings = {_LACKS: "surer than right", _BEYOND: "more right than sure"}
-    shown = {_LACKS if more else _BEYOND for more in (curve.confidence > curve.accuracy)[there].tolist()}
-    for row, (colour, meaning) in enumerate((one, meanings[one]) for one in sorted(shown)):
+    shown = {_LACKS if more else _BEYOND for more in (curve.confidence > curve.accuracy)[filled].tolist()}
+    for row, (colour, meaning) in enumerate((colour, meanings[colour]) for colour in sorted(shown)):
         yield _rect(10, 12 + 18 * row, 12, 12, colour)
         yield _text(28, 22 + 18 * row, meaning)
 
 
-def _bar(left: float, width: float, low: float, high: float, colour: str) -> str:
-    return _rect(left, _SIDE * (1 - high), width, _SIDE * (high - low), colour)
+def _bar(x: float, width: float, low: float, high: float, colour: str) -> str:
+    return _rect(x, _SIDE * (1 - high), width, _SIDE * (high - low), colour)
 
 
-def _rect(left: float, top: float, width: float, height: float, colour: str) -> str:
+def _rect(x: float, y: float, width: float, height: float, colour: str) -> str:
     return (
-        f'<rect x="{left + 1:.2f}" y="{top:.2f}" width="{width - 2:.2f}" height="{height:.2f}" '
-        f'fill="{colour}"/>\n'
+        f'<rect x="{x + 1:.2f}" y="{y:.2f}" width="{width - 2:.2f}" height="{height:.2f}" fill="{colour}"/>\n'
     )
 
 
-def _text(left: float, top: float, text: str, *, size: int = 12, anchor: str = "start") -> str:
+def _text(x: float, y: float, text: str, *, size: int = 12, anchor: str = "start") -> str:
     content = escape_xml(text)
-    return f'<text x="{left:g}" y="{top:g}" font-size="{size}" text-anchor="{anchor}">{content}</text>\n'
+    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}">{content}</text>\n'

@@ -30,7 +30,7 @@ _BRACKETS: Final = {
 
 
 class TacredScore(NamedTuple):
-    """How well relations were told, in [0, 1]; 0 where a ratio has nothing below it.
+    """How well relations were predicted, in [0, 1]; 0 where a ratio has nothing below it.
 
     Attributes:
         precision: right of the answers that are a relation.
@@ -77,14 +77,14 @@ def read_tacred(path: Path) -> Iterator[Relation]:
     if not records:
         raise SourceError("no instance in it: the list is empty", path=path)
     ids = UniqueIds(path, "instance")
-    for place, record in enumerate(records, start=1):
+    for position, record in enumerate(records, start=1):
         name = str(record.id)
         if not name:
             raise SourceError(
-                f"instance {place} has an empty id: each needs its own, as answers go by it", path=path
+                f"instance {position} has an empty id: each needs its own, as answers go by it", path=path
             )
-        ids.check(name, place)
-        yield _instance(name, record, f"instance {place} ({name})", path)
+        ids.check(name, position)
+        yield _instance(name, record, f"instance {position} ({name})", path)
 
 
 def _instance(name: str, record: _Record, which: str, path: Path) -> Relation:
@@ -101,10 +101,10 @@ def _instance(name: str, record: _Record, which: str, path: Path) -> Relation:
                 f"{which}: the {what} is tokens {begin} to {end}, expected places of 0 to {len(tokens) - 1}",
                 path=path, text=text,
             )  # fmt: skip
-        found = starts[begin], starts[end] + len(tokens[end])
-        if not text[slice(*found)].strip():
+        marked = starts[begin], starts[end] + len(tokens[end])
+        if not text[slice(*marked)].strip():
             raise SourceError(f"{which}: the {what} is nothing but white space", path=path, text=text)
-        return found
+        return marked
 
     first = span("subject", record.subj_start, record.subj_end)
     second = span("object", record.obj_start, record.obj_end)
@@ -124,13 +124,13 @@ def score_tacred(gold: Iterable[Relation], answers: Mapping[str, str]) -> Tacred
         Of a system that finds no relation at all the official scorer says that its precision is 1; here it is
         0. F1 is 0 in either.
     """
-    right = told = asked = count = 0
-    for one in gold:
-        if one.label is None:
-            raise UsageError(f"instance {one.id} has no relation: score on a file with gold")
-        answer, count = answers.get(one.id, NO_RELATION), count + 1
-        asked += one.label != NO_RELATION
-        told += answer != NO_RELATION
-        right += answer == one.label != NO_RELATION
-    f1 = 2 * right / max(1, told + asked)
-    return TacredScore(right / max(1, told), right / max(1, asked), f1, count)
+    right = predicted = labelled = count = 0
+    for instance in gold:
+        if instance.label is None:
+            raise UsageError(f"instance {instance.id} has no relation: score on a file with gold")
+        answer, count = answers.get(instance.id, NO_RELATION), count + 1
+        labelled += instance.label != NO_RELATION
+        predicted += answer != NO_RELATION
+        right += answer == instance.label != NO_RELATION
+    f1 = 2 * right / max(1, predicted + labelled)
+    return TacredScore(right / max(1, predicted), right / max(1, labelled), f1, count)

@@ -12,8 +12,8 @@ I-TYPE. What names they mean is read in two ways, which differ where a row begin
 
     conlleval      `read_tagged_rows`: an I-TYPE that follows none of its type begins a name. So typed scores
                    (`kgkit.evaluation.ner.score_names`) are those of CoNLL.
-    the release    `begun_spans`: a name begins at B- alone, and goes on until O or the next B-, whatever the
-                   types of its I-. Scores of the released code are of these.
+    the release    `release_spans`: a name begins at B- alone, and goes on until O or the next B-, whatever
+                   the types of its I-. Scores of the released code are of these.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class TaggedRow(NamedTuple):
     """A text, cut.
 
     Attributes:
-        id: its place among the rows of the file, from 1.
+        id: position among the rows of the file, from 1.
         tokens: T of them, none empty.
         tags: (T,) one of each.
     """
@@ -59,7 +59,7 @@ def read_tags(path: Path) -> Iterator[TaggedRow]:
         SourceError: if its first line does not name the two columns, a row has not one tag for each token, a
             tag is none, or there are no rows.
     """
-    for place, (number, line, fields) in enumerate(rows(path, (TEXT, TAGS)), start=1):
+    for position, (number, line, fields) in enumerate(rows(path, (TEXT, TAGS)), start=1):
         tokens, tags = ([part for part in fields[name].split(" ") if part] for name in (TEXT, TAGS))
         if len(tokens) != len(tags) or not tokens:
             raise SourceError(
@@ -71,7 +71,7 @@ def read_tags(path: Path) -> Iterator[TaggedRow]:
             chunks(tags)
         except UsageError as error:
             raise SourceError(str(error), path=path, line=number, text=line) from None
-        yield TaggedRow(str(place), tokens, tags)
+        yield TaggedRow(str(position), tokens, tags)
 
 
 def read_tagged_rows(path: Path) -> Iterator[NamedDocument]:
@@ -115,15 +115,15 @@ def joined(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
     return "".join(parts), spans
 
 
-def _grow_together(left: str, right: str) -> bool:
+def _grow_together(before: str, after: str) -> bool:
     """Say whether a token of the two texts, put together, has a part of each."""
-    return any(start < len(left) < end for start, end in token_spans(left + right))
+    return any(start < len(before) < end for start, end in token_spans(before + after))
 
 
 # -- scores -----------------------------------------------------------------
 
 
-def begun_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
+def release_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
     """Return the spans of a row as the released code of K-BERT reads them: first token, one past the last.
 
     A span begins at each tag whose first letter is B or S. It ends before the next such tag, before O or
@@ -133,22 +133,22 @@ def begun_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
     Args:
         tags: (T,) any.
     """
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     begin: int | None = None
-    for place, tag in enumerate([*tags, OUTSIDE]):
+    for index, tag in enumerate([*tags, OUTSIDE]):
         begins = tag.startswith(_BEGINS)
         if begin is not None and (begins or tag in (OUTSIDE, PADDING)):
-            found.append((begin, place))
+            spans.append((begin, index))
             begin = None
         if begins:
-            begin = place
-    return found
+            begin = index
+    return spans
 
 
-def score_begun_spans(gold: Sequence[str], found: Sequence[str]) -> NameScore:
+def score_release_spans(gold: Sequence[str], predicted: Sequence[str]) -> NameScore:
     """Score the tags of one row as the released code of K-BERT does, without types; scores of rows add up.
 
-    Spans are those of `begun_spans`. One that was found is right if one of the gold begins and ends where it
+    Spans are those of `release_spans`. A predicted one is right if one of the gold begins and ends where it
     does, whatever the types of the two.
 
     Typed F1, as conlleval and `kgkit.evaluation.ner.score_names` have it, differs in two things. The type
@@ -158,7 +158,7 @@ def score_begun_spans(gold: Sequence[str], found: Sequence[str]) -> NameScore:
 
     Args:
         gold: (T,) tags of the data.
-        found: (T,) tags that were told.
+        predicted: (T,) tags of a model.
 
     Raises:
         UsageError: if there are more of the one than of the other.
@@ -169,7 +169,7 @@ def score_begun_spans(gold: Sequence[str], found: Sequence[str]) -> NameScore:
         counts as found has begin tags of injected words in it. Here each row stands alone, whole, without
         injected words. Where it divides by zero, ratios are 0.
     """
-    if len(gold) != len(found):
-        raise UsageError(f"{len(found)} tags were told of {len(gold)} tokens: expected one of each")
-    meant, told = begun_spans(gold), begun_spans(found)
-    return NameScore(len({*meant} & {*told}), len(told), len(meant))
+    if len(gold) != len(predicted):
+        raise UsageError(f"{len(predicted)} tags for {len(gold)} tokens: expected one for each")
+    gold_spans, predicted_spans = release_spans(gold), release_spans(predicted)
+    return NameScore(len({*gold_spans} & {*predicted_spans}), len(predicted_spans), len(gold_spans))

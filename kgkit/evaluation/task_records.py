@@ -80,7 +80,7 @@ def tags_example(fields: Fields) -> Example:
     tokens, tags = fields.strings("tokens"), None
     if tokens is not None:
         tags = fields.strings("tags")
-    elif "text_a" in fields.rest:
+    elif "text_a" in fields.unused:
         tokens, label = _parts(fields.text("text_a") or ""), fields.label()
         tags = None if label is None else _parts(label)
     if tokens is None:
@@ -150,8 +150,8 @@ def choice_example(fields: Fields) -> Example:
 
 def _numbered(fields: Fields) -> list[str]:
     """Take the fields choice0, choice1, …; the numbers may begin with 1."""
-    prefix = next((name for name in NUMBERED if {f"{name}0", f"{name}1"} & fields.rest.keys()), NUMBERED[0])
-    begin = 0 if f"{prefix}0" in fields.rest else 1
+    prefix = next((name for name in NUMBERED if {f"{name}0", f"{name}1"} & fields.unused.keys()), NUMBERED[0])
+    begin = 0 if f"{prefix}0" in fields.unused else 1
     choices = []
     for number in range(begin, _MAX_CHOICES):
         choice = fields.text(f"{prefix}{number}")
@@ -207,7 +207,9 @@ PAIR_LAYOUT: Final = Layout(pair_example, pair_columns, "TEXT, TEXT, LABEL with 
 NUMBER_LAYOUT: Final = Layout(
     number_example, number_columns, "TEXT, TEXT, SCORE or TEXT, SCORE with tabs between them"
 )
-RANKING_LAYOUT: Final = Layout(ranking_example, pair_columns, "a qid, two texts and a label in JSON lines")
+RANKING_LAYOUT: Final = Layout(
+    ranking_example, pair_columns, "a qid, two texts and a label in JSON lines", names=("qid",)
+)
 WIC_LAYOUT: Final = Layout(wic_example, pair_columns, "two sentences with a tab between them")
 TAGS_LAYOUT: Final = Layout(tags_example, expected="lists of tokens and tags in JSON lines")
 RELATION_LAYOUT: Final = Layout(relation_example, expected="a text and two marks in JSON lines")

@@ -19,7 +19,7 @@ from kgkit.evaluation.positive import POSITIVE, score_positive
 from kgkit.evaluation.ranking import Answer, score_ranking
 from kgkit.evaluation.relations import OTHER, Relation, score_relations
 from kgkit.evaluation.tacred import score_tacred
-from kgkit.evaluation.tagged_rows import score_begun_spans
+from kgkit.evaluation.tagged_rows import score_release_spans
 
 Scores = dict[str, float]
 Predictions = Mapping[str, Prediction]
@@ -94,8 +94,8 @@ def score_same(examples: Sequence[Example], predictions: Predictions, labels: Se
     Raises:
         UsageError: if gold or an answer is another.
     """
-    given = {*_labels(examples).values(), *_answers(predictions).values()}
-    if unknown := sorted(given - {*labels}):
+    used = {*_labels(examples).values(), *_answers(predictions).values()}
+    if unknown := sorted(used - {*labels}):
         raise UsageError(f"{unknown[0]!r} is none of the labels {' and '.join(labels)}")
     return {"accuracy": accuracy(examples, predictions)}
 
@@ -110,7 +110,7 @@ def score_answers(examples: Sequence[Example], predictions: Predictions, _: Sequ
     for name, prediction in predictions.items():
         if isinstance(prediction.probabilities, Mapping):
             ranks[name] = prediction.probabilities.get(RIGHT, 0.0)
-    rows = [Answer(one.id, one.group, "", "", one.gold == RIGHT) for one in examples]
+    rows = [Answer(example.id, example.group, example.gold == RIGHT) for example in examples]
     ranking = score_ranking(rows, ranks)
     return {"mrr": ranking.mrr, "map": ranking.map, "accuracy": accuracy(examples, predictions)}
 
@@ -118,7 +118,7 @@ def score_answers(examples: Sequence[Example], predictions: Predictions, _: Sequ
 def score_tags(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
     """Return F1, precision and recall of names with types, as conlleval has them, and F1 without types.
 
-    The latter is that of K-BERT's released code, `score_begun_spans`.
+    The latter is that of K-BERT's released code, `score_release_spans`.
 
     Raises:
         UsageError: if an example has no prediction, or one with more or fewer tags than tokens.
@@ -129,16 +129,16 @@ def score_tags(examples: Sequence[Example], predictions: Predictions, _: Sequenc
         if example.id not in predictions:
             raise UsageError(f"example {example.id} has no prediction: each needs its tags")
         tags = _tags(predictions[example.id].answer)
-        names, found = (
+        names, predicted = (
             [Name(begin, end, kind) for begin, end, kind in chunks(some)] for some in (gold, tags)
         )
-        typed += score_names(names, found)
-        spans += score_begun_spans(gold, tags)
-    whole = typed.overall
+        typed += score_names(names, predicted)
+        spans += score_release_spans(gold, tags)
+    overall = typed.overall
     return {
-        "f1": whole.f1,
-        "precision": whole.precision,
-        "recall": whole.recall,
+        "f1": overall.f1,
+        "precision": overall.precision,
+        "recall": overall.recall,
         "untyped_f1": spans.f1,
     }
 
@@ -164,7 +164,7 @@ def score_relation(examples: Sequence[Example], predictions: Predictions, labels
 def score_types(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
     """Return micro F1, precision and recall of the types of names."""
     typed = [Typed(example.id, "", (0, 0), _types(example.gold)) for example in examples]
-    score = score_typed(typed, {name: _types(one.answer) for name, one in predictions.items()})
+    score = score_typed(typed, {name: _types(prediction.answer) for name, prediction in predictions.items()})
     return {"f1": score.f1, "precision": score.precision, "recall": score.recall}
 
 

@@ -204,7 +204,7 @@ class Task:
 
         Example:
             >>> [parsed] = find_task("pair").parse_records([{"text_a": "a", "text_b": "b", "source": 7}])
-            >>> parsed.example.texts, parsed.rest
+            >>> parsed.example.texts, parsed.unused
             (('a', 'b'), {'source': 7})
         """
         plain = (
@@ -220,7 +220,7 @@ class Task:
             example = self.layout.example(fields)
             if ids is not None:
                 ids.check(example.id, record.number, record.line)
-            yield ParsedRecord(example, fields.rest)
+            yield ParsedRecord(example, fields.unused)
 
     def _fields(self, record: object, position: int) -> Mapping[str, object]:
         if isinstance(record, Mapping):
@@ -261,8 +261,8 @@ class Task:
         """
         if gold and len(gold) != len(paths):
             raise UsageError(f"{len(paths)} files of data and {len(gold)} of gold: each needs the other")
-        beside: Sequence[Path | None] = gold or [None for _ in paths]
-        files = [self.read(path, own) for path, own in zip(paths, beside, strict=True)]
+        gold_files: Sequence[Path | None] = gold or [None for _ in paths]
+        files = [self.read(path, own) for path, own in zip(paths, gold_files, strict=True)]
         for path, examples in zip(paths, files, strict=True):
             self.check_gold(examples, str(path))
         return merge_files(files)

@@ -1,4 +1,4 @@
-"""Words in context: whether a word means the same in two sentences, and how often that was told right.
+"""Words in context: whether a word means the same in two sentences, and how often the answer was right.
 
 Pilehvar and Camacho-Collados (2019), "WiC: the Word-in-Context Dataset". Two kinds of file are read; the
 first character tells which it is:
@@ -34,7 +34,7 @@ class WordPair(NamedTuple):
     """A word and two sentences that it stands in, in some form of it.
 
     Attributes:
-        id: of the pair: its place in the file, from 1.
+        id: position of the pair in the file, from 1.
         word: the lemma.
         pos: "n" or "v"; "" if unknown.
         first, second: the sentences.
@@ -84,7 +84,7 @@ def read_pairs(path: Path, gold: Path | None = None) -> list[WordPair]:
     if numbered[0][1].lstrip().startswith("{"):
         if gold is not None:
             raise UsageError(f"{path} has its labels in its own lines: leave out the gold file {gold}")
-        return [_of_json(str(place), path, *one) for place, one in enumerate(numbered, start=1)]
+        return [_of_json(str(position), path, *source) for position, source in enumerate(numbered, start=1)]
     labels = [None] * len(numbered) if gold is None else _read_labels(gold)
     if len(labels) != len(numbered):
         raise SourceError(
@@ -92,8 +92,8 @@ def read_pairs(path: Path, gold: Path | None = None) -> list[WordPair]:
             path=gold,
         )
     return [
-        _of_release(str(place), label, path, *one)
-        for place, (label, one) in enumerate(zip(labels, numbered, strict=True), start=1)
+        _of_release(str(position), label, path, *source)
+        for position, (label, source) in enumerate(zip(labels, numbered, strict=True), start=1)
     ]
 
 
@@ -104,8 +104,8 @@ def _of_json(name: str, path: Path, number: int, line: str) -> WordPair:
         raise SourceError(
             f'expected {{"label": 0 or 1, "text": "…"}}: {error}', path=path, line=number, text=line
         ) from None
-    found = _TEXT.fullmatch(record.text)
-    if found is None or not all(part.strip() for part in found.groups()):
+    match = _TEXT.fullmatch(record.text)
+    if match is None or not all(part.strip() for part in match.groups()):
         raise SourceError(
             "expected the text `Word: WORD. Sentence 1: … Sentence 2: …`",
             path=path, line=number, text=record.text,
@@ -116,7 +116,7 @@ def _of_json(name: str, path: Path, number: int, line: str) -> WordPair:
             "leave this pair out, or take the files of the release",
             path=path, line=number, text=record.text,
         )  # fmt: skip
-    word, first, second = (part.strip() for part in found.groups())
+    word, first, second = (part.strip() for part in match.groups())
     return WordPair(name, word, "", first, second, None if record.label is None else bool(record.label))
 
 
@@ -137,12 +137,12 @@ def _of_release(name: str, label: bool | None, path: Path, number: int, line: st
 
 
 def _read_labels(path: Path) -> list[bool | None]:
-    found: list[bool | None] = []
+    labels: list[bool | None] = []
     for number, line in lines(path):
         if line.strip() not in _LABELS:
             raise SourceError("expected T or F", path=path, line=number, text=line)
-        found.append(_LABELS[line.strip()])
-    return found
+        labels.append(_LABELS[line.strip()])
+    return labels
 
 
 def score_pairs(gold: Iterable[WordPair], answers: Mapping[str, bool]) -> PairScore:

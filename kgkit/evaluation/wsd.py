@@ -133,14 +133,14 @@ def read_gold(path: Path) -> dict[str, tuple[str, ...]]:
         NotThere: if there is no such file.
         SourceError: if a line has no key, has an id that an earlier line has, or is not UTF-8.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    keys_by_instance: dict[str, tuple[str, ...]] = {}
     for number, line in lines(path):
         instance, *keys = line.split()
-        if not keys or instance in found:
+        if not keys or instance in keys_by_instance:
             problem = "an instance comes twice" if keys else "expected an id and its keys, found 1 field"
             raise SourceError(problem, path=path, line=number, text=line)
-        found[instance] = _plain(keys)
-    return found
+        keys_by_instance[instance] = _plain(keys)
+    return keys_by_instance
 
 
 def write_keys(path: Path, answers: Mapping[str, Collection[str]]) -> None:
@@ -242,8 +242,8 @@ def score(
     """
     lost = [] if pos is None else [instance for instance in gold if instance not in pos]
     if lost:
-        found = f"{len(lost)} of {len(gold)} gold instances are not in the data, the first is {lost[0]!r}"
-        raise SourceError(f"{found}: do the two files belong together?")
+        problem = f"{len(lost)} of {len(gold)} gold instances are not in the data, the first is {lost[0]!r}"
+        raise SourceError(f"{problem}: do the two files belong together?")
     skipped = tuple(instance for instance in answers if instance not in gold)
     if skipped:
         log.warning("%d answers have no gold and are not scored, the first is %r", len(skipped), skipped[0])
@@ -253,8 +253,8 @@ def score(
 
 def _points(gold: Collection[str], answers: Collection[str]) -> Fraction | None:
     """Return what one instance earns, in [0, 1]; None if it was not answered."""
-    given = set(_plain(answers))
-    return Fraction(len(given & set(_plain(gold))), len(given)) if given else None
+    predicted = set(_plain(answers))
+    return Fraction(len(predicted & set(_plain(gold))), len(predicted)) if predicted else None
 
 
 def _parts(points: Mapping[str, Fraction | None], part: Mapping[str, str]) -> dict[str, Score]:

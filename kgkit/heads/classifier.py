@@ -1,12 +1,19 @@
-"""A plain classifier of texts, or of names in them: Peters et al. (2019), section 4.3, as in BERT.
+"""A plain classifier of texts, or of names or tokens in them: Peters et al. (2019), section 4.3, as in BERT.
 
-    B  texts    T  word pieces of one    H  encoder width    P  positions of a text that are read    L  labels
+    B  texts              H  encoder width                         L  labels; 1 for a number, or a choice
+    T  word pieces of one P  word pieces of a text that are read   C  choices
 
     hidden (B, T, H) ─at P positions─▶ (B, P, H) ─joined─▶ (B, P · H) ─linear─▶ logits (B, L)
 
 A text as a whole is read at its first piece, [CLS]; a name at the special piece that was put before it; two
-names at two places. Of the labels one holds, the likeliest, or each that is likelier than not
-(`multi_label`). The encoder is no part of the head.
+names at two positions; a token at its first piece. What the logits mean depends on the kind of the answers:
+
+    label, tags    softmax over the labels of a text, or of a token; the likeliest label holds
+    labels         a sigmoid for each label; all with more than one half hold
+    number         one output, the number in standard deviations from the mean of the training data
+    choice         one output for each of C texts, softmax over these
+
+The encoder is no part of the head.
 
 Departures:
     For a text as a whole, the code that was released with the paper reads [CLS] through BERT's pooler: a
@@ -14,9 +21,10 @@ Departures:
     read: not every encoder has a pooler, and some have one that was never trained. Names are read as there.
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import torch
 from torch import Tensor, nn
@@ -31,19 +39,32 @@ if TYPE_CHECKING:
 
 KIND: Final = "classifier"
 
-_RENAMED: Final = {"places": "positions", "several": "multi_label"}
-"""Settings as they were written before -> as they are called now."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierConfig:
-    """Settings of `Classifier`."""
+    """Settings of `Classifier`.
 
-    hidden: int  # H
-    labels: tuple[str, ...]  # L names, in the order of the logits
-    positions: int = 1  # P
-    multi_label: bool = False  # any number of labels may hold; False: one does
-    dropout: float = 0.1  # of what the labels are read from
+    Attributes:
+        hidden: H.
+        labels: L names, in the order of the logits; none for a number or a choice.
+        positions: P.
+        answer: kind of the answers.
+        mean, scale: of a number: mean and standard deviation of the training data.
+        dropout: of the vectors that are read.
+    """
+
+    hidden: int
+    labels: tuple[str, ...] = ()
+    positions: int = 1
+    answer: Literal["label", "labels", "tags", "number", "choice"] = "label"
+    mean: float = 0.0
+    scale: float = 1.0
+    dropout: float = 0.1
+
+    @property
+    def outputs(self) -> int:
+        """L: the number of logits."""
+        return len(self.labels) or 1
 
     def __post_init__(self) -> None:
         if min(self.hidden, self.positions) < 1 or not 0 <= self.dropout < 1:
@@ -51,17 +72,22 @@ class ClassifierConfig:
                 f"hidden is {self.hidden}, positions {self.positions}, dropout {self.dropout}; the first two "
                 "are 1 or more, dropout is from 0 to below 1"
             )
+        if not (math.isfinite(self.mean) and 0 < self.scale < math.inf):
+            raise UsageError(f"mean is {self.mean}, scale {self.scale}; both are finite, scale is above 0")
+        names = ", ".join(map(repr, self.labels)) or "none"
         if len(set(self.labels)) < len(self.labels) or not all(self.labels):
-            labels = ", ".join(map(repr, self.labels))
-            raise UsageError(f"labels are {labels}: none of them may be empty, or come twice")
-        least = 1 if self.multi_label else 2
+            raise UsageError(f"labels are {names}: none of them may be empty, or come twice")
+        if self.answer in ("number", "choice"):
+            if self.labels:
+                raise UsageError(f"labels are {names}: a {self.answer} has none")
+            return
+        least = 1 if self.answer == "labels" else 2
         if len(self.labels) < least:
-            labels = ", ".join(self.labels) or "none"
-            raise UsageError(f"labels: {labels}; there is nothing to tell apart with fewer than {least}")
+            raise UsageError(f"labels: {names}; there is nothing to tell apart with fewer than {least}")
 
 
 class Classifier(nn.Module):
-    """Says which label a text has, or which ones, from the encoder's vectors at some of its positions.
+    """Says which label a text has, or which ones, from the encoder's vectors at some of its word pieces.
 
     Args:
         config: settings.
@@ -71,8 +97,8 @@ class Classifier(nn.Module):
         >>> classifier = Classifier(ClassifierConfig(hidden=384, labels=("F", "T")))
         >>> logits = classifier(hidden, positions)          # (B, T, H), (B, 1) zeros -> (B, 2)
         >>> classifier.loss(logits, gold).backward()        # gold: (B,) indices of labels
-        >>> classifier.answers(logits)
-        ['T', 'F', …]
+        >>> classifier.probabilities(logits)
+        tensor([[0.1, 0.9], [0.7, 0.3], …])
         >>> classifier.save_pretrained("my-classifier")
     """
 
@@ -80,63 +106,64 @@ class Classifier(nn.Module):
         super().__init__()
         self.config = config
         self.dropout = nn.Dropout(config.dropout)
-        self.label = nn.Linear(config.positions * config.hidden, len(config.labels))
+        self.label = nn.Linear(config.positions * config.hidden, config.outputs)
         draw_weights(self.label, generator)
 
-    def forward(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Return the logits of the labels, (B, L), float32 at least.
+    def forward(self, hidden: Tensor, positions: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Return the logits, (R, L), float32 at least.
 
         Args:
-            hidden: (B, T, H) output of an encoder.
-            positions: (B, P) int64, below T: where each text is read.
+            hidden: (B, T, H) of an encoder.
+            positions: (R, P) int64, below T: the word pieces that each answer is read from.
+            rows: (R,) int64, below B: the text of each answer; None: one answer for each text, R = B.
 
         Raises:
             UsageError: if the shapes do not fit each other, or the configuration.
         """
         width, count = self.config.hidden, self.config.positions
-        if hidden.ndim != 3 or hidden.shape[2] != width or positions.shape != (len(hidden), count):
+        texts = len(hidden) if rows is None else len(rows)
+        if hidden.ndim != 3 or hidden.shape[2] != width or positions.shape != (texts, count):
             raise UsageError(
                 f"expected hidden (B, T, {width}) and positions (B, {count}), found {tuple(hidden.shape)} "
                 f"and {tuple(positions.shape)}"
             )
-        read = hidden.gather(1, positions[..., None].expand(-1, -1, width))  # (B, P, H)
-        joined = read.flatten(1).to(self.label.weight.dtype)  # (B, P · H)
+        if rows is None:
+            rows = torch.arange(texts, device=hidden.device)
+        vectors = hidden[rows[:, None], positions]  # (R, P, H)
+        joined = vectors.flatten(1).to(self.label.weight.dtype)  # (R, P · H)
         with torch.autocast(hidden.device.type, enabled=False):  # rounded logits are often alike
-            logits: Tensor = self.label(self.dropout(joined))  # (B, L)
+            logits: Tensor = self.label(self.dropout(joined))  # (R, L)
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def loss(self, logits: Tensor, gold: Tensor) -> Tensor:
-        """Return the mean cross entropy: of texts, or, where several labels may hold, of texts and labels.
+        """Return the mean loss: the cross entropy, or the squared error of a standardised number.
 
         Args:
-            logits: (B, L).
-            gold: (B,) int64, index of the label that holds; where several may, (B, L) bool, whether it holds.
+            logits: (R, L); of choices (B, C), -inf where a text has fewer.
+            gold: (R,) int64, the index of the label or choice; of several labels (R, L) bool, those that
+                hold; of numbers (R,) float32.
 
         Raises:
             UsageError: if *gold* is of another kind, or shape.
         """
-        multi_label = self.config.multi_label
-        shape, kind = (logits.shape, torch.bool) if multi_label else (logits.shape[:1], torch.int64)
-        if gold.shape != shape or gold.dtype != kind:
+        answer = self.config.answer
+        dtype = {"labels": torch.bool, "number": torch.float32}.get(answer, torch.int64)
+        shape = logits.shape if answer == "labels" else logits.shape[:1]
+        if gold.shape != shape or gold.dtype != dtype:
             raise UsageError(
-                f"gold is {gold.dtype} of the shape {tuple(gold.shape)}, expected {kind} of {tuple(shape)}"
+                f"gold is {gold.dtype} of the shape {tuple(gold.shape)}, expected {dtype} of {tuple(shape)}"
             )
-        if multi_label:
+        if answer == "labels":
             return functional.binary_cross_entropy_with_logits(logits, gold.to(logits.dtype))
+        if answer == "number":
+            return functional.mse_loss(logits[:, 0], (gold - self.config.mean) / self.config.scale)
         return functional.cross_entropy(logits, gold)
 
-    def answers(self, logits: Tensor) -> list[str] | list[frozenset[str]]:
-        """Return the likeliest label of each text, for logits (B, L).
-
-        Where several may hold: those with a probability, the sigmoid of the logit, above 0.5; maybe none.
-        """
-        labels = self.config.labels
-        if not self.config.multi_label:
-            return [labels[best] for best in logits.argmax(-1).tolist()]
-        return [
-            frozenset(label for label, holds in zip(labels, row, strict=True) if holds)
-            for row in (logits > 0).tolist()
-        ]
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """Return the probability of each label or choice, as *logits*; of numbers (R, 1) the numbers."""
+        if self.config.answer == "number":
+            return logits * self.config.scale + self.config.mean
+        return logits.sigmoid() if self.config.answer == "labels" else logits.softmax(-1)
 
     def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
         """Write the head into *folder*, which is made: weights, configuration, a model card.
@@ -160,18 +187,26 @@ class Classifier(nn.Module):
             UsageError: if it is another kind of head, or there is no such device.
             MissingExtra: if safetensors is not installed.
         """
-        return load_head(cls, Path(folder), KIND, ClassifierConfig, device, renamed=_RENAMED)
+        return load_head(cls, Path(folder), KIND, ClassifierConfig, device)
 
     def _card(self, about: str) -> str:
         config = self.config
+        labels = ", ".join(f"`{name}`" for name in config.labels)
         return card_of(
             self, _CARD, about, hidden=config.hidden,
-            places="one place of a text" if config.positions == 1 else f"{config.positions} places of a text",
-            labels=", ".join(f"`{name}`" for name in config.labels),
-            how="any number of them may hold" if config.multi_label else "one of them holds",
+            positions="one word piece of a text" if config.positions == 1 else
+            f"{config.positions} word pieces of a text",
+            answers=f"Its answers are {_ANSWERS[config.answer]}{f': {labels}' if labels else ''}.",
         )  # fmt: skip
 
 
+_ANSWERS: Final = {
+    "label": "one of the labels",
+    "labels": "any number of the labels",
+    "tags": "one of the tags for each token",
+    "number": "numbers",
+    "choice": "the choice of one of several texts",
+}
 _CARD: Final = """\
 ---
 library_name: kgkit
@@ -180,11 +215,11 @@ pipeline_tag: text-classification
 
 # A classifier
 
-{about}A linear layer over an encoder's vectors at {places} (Peters et al. 2019, *Knowledge Enhanced
+{about}A linear layer over an encoder's vectors at {positions} (Peters et al. 2019, *Knowledge Enhanced
 Contextual Word Representations*, section 4.3): {parameters} parameters, on top of an encoder of width
 {hidden} that is not part of it.
 
-It tells the labels {labels}; {how}.
+{answers}
 
 ```python
 from kgkit.heads import Classifier

@@ -57,16 +57,13 @@ def card_of(head: nn.Module, template: str, about: str, **facts: object) -> str:
     return template.format(about=about, parameters=parameters, **facts)
 
 
-def read_settings(
-    folder: Path, kind: str, settings: type[Settings], *, renamed: Mapping[str, str] | None = None
-) -> Settings:
+def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings:
     """Return the settings of the head in *folder*.
 
     Args:
         folder: folder of the head.
         kind: kind of the head.
         settings: class of the settings.
-        renamed: names of settings as they were written before, and as they are called now.
 
     Raises:
         NotThere: if there is none.
@@ -90,7 +87,6 @@ def read_settings(
     other = content.pop("head", None) if isinstance(content, dict) else None
     if other != kind:
         raise UsageError(f"{path} is of a head of kind {other!r}, expected {kind!r}")
-    content = {(renamed or {}).get(name, name): value for name, value in content.items()}
     if strange := sorted(set(content) - {field.name for field in fields(settings)}):
         raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
     try:
@@ -157,8 +153,6 @@ def load_head(
     kind: str,
     settings: type[Settings],
     device: str,
-    *,
-    renamed: Mapping[str, str] | None = None,
 ) -> Head:
     """Return a head without an encoder, in the precision of its files, ready to be asked.
 
@@ -168,13 +162,12 @@ def load_head(
         kind: kind of the head, as its settings name it.
         settings: class of the settings.
         device: name of the device.
-        renamed: names of settings as they were written before, and as they are called now.
 
     Raises:
         NotThere, DamagedModel, UsageError, MissingExtra: as `read_settings` and `check_shapes` do.
     """
     where = pick_device(device)
-    config = read_settings(folder, kind, settings, renamed=renamed)
+    config = read_settings(folder, kind, settings)
     check_shapes(folder, lambda: head(config).state_dict())
     module = head(config)
     with reading_weights(folder) as weights:

@@ -278,7 +278,7 @@ KNOWBERT: Final = Kind(
         "linker": "kgkit.linking.knowbert:open_linker",
         "embedder": "kgkit.linking.knowbert:open_embedder",
         "language_model": "kgkit.linking.knowbert:open_language_model",
-        "predictor": "kgkit.training.classification:open_predictor",
+        "predictor": "kgkit.methods.knowbert:open_predictor",
     },
     use="link with `--model {name}`, or open it with kgkit.linking.knowbert.TrainedKnowBert",
     command="kgkit train knowbert",
@@ -289,7 +289,7 @@ KBERT: Final = Kind(
     name="kbert",
     title="a K-BERT",
     manifest=KBertManifest,
-    roles={"predictor": "kgkit.training.kbert:open_predictor"},
+    roles={"predictor": "kgkit.methods.kbert:open_predictor"},
     use="`kgkit evaluate` scores it on its task",
     command="kgkit train kbert",
 )

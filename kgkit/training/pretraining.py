@@ -9,7 +9,7 @@ from kgkit.building import text_lines
 from kgkit.encoder.loading import quiet
 from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home
-from kgkit.training.knowbert.settings import KnowBertTraining
+from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.training.knowbert.train import train_knowbert
 from kgkit.training.runs import sha256_of
 from kgkit.types import Progress

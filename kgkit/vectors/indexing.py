@@ -24,7 +24,7 @@ from kgkit.vectors.kinds import (
     AUTO,
     KINDS,
     RECALL,
-    Kind,
+    IndexKind,
     describe_kind,
     faiss_module,
     find_kind,
@@ -110,7 +110,7 @@ def build_index(
     return open_inner(folder, manifest, matrix)
 
 
-def _has_faiss(kind: Kind) -> bool:
+def _has_faiss(kind: IndexKind) -> bool:
     try:
         faiss_module()
     except UsageError as error:
@@ -122,7 +122,12 @@ def _has_faiss(kind: Kind) -> bool:
 
 
 def _train(
-    manifest: IndexManifest, kind: Kind, matrix: Matrix, rows: Rows, folder: Path, progress: Progress | None
+    manifest: IndexManifest,
+    kind: IndexKind,
+    matrix: Matrix,
+    rows: Rows,
+    folder: Path,
+    progress: Progress | None,
 ) -> IndexManifest:
     """Train, fill and write faiss's index; return the manifest that names its files."""
     faiss = faiss_module()
@@ -154,7 +159,7 @@ def _train(
 
 def _with_setting(
     manifest: IndexManifest,
-    kind: Kind,
+    kind: IndexKind,
     matrix: Matrix,
     rows: Rows,
     folder: Path,
@@ -188,7 +193,7 @@ def _with_setting(
     )
 
 
-def _training(matrix: Matrix, rows: Rows, kind: Kind, seed: int) -> Matrix:
+def _training(matrix: Matrix, rows: Rows, kind: IndexKind, seed: int) -> Matrix:
     """Return the sample that quantisers are trained with, at length 1."""
     most = min(_MOST_TRAINING, max(_LEAST_TRAINING, _TRAINING * lists_for(len(rows))))
     if len(rows) > most:

@@ -21,7 +21,7 @@ from kgkit.errors import MissingExtra, UnknownName, UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class IndexKind:
     """A kind of index.
 
     Attributes:
@@ -45,11 +45,11 @@ _EF: Final = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 
 KINDS: Final = {
     kind.name: kind
     for kind in (
-        Kind(name="exact"),
-        Kind(name="sq8", factory="SQ8", proposals=(1, 2)),
-        Kind(name="hnsw", factory="HNSW32_SQ8", knob="efSearch", settings=_EF, proposals=(1, 2)),
-        Kind(name="ivfsq8", factory="IVF{lists},SQ8", knob="nprobe", settings=_LISTS, proposals=(1, 2)),
-        Kind(
+        IndexKind(name="exact"),
+        IndexKind(name="sq8", factory="SQ8", proposals=(1, 2)),
+        IndexKind(name="hnsw", factory="HNSW32_SQ8", knob="efSearch", settings=_EF, proposals=(1, 2)),
+        IndexKind(name="ivfsq8", factory="IVF{lists},SQ8", knob="nprobe", settings=_LISTS, proposals=(1, 2)),
+        IndexKind(
             name="ivfpq",
             factory="IVF{lists},PQ{parts}x4fs",
             knob="nprobe",
@@ -70,7 +70,7 @@ _CPU_PACKAGE: Final = "faiss-cpu"
 _GPU_PACKAGES: Final = ("faiss-gpu", "faiss-gpu-cu12", "faiss-gpu-cu11")
 
 
-def find_kind(name: str, rows: int, width: int) -> Kind:
+def find_kind(name: str, rows: int, width: int) -> IndexKind:
     """Return the kind called *name*; for `auto` the one that suits *rows* vectors of *width* numbers.
 
     Raises:
@@ -96,7 +96,7 @@ def suitable_kind(rows: int, width: int) -> str:
     return "exact" if numbers < _SMALL else "hnsw" if numbers < _LARGE else "ivfpq"
 
 
-def describe_kind(kind: Kind, rows: int, width: int) -> str:
+def describe_kind(kind: IndexKind, rows: int, width: int) -> str:
     """Return faiss's description of an index of *kind* over *rows* vectors of *width* numbers."""
     even = width + width % 2
     padded = f"Pad{even}," if even != width and "{parts}" in kind.factory else ""

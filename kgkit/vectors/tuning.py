@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kgkit.vectors.kinds import Kind
+from kgkit.vectors.kinds import IndexKind
 from kgkit.vectors.scan import Matrix, Rows, rescore, scan, unit
 
 Propose = Callable[[Matrix, int, int], Rows]
@@ -43,7 +43,9 @@ def sampled_queries(matrix: Matrix, rows: Rows, count: int, seed: int) -> Matrix
     return queries[drawn.permutation(len(queries))]
 
 
-def tune(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matrix, target: float) -> Tuned:
+def tune(
+    propose: Propose, kind: IndexKind, most: int, matrix: Matrix, queries: Matrix, target: float
+) -> Tuned:
     """Return the cheapest setting of *kind* with the recall *target*, or the dearest, if none has it.
 
     Args:
@@ -66,7 +68,7 @@ def tune(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matri
 
 
 def _choose(
-    propose: Propose, kind: Kind, most: int, matrix: Matrix, sought: Matrix, truth: Rows, target: float
+    propose: Propose, kind: IndexKind, most: int, matrix: Matrix, sought: Matrix, truth: Rows, target: float
 ) -> tuple[int, int]:
     tried = [setting for setting in kind.settings if setting <= most] or [kind.settings[0]]
     for setting in tried:

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 from benchmarks.chinese import documents
 from benchmarks.injected import counts, new
 from benchmarks.significance import chance, counted, f1_of, spread
-from kgkit.training.kbert_tasks import Example
+from kgkit.evaluation.examples import Example
 
 
 def by_hand(first, second):
@@ -55,9 +55,12 @@ def test_the_deviation_is_that_of_a_sample():
 
 
 def test_answers_are_counted_by_name_in_tagging_and_by_text_elsewhere():
-    named = [Example("1", ("a b",), ((0, 1), (2, 3)), ("B-X", "O")), Example("2", ("c",), ((0, 1),), ("O",))]
+    named = [
+        Example("1", ("a b",), tokens=((0, 1), (2, 3)), gold=("B-X", "O")),
+        Example("2", ("c",), tokens=((0, 1),), gold=("O",)),
+    ]
     assert counts(named, {"1": "B-X B-X", "2": "O"}).tolist() == [[1, 2, 1], [0, 0, 0]]
-    plain = [Example("1", ("a",), (), ("0",)), Example("2", ("b",), (), ("1",))]
+    plain = [Example("1", ("a",), gold="0"), Example("2", ("b",), gold="1")]
     assert counts(plain, {"1": "0", "2": "0"}).tolist() == [[1, 1, 1], [0, 1, 1]]
 
 

@@ -80,6 +80,8 @@ def test_the_commands_are_those_that_were_promised():
         "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
         "kgkit evaluate probe", "kgkit evaluate classification", "kgkit evaluate relation",
         "kgkit evaluate typing", "kgkit evaluate wic", "kgkit evaluate tagging", "kgkit evaluate ranking",
+        "kgkit evaluate acceptability", "kgkit evaluate choice", "kgkit evaluate pair",
+        "kgkit evaluate regression",
         "kgkit train linker", "kgkit train kbert", "kgkit train encoder", "kgkit train knowbert",
         "kgkit train tagger",
         "kgkit embed", "kgkit index", "kgkit nearest",

@@ -106,9 +106,9 @@ def test_both_kinds_of_file_say_the_same(tmp_path_factory, left, span, right):
         (lines_of(CHOI, ZHANG), "x:2: expected an instance as Choi et al. have them, or one JSON list"),
         (json.dumps([ZHANG, CHOI]), r"x: expected a JSON list of instances as Zhang .*\$\[1\]"),
         (lines_of(CHOI | {"mention_span": " "}), "x:1: mention_span has nothing in it"),
-        (json.dumps([ZHANG | {"end": 18}]), "x: instance 1: the span is 7 to 18, expected one in 0 to 17"),
-        (json.dumps([ZHANG | {"end": 7}]), "x: instance 1: the span is 7 to 7, expected one in 0 to 17"),
-        (json.dumps([ZHANG | {"start": -1}]), "x: instance 1: the span is -1 to 10, expected one in 0 to 17"),
+        (json.dumps([ZHANG | {"end": 18}]), "x: instance 1: the span is 7 to 18, expected 0 to 17"),
+        (json.dumps([ZHANG | {"end": 7}]), "x: instance 1: the span is 7 to 7, expected 0 to 17"),
+        (json.dumps([ZHANG | {"start": -1}]), "x: instance 1: the span is -1 to 10, expected 0 to 17"),
         (json.dumps([ZHANG | {"start": 6, "end": 7}]), "x: instance 1: the span is nothing but white space"),
     ],
 )

@@ -145,7 +145,7 @@ def test_every_hidden_piece_counts_however_many_its_instance_has():
 
 @pytest.mark.parametrize(("ranks", "told"), [([], "no ranks"), ([3, 0], "the rank 0")])
 def test_ranks_that_are_none_are_told(ranks, told):
-    with pytest.raises(UsageError, match=f"instance 2, of 'P19', has {told}: each hidden piece needs one"):
+    with pytest.raises(UsageError, match=f"instance 2, of 'P19', has {told}: each hidden piece needs 1"):
         score_recall([("P19", [1]), ("P19", ranks)])
 
 

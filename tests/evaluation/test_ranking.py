@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.evaluation.ranking import Answer, RankingScore, read_answers, score_ranking
+from kgkit.evaluation.examples import Example
+from kgkit.evaluation.ranking import Answer, RankingScore, score_ranking
 from kgkit.evaluation.tasks import find_task
 
 FILE = """\
@@ -35,34 +36,34 @@ def put(tmp_path):
 # -- files ------------------------------------------------------------------
 
 
+def read(path):
+    return find_task("ranking").read(path)
+
+
 def test_each_row_is_a_question_with_an_answer(put):
-    assert list(read_answers(put(FILE))) == [
-        Answer("2", "1", "谁画了蒙娜丽莎？", "它在巴黎。", False),
-        Answer("3", "1", "谁画了蒙娜丽莎？", "蒙娜丽莎是达芬奇的画。", True),
-        Answer("5", "2", "番茄是水果吗？", "番茄是一种蔬菜。", True),
+    assert read(put(FILE)) == [
+        Example("2", ("谁画了蒙娜丽莎？", "它在巴黎。"), group="1", gold="0"),
+        Example("3", ("谁画了蒙娜丽莎？", "蒙娜丽莎是达芬奇的画。"), group="1", gold="1"),
+        Example("5", ("番茄是水果吗？", "番茄是一种蔬菜。"), group="2", gold="1"),
     ]
 
 
 def test_columns_in_another_order_further_ones_and_line_ends_change_nothing(put):
-    plain = list(read_answers(put(FILE)))
+    plain = read(put(FILE))
     turned = "".join(
         "\t".join([*reversed(line.split("\t")), "x"] if line else []) + "\n" for line in FILE.splitlines()
     )
     for content in (turned, FILE.replace("\n", "\r\n"), "\ufeff" + FILE, FILE.rstrip("\n")):
-        assert list(read_answers(put(content))) == plain
+        assert read(put(content)) == plain
 
 
 def test_a_file_may_have_no_gold(put):
-    [one] = read_answers(put("text_b\tqid\ttext_a\nb\t7\ta\n"))
-    assert one == Answer("2", "7", "a", "b", None)
+    assert read(put("text_b\tqid\ttext_a\nb\t7\ta\n")) == [Example("2", ("a", "b"), group="7")]
 
 
-def test_examples_of_classification_have_the_ids_of_the_answers(put):
+def test_examples_of_classification_have_the_ids_and_texts_of_the_answers(put):
     path = put(FILE)
-    answers, examples = list(read_answers(path)), find_task("classification").read(path)
-    assert [one.id for one in examples] == [one.id for one in answers]
-    assert [one.texts for one in examples] == [(one.question, one.answer) for one in answers]
-    assert [one.gold for one in examples] == ["01"[bool(one.right)] for one in answers]
+    assert find_task("classification").read(path) == [example._replace(group="") for example in read(path)]
 
 
 HEADER = "qid\ttext_a\ttext_b\tlabel\n"
@@ -71,33 +72,31 @@ HEADER = "qid\ttext_a\ttext_b\tlabel\n"
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (
-            "",
-            "qa.tsv: there is nothing in it: expected a first line that names the columns qid, text_a, ",
-        ),
-        (HEADER, "qa.tsv:1: it names columns, and ends: there is no row in it"),
-        ("1\ta\tb\t1\n", "qa.tsv:1: expected a first line that names .*: qid is not there"),
-        ("label\ttext_a\ttext_b\n1\ta\tb\n", "qa.tsv:1: expected a first line .*: qid is not there"),
-        ("qid\tqid\ttext_a\ttext_b\n", "qa.tsv:1: expected a first line .*: qid comes more than once"),
+        ("", "qa.tsv: no text in it: there are no lines"),
+        (HEADER, "qa.tsv: no text in it: it names columns, and ends"),
+        ("1\ta\tb\t1\n", "qa.tsv:1: expected .* or a first line that names the columns; found 4 fields"),
+        ("a\tb\t1\n", "qa.tsv:1: there is no qid: .* names the columns qid, text_a, text_b, label"),
+        ("label\ttext_a\ttext_b\n1\ta\tb\n", "qa.tsv:2: there is no qid"),
+        ("qid\tqid\ttext_a\ttext_b\n", "qa.tsv:1: the column qid comes more than once"),
         (
             HEADER.replace("\n", "\tlabel\n") + "1\ta\tb\t1\t0\n",
-            "qa.tsv:1: expected .* label comes more than once",
+            "qa.tsv:1: the column label comes more than once",
         ),
         (HEADER + "1\ta\tb\t1\n1\ta\t1\n", "qa.tsv:3: expected 4 tab-separated fields .*, found 3"),
-        (HEADER + " \ta\tb\t1\n", "qa.tsv:2: the qid is empty"),
+        (HEADER + " \ta\tb\t1\n", "qa.tsv:2: there is no qid"),
         (HEADER + "1\ta\tb\t2\n", "qa.tsv:2: the label is '2'; it is 1 of a right answer, else 0"),
-        (HEADER + "1\ta\tb\t\n", "qa.tsv:2: the label is ''"),
+        (HEADER + "1\ta\tb\t\n", "qa.tsv:2: the label is empty"),
         (HEADER.encode() + "1\t谁\t他\t1\n".encode("gb18030"), "qa.tsv:2: not UTF-8"),
     ],
 )
 def test_what_is_no_such_file_is_told_with_its_line(put, content, told):
     with pytest.raises(SourceError, match=told):
-        list(read_answers(put(content)))
+        read(put(content))
 
 
 def test_a_file_that_is_not_there_is_said_so(tmp_path):
     with pytest.raises(NotThere, match="no file"):
-        list(read_answers(tmp_path / "none"))
+        read(tmp_path / "none")
 
 
 # -- scores -----------------------------------------------------------------
@@ -105,7 +104,7 @@ def test_a_file_that_is_not_there_is_said_so(tmp_path):
 
 def answers_of(*rows):
     """Return answers with their scores, from the question, whether they are right, and the score of each."""
-    answers = [Answer(str(place), qid, "", "", right) for place, (qid, right, _) in enumerate(rows)]
+    answers = [Answer(str(place), qid, right) for place, (qid, right, _) in enumerate(rows)]
     return answers, {str(place): score for place, (*_, score) in enumerate(rows)}
 
 

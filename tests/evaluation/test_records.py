@@ -308,6 +308,14 @@ def test_a_bad_line_is_one_error_with_its_place(write, task, content, message):
 
 
 def test_a_bad_record_of_a_program_is_an_error_with_its_position():
+    for task, record in (
+        ("classification", "a\ud800"),
+        ("pair", ["a", "\ud800"]),
+        ("tagging", ["a", "\ud800"]),
+        ("regression", {"text": "a", "label": 1e39}),
+    ):
+        with pytest.raises(SourceError, match=r"^record 1: "):
+            list(find_task(task).parse_records([record]))
     with pytest.raises(SourceError, match=r"^record 2: the score is 'x': expected a finite number"):
         list(find_task("regression").parse_records([{"text": "a"}, {"text": "b", "score": "x"}]))
 

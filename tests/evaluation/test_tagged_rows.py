@@ -12,11 +12,11 @@ from kgkit.evaluation.ner import Name, NameScore, NameScores, chunks, score_name
 from kgkit.evaluation.tagged_rows import (
     PADDING,
     TaggedRow,
-    begun_spans,
     joined,
     read_tagged_rows,
     read_tags,
-    score_begun_spans,
+    release_spans,
+    score_release_spans,
 )
 from kgkit.text import token_spans
 
@@ -83,7 +83,7 @@ def test_a_name_that_is_cut_off_by_the_beginning_of_its_row_is_read_as_conlleval
         [("腱", "BodyPart")],
         [("腹", "BodyPart"), ("痛", "Symptom")],
     ]
-    assert [begun_spans(row.tags) for row in read_tags(path)] == [[], [(0, 2)]]
+    assert [release_spans(row.tags) for row in read_tags(path)] == [[], [(0, 2)]]
 
 
 def test_documents_are_written_as_conlleval_reads_them(put, tmp_path):
@@ -202,7 +202,7 @@ def test_each_space_between_words_is_needed(tokens):
     ],
 )
 def test_a_span_begins_at_a_begin_tag_and_goes_on_to_the_next_or_to_outside(tags, spans):
-    assert begun_spans(tags.split()) == spans
+    assert release_spans(tags.split()) == spans
 
 
 any_tags = st.sampled_from(["O", PADDING, "B-A", "B-B", "I-A", "I-B", "S-A"])
@@ -216,7 +216,7 @@ def begun_by_pattern(tags):
 
 @given(st.lists(any_tags))
 def test_spans_are_a_begin_tag_and_all_that_goes_on_behind_it(tags):
-    assert begun_spans(tags) == begun_by_pattern(tags)
+    assert release_spans(tags) == begun_by_pattern(tags)
 
 
 @given(st.lists(st.tuples(any_tags, any_tags)))
@@ -224,7 +224,7 @@ def test_spans_that_begin_and_end_alike_are_right(pairs):
     gold, found = [one for one, _ in pairs], [one for _, one in pairs]
     meant, told = begun_by_pattern(gold), begun_by_pattern(found)
     right = sum(span == other for span in told for other in meant)
-    assert score_begun_spans(gold, found) == NameScore(right, len(told), len(meant))
+    assert score_release_spans(gold, found) == NameScore(right, len(told), len(meant))
 
 
 def names_of(tags):
@@ -244,27 +244,27 @@ def test_on_well_formed_tags_it_is_the_score_of_spans_and_typed_f1_is_never_high
     length = max(len(gold), len(found))
     gold, found = ([*tags, *["O"] * (length - len(tags))] for tags in (gold, found))
     scores = score_names(names_of(gold), names_of(found))
-    assert score_begun_spans(gold, found) == scores.spans
+    assert score_release_spans(gold, found) == scores.spans
     assert scores.overall.f1 <= scores.spans.f1
 
 
 def test_on_ill_formed_tags_typed_and_released_scores_differ_as_is_said():
     gold, found = ["B-A", "I-A", "O", "B-B"], ["B-B", "I-A", "O", "I-B"]
-    assert score_begun_spans(gold, found) == NameScore(right=1, found=1, gold=2)
+    assert score_release_spans(gold, found) == NameScore(right=1, found=1, gold=2)
     assert score_names(names_of(gold), names_of(found)).overall == NameScore(right=1, found=3, gold=2)
     assert score_names(names_of(gold), names_of(found)).spans == NameScore(right=1, found=3, gold=2)
 
 
 def test_scores_of_rows_add_up_and_nothing_below_a_ratio_is_zero():
     rows = [(["B-A", "O"], ["B-B", "O"]), (["O"], ["B-A"]), (["B-A"], ["O"])]
-    together = sum((score_begun_spans(*row) for row in rows), NameScore())
+    together = sum((score_release_spans(*row) for row in rows), NameScore())
     assert together == NameScore(1, 2, 2)
-    assert score_begun_spans([], []).f1 == 0
+    assert score_release_spans([], []).f1 == 0
 
 
 def test_tags_of_another_number_of_tokens_are_refused():
-    with pytest.raises(UsageError, match="1 tags were told of 2 tokens: expected one of each"):
-        score_begun_spans(["O", "O"], ["O"])
+    with pytest.raises(UsageError, match="1 tags for 2 tokens: expected one for each"):
+        score_release_spans(["O", "O"], ["O"])
 
 
 # -- the real files ---------------------------------------------------------
@@ -291,14 +291,14 @@ TYPES = {
 def test_the_files_of_the_tasks_have_their_rows_and_entities(shared_data, name):
     path = shared_data / "chinese_tasks" / f"{name}.tsv.xz"
     rows, documents = list(read_tags(path)), list(read_tagged_rows(path))
-    entities = sum(len(begun_spans(row.tags)) for row in rows)
+    entities = sum(len(release_spans(row.tags)) for row in rows)
     cut_off = sum(row.tags[0].startswith("I-") for row in rows)
     assert (len(rows), entities, cut_off) == COUNTS[name]
     assert sum(len(one.names) for one in documents) == entities + cut_off
     assert {one.type for document in documents for one in document.names} == TYPES[name.split("/")[0]]
     for row, one in zip(rows, documents, strict=True):
         assert one.document.text == "".join(row.tokens)  # they were cut into characters
-    gold = sum((score_begun_spans(row.tags, row.tags) for row in rows), NameScore())
+    gold = sum((score_release_spans(row.tags, row.tags) for row in rows), NameScore())
     assert gold == NameScore(entities, entities, entities)
     typed = sum((score_names(one.names, one.names) for one in documents[:200]), NameScores())
     assert typed.overall.f1 == 1

@@ -439,7 +439,7 @@ def test_answers_that_no_task_can_score_are_errors():
         find_task("tagging").score(labelled(("O",)), [])
     with pytest.raises(UsageError, match="example 1 has no prediction: each needs its number"):
         find_task("regression").score(labelled(0.0, 1.0), answered({"0": 1.0}))
-    with pytest.raises(UsageError, match="2 tags were told of 1 tokens"):
+    with pytest.raises(UsageError, match="2 tags for 1 tokens"):
         find_task("tagging").score(labelled(("O",)), answered({"0": ("O", "O")}))
 
 
@@ -453,5 +453,5 @@ def test_a_row_of_ones_own_is_a_task(write):
     [path] = write('{"poem": "a", "label": "x", "author": "b"}\n')
     task = Task(name="mine", answer="label", layout=Layout(example), scorer=score, decides=("size",))
     assert task.read(path) == [Example("1", ("a",), gold="x")]
-    assert [parsed.rest for parsed in task.read_records(path)] == [{"author": "b"}]
+    assert [parsed.unused for parsed in task.read_records(path)] == [{"author": "b"}]
     assert task.score(labelled("a"), [], ("a", "b", "c")) == {"size": 3.0}

@@ -14,7 +14,9 @@ from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
 
 ONE = ClassifierConfig(hidden=3, labels=("a", "b"))
 TWO = ClassifierConfig(hidden=3, labels=("a", "b", "c"), positions=2)
-MANY = ClassifierConfig(hidden=3, labels=("a", "b"), multi_label=True)
+MANY = ClassifierConfig(hidden=3, labels=("a", "b"), answer="labels")
+NUMBER = ClassifierConfig(hidden=3, answer="number", mean=3.0, scale=2.0)
+CHOICE = ClassifierConfig(hidden=3, answer="choice")
 
 
 def drawn(config, seed=0):
@@ -62,10 +64,30 @@ def test_the_loss_of_several_labels_is_the_mean_over_all_of_them():
     assert float(found) == pytest.approx(wanted)
 
 
-def test_answers_are_the_likeliest_label_or_all_that_are_likelier_than_not():
-    logits = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [0.1, 0.0]])
-    assert drawn(ONE).answers(logits) == ["b", "a", "a"]
-    assert drawn(MANY).answers(logits) == [frozenset("ab"), frozenset(), frozenset("a")]
+def test_the_loss_of_a_number_is_the_squared_error_in_standard_deviations():
+    found = drawn(NUMBER).loss(torch.tensor([[0.5], [-1.0]]), torch.tensor([4.0, 0.0]))
+    assert float(found) == pytest.approx((0.0 + 0.5**2) / 2)
+
+
+def test_the_loss_of_a_choice_is_its_surprise_among_the_choices_that_there_are():
+    logits = torch.tensor([[0.0, math.log(3), -math.inf], [0.0, 0.0, 0.0]])
+    found = drawn(CHOICE).loss(logits, torch.tensor([1, 2]))
+    assert float(found) == pytest.approx((math.log(4 / 3) + math.log(3)) / 2)
+
+
+def test_probabilities_are_of_labels_that_exclude_each_other_or_of_each_alone_and_numbers_are_numbers():
+    logits = torch.tensor([[math.log(3), 0.0], [0.0, 0.0]])
+    torch.testing.assert_close(drawn(ONE).probabilities(logits), torch.tensor([[0.75, 0.25], [0.5, 0.5]]))
+    torch.testing.assert_close(drawn(MANY).probabilities(logits), torch.tensor([[0.75, 0.5], [0.5, 0.5]]))
+    assert drawn(NUMBER).probabilities(torch.tensor([[0.5], [-1.0]])).tolist() == [[4.0], [1.0]]
+
+
+def test_several_answers_are_read_from_one_text():
+    classifier = drawn(ONE)
+    hidden = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(1))
+    rows, positions = torch.tensor([1, 1, 0]), torch.tensor([[4], [0], [2]])
+    wanted = torch.cat([classifier(hidden[row][None], positions[n][None]) for n, row in enumerate(rows)])
+    torch.testing.assert_close(classifier(hidden, positions, rows), wanted)
 
 
 def test_logits_are_float32_whatever_the_encoder_computes_in():
@@ -75,7 +97,7 @@ def test_logits_are_float32_whatever_the_encoder_computes_in():
         assert drawn(ONE)(hidden.float(), places).dtype == torch.float32
 
 
-@pytest.mark.parametrize("config", [ONE, TWO, MANY])
+@pytest.mark.parametrize("config", [ONE, TWO, MANY, NUMBER, CHOICE])
 def test_a_head_that_is_saved_and_read_says_the_same(tmp_path, config):
     classifier = drawn(config)
     classifier.save_pretrained(tmp_path / "head", about="Made by {hand}.")
@@ -86,9 +108,10 @@ def test_a_head_that_is_saved_and_read_says_the_same(tmp_path, config):
     assert torch.equal(found(hidden, places), classifier(hidden, places))
     card = (tmp_path / "head" / CARD).read_text()
     numbers = sum(one.numel() for one in classifier.parameters())
-    assert "Made by {hand}." in card and "`a`, `b`" in card and f" {numbers} parameters" in card
-    assert ("any number of them" in card) == config.multi_label
-    assert "2 places" in card if config.positions == 2 else "one place" in card
+    assert "Made by {hand}." in card and f" {numbers} parameters" in card
+    assert ("`a`, `b`" in card) == bool(config.labels)
+    assert ("any number of the labels" in card) == (config.answer == "labels")
+    assert "2 word pieces" in card if config.positions == 2 else "one word piece" in card
 
 
 def test_files_that_are_no_classifier_are_refused(tmp_path):
@@ -111,14 +134,6 @@ def test_files_that_are_no_classifier_are_refused(tmp_path):
         Classifier.from_pretrained(tmp_path)
 
 
-def test_a_head_that_was_saved_with_the_older_names_of_settings_is_read(tmp_path):
-    drawn(TWO).save_pretrained(tmp_path)
-    settings = json.loads((tmp_path / CONFIG).read_text())
-    settings |= {"places": settings.pop("positions"), "several": settings.pop("multi_label")}
-    (tmp_path / CONFIG).write_text(json.dumps(settings))
-    assert Classifier.from_pretrained(tmp_path).config == TWO
-
-
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
@@ -128,7 +143,9 @@ def test_a_head_that_was_saved_with_the_older_names_of_settings_is_read(tmp_path
         ({"labels": ("a", "a")}, "come twice"),
         ({"labels": ("a", "")}, "may be empty"),
         ({"labels": ("a",)}, "nothing to tell apart with fewer than 2"),
-        ({"labels": (), "multi_label": True}, "nothing to tell apart with fewer than 1"),
+        ({"labels": (), "answer": "labels"}, "nothing to tell apart with fewer than 1"),
+        ({"answer": "number"}, "labels are 'a', 'b': a number has none"),
+        ({"labels": (), "answer": "number", "scale": 0.0}, "scale 0.0; both are finite, scale is above 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, told):

@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
 from kgkit.heads import KAR, EntityLinkerConfig, KARConfig, KnowBert  # noqa: E402
 from kgkit.heads.knowbert import usual_layers  # noqa: E402
-from kgkit.training.knowbert.settings import linker_config  # noqa: E402
+from kgkit.methods.knowbert_settings import linker_config  # noqa: E402
 from tests.knowbert_twin import inputs_of, layer_norm, linear, numbers, slow_block, slow_linker  # noqa: E402
 
 H, E, D, F = 8, 8, 5, 2

@@ -31,19 +31,6 @@ def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
             raise UsageError(f"{predictions} is one of the files to read; write to another file")
 
 
-def check_labelled(path: Path, lacking: Sequence[str], examples: int) -> None:
-    """Refuse a file of which some examples have labels, and some, by their ids, have none.
-
-    Raises:
-        UsageError: if some have none.
-    """
-    if lacking:
-        raise UsageError(
-            f"{path}: {len(lacking):,} of {examples:,} examples have no label, the first is {lacking[0]}: "
-            "give each a label, or leave them out"
-        )
-
-
 def check_known(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -> None:
     """Refuse gold that a model cannot give, whatever it reads; say so of a part of it.
 
@@ -60,9 +47,9 @@ def check_known(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -
 
 
 def _some(labels: Sequence[str]) -> str:
-    from kgkit.training.examples import shown
+    from kgkit.evaluation.tasks import short_label
 
-    return ", ".join([*map(shown, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
+    return ", ".join([*map(short_label, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
 
 
 def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:

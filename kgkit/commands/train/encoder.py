@@ -10,7 +10,15 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
 from kgkit.commands.output import check_files, typed, write_json, write_line
-from kgkit.commands.train.knowbert import write_results
+from kgkit.commands.train.methods import (
+    Bf16Option,
+    DevOption,
+    EpochsOption,
+    SizeOption,
+    StepsOption,
+    TextsOption,
+    write_results,
+)
 
 
 def encoder(
@@ -27,26 +35,20 @@ def encoder(
     task: Annotated[
         Literal["mlm"], typer.Option("--task", metavar="TASK", help="mlm: masked words and next sentences.")
     ] = "mlm",
-    dev: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--dev", metavar="FILE", help="As --data, to choose the epoch; by default part of the data."
-        ),
-    ] = None,
+    dev: DevOption = None,
     layers: Annotated[int, typer.Option("--layers", min=1, metavar="N", help="Transformer layers.")] = 4,
     width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="Width of the layers.")] = 256,
     heads: Annotated[
         int, typer.Option("--heads", min=1, metavar="N", help="Attention heads of a layer.")
     ] = 4,
     cased: Annotated[bool, typer.Option("--cased", metavar="", help="Do not lowercase the texts.")] = False,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="Passes over the data.")] = 3,
-    steps: Annotated[
-        int | None, typer.Option("--steps", min=1, metavar="N", help="Number of batches, instead of epochs.")
-    ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")] = 32,
-    size: Annotated[int, typer.Option("--size", min=8, metavar="N", help="Word pieces in a text.")] = 128,
+    epochs: EpochsOption = 3,
+    steps: StepsOption = None,
+    batch: TextsOption = 32,
+    size: SizeOption = 128,
     lr: Annotated[float, typer.Option("--lr", metavar="RATE", help="The highest learning rate.")] = 5e-4,
     seed: SeedOption = 0,
+    bf16: Bf16Option = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -58,12 +60,12 @@ def encoder(
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
     from kgkit.home import Home
+    from kgkit.methods.knowbert_settings import KnowBertTraining
     from kgkit.models.folder import model_folder
     from kgkit.models.kinds import KNOWBERT
     from kgkit.models.publishing import older, read_trained
     from kgkit.models.registering import catalogue
     from kgkit.training import recorded
-    from kgkit.training.knowbert.settings import KnowBertTraining
     from kgkit.training.pretraining import EncoderShape, train_encoder
 
     shape = EncoderShape(
@@ -71,7 +73,7 @@ def encoder(
     )
     training = KnowBertTraining(
         task=task, data=tuple(data), dev=tuple(dev or ()), control=True, epochs=epochs, steps=steps,
-        batch=batch, size=size, lr=lr, lr_new=lr, seed=seed,
+        batch=batch, size=size, lr=lr, lr_new=lr, seed=seed, bf16="auto" if bf16 is None else bf16,
     )  # fmt: skip
     files = [*training.files, vocabulary]
     check_files(files)

@@ -1,4 +1,4 @@
-"""What a KnowBert is trained on: passages, documents with links, examples; and what is held out of them."""
+"""What a KnowBert is pretrained on: passages, documents with links; and what is held out of them."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,8 +19,8 @@ from kgkit.inputs.passages import (
 )
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import knowledge_of
+from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
 from kgkit.training.knowbert.linking_batches import Lesson, lessons_of
-from kgkit.training.knowbert.settings import KnowBertTraining, Supervision
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
     MissingGold,
@@ -33,14 +33,13 @@ from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader
-    from kgkit.training.examples import Example
 
 _log = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 
 HELD_OUT: Final = 10
-"""One document, or example, in so many is not learnt from, where no others are named."""
+"""One document in so many is not learnt from, where no others are named."""
 
 _TEXTS_HELD_OUT: Final = 50  # one document of plain text in so many
 _PASSAGES: Final = 200  # that choose the epoch, at most
@@ -59,13 +58,6 @@ class Links(NamedTuple):
 
     taught: list[LabelledDocument]
     held_out: list[LabelledDocument]
-
-
-class Examples(NamedTuple):
-    """Examples of a task: as above."""
-
-    taught: "list[Example]"
-    held_out: "list[Example]"
 
 
 def passages_of(
@@ -174,39 +166,6 @@ def lessons(
 ) -> list[Lesson]:
     """Return documents as they are read; see `lessons_of`."""
     return list(_counted(lessons_of(taught, reader, kb, null=null), "reading lessons", progress))
-
-
-def examples_of(training: KnowBertTraining) -> Examples:
-    """Return the examples of a task.
-
-    Raises:
-        NotThere, SourceError: as `read_examples` does.
-        UsageError: if one has no label.
-    """
-    from kgkit.training.examples import check_labels, read_examples
-
-    sets = []
-    for files, golds in ((training.data, training.gold), (training.dev, training.dev_gold)):
-        pairs = zip(files, golds or [None for _ in files], strict=True)
-        read = [read_examples(training.task, path, gold) for path, gold in pairs]
-        for path, some in zip(files, read, strict=True):
-            check_labels(training.task, some, str(path))
-        sets.append(
-            [
-                one if len(read) == 1 else one._replace(id=f"{number}.{one.id}")
-                for number, some in enumerate(read, 1)
-                for one in some
-            ]
-        )
-    taught, held_out = sets
-    if training.dev or len(taught) < HELD_OUT:
-        return Examples(taught, held_out)
-    order = np.random.default_rng(0).permutation(len(taught))  # the same for all seeds; files may be sorted
-    out = set(order[: len(taught) // HELD_OUT].tolist())
-    return Examples(
-        [one for place, one in enumerate(taught) if place not in out],
-        [one for place, one in enumerate(taught) if place in out],
-    )
 
 
 def _plain(files: Sequence[Path]) -> Iterator[list[str]]:

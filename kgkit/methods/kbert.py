@@ -1,0 +1,292 @@
+"""K-BERT for a task (Liu et al. 2020, section 4): how it reads, begins and opens.
+
+    tagging    a sentence, read at the first word piece of each token; no piece is of two tokens
+    others     a text, or two, read at [CLS]
+
+Sentence trees carry no marks, so that the tasks of marked names are not read.
+
+Departures:
+    The released code has another layer, with tanh, before the labels of a text, and gives injected tokens a
+    tag of their own, [ENT], which it neither learns nor scores.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.encoder import Encoder, pick_device
+from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.evaluation.examples import Example
+from kgkit.heads.classifier import Classifier
+from kgkit.home import Home
+from kgkit.inputs.trees import TreeReader
+from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.knowbert import CLASSIFIER
+from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
+from kgkit.linking.multi_kb import MultiKBLinker
+from kgkit.methods.answering import Predictor, TaskData
+from kgkit.methods.contract import Beginning, Reading, TaskModel, first_pieces, group_parameters
+from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.settings import TaskTraining
+from kgkit.models.folder import BUILT_IN, find_model_folder, find_trained, has_model
+from kgkit.models.kinds import KBERT, KNOWBERT, KBertManifest
+from kgkit.models.manifest import MANIFEST, Needs, read_header
+from kgkit.trees import FlatTree, TreeBuilder, TreeConfig, generators_of
+from kgkit.types import Document, LinkedDocument
+from kgkit.versions import read_current
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kgkit.heads.kbert import KBert, KBertInputs
+    from kgkit.models.opening import Opening
+
+FOLDER: Final = "kbert"
+ENCODER: Final = "encoder"
+_MAX_LINKED: Final = 200_000  # linked texts that are kept
+
+FindMentions = Callable[[Iterable[Document]], Iterable[Document | LinkedDocument]]
+
+
+class KBertMethod:
+    """A K-BERT with a classifier on top.
+
+    Args:
+        task: name of the task.
+        kbert: head, around a bare encoder.
+        classifier: classifier of its vectors.
+        encoder: encoder that the head is around, with its tokenizer.
+        reader: reader of sentence trees.
+        find_mentions: function that finds the mentions, or links, of texts; None: the surfaces of the
+            knowledge bases.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        kbert: "KBert",
+        classifier: Classifier,
+        encoder: Encoder,
+        reader: TreeReader,
+        find_mentions: FindMentions | None = None,
+    ) -> None:
+        self.task, self.encoder, self.reader = task, encoder, reader
+        self.model = TaskModel(kbert, classifier, _hidden)
+        self._find_mentions = find_mentions or iter
+
+    def read(self, examples: Iterable[Example]) -> Iterator[Reading]:
+        """Yield each example as it is read.
+
+        Raises:
+            UsageError: if one has marks.
+        """
+        batch = [*examples]
+        if strange := next((example.id for example in batch if example.marks), None):
+            raise UsageError(f"example {strange} marks names, and sentence trees carry no marks")
+        documents = (Document(example.id, text) for example in batch for text in example.texts)
+        mentioned = iter(self._find_mentions(documents))
+        for example in batch:
+            tree = self.reader.read([next(mentioned) for _ in example.texts], example.tokens)
+            positions = _token_positions(tree, example) if example.tokens else np.zeros((1, 1), np.int64)
+            yield Reading(tree, positions)
+
+    def collate(self, contents: Sequence[FlatTree]) -> "KBertInputs":
+        """Return trees padded to the longest."""
+        return self.reader.batch(contents)
+
+    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
+        """Return the parameters: the encoder with `lr`, the classifier with `lr_new`."""
+        return group_parameters(self.model, set(map(id, self.model.head.parameters())), training)
+
+    def save(self, folder: Path, *, about: str = "") -> None:
+        """Write the encoder, its tokenizer and the classifier into *folder*."""
+        head: Any = self.model.head
+        head.save_pretrained(folder / FOLDER, about=about)
+        self.encoder.save_tokenizer(folder / FOLDER / ENCODER)  # the weights lie there already
+        self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
+
+
+def _hidden(kbert: "KBert", inputs: "KBertInputs") -> "Tensor":
+    hidden: Tensor = kbert(inputs).last_hidden_state
+    return hidden
+
+
+def _token_positions(tree: FlatTree, example: Example) -> NDArray[np.int64]:
+    own = np.flatnonzero(tree.starts >= 0)  # the text's word pieces, in order
+    return first_pieces(tree.starts[own], example.tokens, own)
+
+
+# -- before training --------------------------------------------------------
+
+
+def begin_kbert(
+    home: Home, training: KBertTraining, kbs: Sequence[KnowledgeBase], data: TaskData, device: str
+) -> Beginning:
+    """Return a K-BERT that is to be trained for a task.
+
+    Args:
+        home: home of the linker and of the model that it begins as.
+        training: settings.
+        kbs: knowledge bases whose facts are injected; those of the first come first.
+        data: examples of the task.
+        device: torch device on which it is trained.
+
+    Raises:
+        UsageError: if the encoder cannot be that of a K-BERT.
+        NotThere: if there is no such encoder.
+    """
+    import torch
+
+    from kgkit.heads.kbert import KBert, KBertConfig
+
+    encoder = _load_encoder(home, training.encoder, device)
+    reader, find_mentions = _readers(encoder, kbs, training, training.injects_relations, device)
+    config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
+    drawn = torch.Generator().manual_seed(training.seed)
+    classifier = Classifier(data.classifier_config(encoder.width), drawn).to(encoder.device)
+    method = KBertMethod(
+        training.task, KBert(encoder.model, config), classifier, encoder, reader, find_mentions
+    )
+    builds = {kb.name: kb.build for kb in kbs}
+    linker_sha256 = _linker_sha256(home, training.linker) if kbs else ""
+    linker = training.linker if kbs and training.linker not in BUILT_IN else ""
+    fields = {
+        "encoder": training.encoder, "needs": Needs(kbs=builds, exact=True, linker=linker),
+        "size": training.size, "query": training.query, "linker": training.linker,
+        "linker_sha256": linker_sha256, "coherence": training.coherence, "max_facts": training.max_facts,
+        "relations": training.injects_relations, "attributes": training.attributes,
+    }  # fmt: skip
+    return Beginning(method, (builds, encoder.fingerprint, linker_sha256), fields)
+
+
+def encoder_at(home: Home, name: str) -> str:
+    """Return where an encoder is: the name of a KnowBert, as `kgkit train encoder` makes, means its own.
+
+    Raises:
+        UsageError: if it is a K-BERT, or was trained with knowledge bases.
+    """
+    if not has_model(home, name):
+        return name
+    folder = find_trained(home, name)
+    kind = read_header(folder).kind
+    if kind == KBERT.name:
+        raise UsageError(f"{name} is a K-BERT, and no encoder: begin as what it began as")
+    if kind != KNOWBERT.name:
+        return name
+    if any(about.joint for about in KNOWBERT.read(folder).kbs.values()):
+        raise UsageError(
+            f"the encoder of {name} was trained with its knowledge bases, which a K-BERT does not read: "
+            "begin as one that was trained without, as `kgkit train encoder` makes"
+        )
+    return str((folder / KNOWBERT_FOLDER / ENCODER).absolute())
+
+
+def _load_encoder(home: Home, name: str, device: str) -> Encoder:
+    """Load the encoder of `encoder_at`."""
+    if not has_model(home, name):
+        return Encoder.load(name, device=device)
+    return read_current(
+        lambda: find_trained(home, name), lambda _: Encoder.load(encoder_at(home, name), device=device)
+    )
+
+
+# -- trained models ---------------------------------------------------------
+
+
+def open_predictor(folder: Path, manifest: KBertManifest, opening: "Opening") -> Predictor:
+    """Open a trained K-BERT, with the builds of the knowledge bases that it was trained with.
+
+    Raises:
+        NotThere: if a knowledge base is gone.
+        StaleModel: if a build that it was trained with is gone, or its linker was trained again.
+        DamagedModel: if its files cannot be read.
+    """
+    from kgkit.heads.folder import read_settings
+    from kgkit.heads.kbert import KIND, KBert, KBertConfig
+
+    home, device = opening.home, opening.device
+    if manifest.linker_sha256 and _linker_sha256(home, manifest.linker) != manifest.linker_sha256:
+        raise StaleModel(
+            f"the model {manifest.name} reads links of the model {manifest.linker}, which has been trained "
+            "again since, or is gone: train it again too"
+        )
+    encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
+    kbert = KBert(encoder.model, read_settings(folder / FOLDER, KIND, KBertConfig))
+    classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
+    with ExitStack() as stack:
+        kbs = [_open_build(name, build, home, stack) for name, build in manifest.kbs.items()]
+        readers = _readers(encoder, kbs, manifest, manifest.relations, device)
+        method = KBertMethod(manifest.task, kbert, classifier, encoder, *readers)
+        return Predictor(method, manifest, stack.pop_all())
+
+
+def _open_build(name: str, build: str, home: Home, stack: ExitStack) -> KnowledgeBase:
+    """Open a knowledge base as it was trained with: its facts decide what is read.
+
+    Raises:
+        StaleModel: if that build is gone.
+    """
+    current = stack.enter_context(open_kb(name, home.path))
+    if current.build == build:
+        return current
+    try:
+        return stack.enter_context(open_kb(f"{name}@{build}", home.path))
+    except NotThere:
+        raise StaleModel(
+            f"the model reads facts of {name}@{build}, which is gone; here is {name}@{current.build}: train "
+            "it again, or build that one again"
+        ) from None
+
+
+def _linker_sha256(home: Home, linker: str) -> str:
+    """Return the SHA-256 of a linker's manifest; "" if there is none, or it is not trained."""
+    if linker in ("", *BUILT_IN):
+        return ""
+    try:
+        return read_current(
+            lambda: find_model_folder(linker, home),
+            lambda folder: hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
+        )
+    except (NotThere, UnknownName):
+        return ""
+
+
+def _readers(
+    encoder: Encoder,
+    kbs: Sequence[KnowledgeBase],
+    settings: KBertTraining | KBertManifest,
+    relations: bool,
+    device: str,
+) -> tuple[TreeReader, FindMentions | None]:
+    """Return the reader of trees, and what finds the mentions of texts."""
+    config = TreeConfig(max_facts=settings.max_facts, relations=relations, attributes=settings.attributes)
+    builder = TreeBuilder(generators_of(kbs, settings.query), config)
+    trees = TreeReader(encoder, builder, size=settings.size)
+    if settings.query != "link" or not kbs:
+        return trees, None
+    linkers = MultiKBLinker.open(kbs, model=settings.linker, coherence=settings.coherence, device=device)
+    return trees, _link_once(linkers, device)
+
+
+def _link_once(linkers: MultiKBLinker, device: str) -> FindMentions:
+    """Return a function that links texts, and words that refer back, each text once."""
+    linked: dict[str, LinkedDocument] = {}  # texts come again in each epoch
+
+    def find_mentions(documents: Iterable[Document]) -> Iterator[LinkedDocument]:
+        import torch
+
+        batch = [*documents]
+        new = [document for document in batch if document.text not in linked]
+        if len(linked) + len(new) > _MAX_LINKED:
+            linked.clear()
+            new = batch
+        with torch.autocast(pick_device(device).type, enabled=False):  # links do not depend on who asks
+            linked.update((document.text, document) for document in linkers(new))
+        return (linked[document.text] for document in batch)
+
+    return find_mentions

@@ -1,0 +1,83 @@
+"""The settings that the trainings of all methods have in common."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from kgkit.errors import UnknownName, UsageError
+from kgkit.evaluation.tasks import TASKS
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskTraining:
+    """What a method is trained on, and how.
+
+    Attributes:
+        task: name of the task.
+        data: files to learn from.
+        gold: files of gold, one for each file of data, where these have none.
+        dev: files that choose the epoch; none: a part of the data, not learnt from.
+        dev_gold: files of gold, one for each of *dev*.
+        encoder: folder, package or hub id of the encoder that it begins as.
+        control: whether knowledge bases are left out, all else being the same.
+        size: word pieces of a text, special ones included.
+        batch: texts of a step.
+        epochs: number of times that all data are read.
+        steps: number of steps, instead of epochs.
+        lr: learning rate of the encoder, and of what it had on top.
+        lr_new: learning rate of what is new.
+        decay: weight decay of AdamW; biases and norms have none.
+        bf16: whether products are in bfloat16; auto: where the device is made for it.
+        seed: seed of weights, order and dropout.
+
+    Raises:
+        UnknownName: if there is no such task.
+        UsageError: for a number out of range, or settings that do not fit each other.
+    """
+
+    TASKS: ClassVar[tuple[str, ...]]
+    """The tasks that the method can be trained for."""
+    BY_LENGTH: ClassVar[bool]
+    """Whether the texts of a step are of like lengths."""
+    LEAST: ClassVar[dict[str, int]] = {"epochs": 1, "steps": 1, "batch": 1, "size": 8, "seed": 0, "decay": 0}
+    """The least value of each number."""
+
+    task: str
+    data: tuple[Path, ...]
+    gold: tuple[Path, ...] = ()
+    dev: tuple[Path, ...] = ()
+    dev_gold: tuple[Path, ...] = ()
+    encoder: str
+    control: bool = False
+    size: int = 128
+    batch: int = 32
+    epochs: int = 3
+    steps: int | None = None
+    lr: float = 2e-5
+    lr_new: float = 1e-4
+    decay: float = 0.01
+    bf16: bool | Literal["auto"] = "auto"
+    seed: int = 0
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read."""
+        return (*self.data, *self.gold, *self.dev, *self.dev_gold)
+
+    def __post_init__(self) -> None:
+        if self.task not in self.TASKS:
+            raise UnknownName("task", self.task, self.TASKS)
+        if not self.data:
+            raise UsageError("there is nothing to learn from: name files of data")
+        if self.task in TASKS and not TASKS[self.task].gold_files and (self.gold or self.dev_gold):
+            raise UsageError(f"data of {self.task} hold their gold: leave out the files of gold")
+        for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
+            if self.task in TASKS and gold and len(data) != len(gold):
+                raise UsageError(f"{len(data)} files of data and {len(gold)} of gold: each needs the other")
+        for name, least in self.LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UsageError(f"{name} is {value}; it is {least} or more")
+        for name in ("lr", "lr_new"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} is {getattr(self, name)}; it is above 0")

@@ -1,0 +1,158 @@
+"""Training a method for a task.
+
+The encoder and what stands on it are trained together, with knowledge bases or, for a control, without: the
+same batches, steps, learning rates and seeds.
+
+Where the texts of a batch are of like lengths, a step weighs as much whatever these are: in tagging a tag of
+a short text counts for more than one of a long text.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kgkit.errors import UsageError
+from kgkit.home import Home
+from kgkit.kb import KnowledgeBase
+from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.settings import TaskTraining
+from kgkit.models.kinds import KBERT, Kind
+from kgkit.training.batches import Shuffled
+from kgkit.training.config import TrainingConfig
+from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.types import Progress
+
+if TYPE_CHECKING:
+    from kgkit.methods.answering import TaskData
+    from kgkit.methods.contract import Beginning
+
+
+def train_task(
+    kind: Kind[Any],
+    home: Home,
+    name: str,
+    training: TaskTraining,
+    begin: "Callable[[TaskData, ExitStack], Beginning]",
+    *,
+    device: str = "auto",
+    command: str = "",
+    progress: Progress | None = None,
+) -> Path:
+    """Train a method for a task, and write it to `models/NAME` of *home*, in the place of an older one.
+
+    Args:
+        kind: kind of the model.
+        home: home that the model is kept in; a training that was stopped goes on there.
+        name: name of the model.
+        training: settings.
+        begin: function from the examples (`kgkit.methods.answering.TaskData`) and a stack of resources to the
+            method that is trained (`kgkit.methods.contract.Beginning`).
+        device: torch device on which it is trained.
+        command: command that trains the like.
+        progress: function that receives what is done.
+
+    Returns:
+        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
+
+    Raises:
+        UsageError: if *name* cannot name a model, the settings do not fit each other, or there is nothing to
+            learn.
+        NotThere: if an encoder or a file is not there.
+        SourceError: if a file is not what it should be.
+        BuildFailed: if the loss is not finite.
+        KBBusy: if another process trains the same.
+        WriteFailed: if the disk refuses; an older model of that name is as it was.
+    """
+
+    def prepare(stack: ExitStack) -> Plan:
+        from kgkit.methods.answering import TaskData
+
+        data = TaskData.read(training)
+        return _plan(training, data, begin(data, stack), device, progress)
+
+    return run_job(
+        kind, home, name, training, prepare, files=training.files, command=command, seed=training.seed
+    )
+
+
+def _plan(
+    training: TaskTraining, data: "TaskData", beginning: "Beginning", device: str, progress: Progress | None
+) -> Plan:
+    """Return how a method is trained and saved."""
+    import torch
+
+    from kgkit.methods.answering import answers_of, batch_of, loss_of
+
+    method, learn = beginning.method, data.learn
+    lengths = [sum(map(len, (*example.texts, *example.choices))) for example in learn]
+
+    def evaluate(_: Any) -> dict[str, float]:
+        answers = answers_of(method, data.held_out, size=training.batch)
+        return data.task.score(data.held_out, answers, data.labels)
+
+    def train(work: Path) -> Outcome:
+        trained = fit(
+            method.model,
+            Shuffled(
+                learn, training.batch, lambda examples: batch_of(method, examples), training.seed,
+                lengths=lengths if training.BY_LENGTH else None,  # the same with knowledge and without
+            ),
+            loss_of(method.model.classifier),
+            [torch.optim.AdamW(method.groups(training), fused=True)],
+            TrainingConfig(
+                epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
+                seed=training.seed,
+            ),
+            work,
+            evaluate=evaluate if data.held_out else None,
+            progress=progress,
+        )  # fmt: skip
+        counts = {"examples": len(learn), "held_out": len(data.held_out), "labels": list(data.labels)}
+        return Outcome({**scores_by_epoch(trained), **counts, "seconds": trained.seconds}, save)
+
+    def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
+        method.save(folder, about=about_data(training))
+        return {**manifest_fields(training), **beginning.manifest}
+
+    return Plan(beginning.identity, train)
+
+
+def about_data(training: TaskTraining) -> str:
+    """Return what the card of a model says of its data."""
+    files = ", ".join(f"`{path.name}`" for path in training.files)
+    return f"Trained for the task {training.task} on {files}. Their licence may bind what is made of them."
+
+
+def manifest_fields(training: TaskTraining) -> dict[str, Any]:
+    """Return the fields of a manifest that the settings decide."""
+    return {"task": training.task, "config": msgspec.to_builtins(asdict(training), enc_hook=str)}
+
+
+def train_kbert(
+    home: Home,
+    name: str,
+    training: KBertTraining,
+    kbs: Sequence[KnowledgeBase] = (),
+    *,
+    device: str = "auto",
+    command: str = "",
+    progress: Progress | None = None,
+) -> Path:
+    """Train a K-BERT for a task; the arguments beside *kbs*, and what is raised, are those of `train_task`.
+
+    Args:
+        kbs: knowledge bases whose facts are injected; those of the first come first.
+    """
+    if not (kbs or training.control):
+        raise UsageError("there is no knowledge base: name one with --kb, or say --control")
+
+    def begin(data: "TaskData", _: ExitStack) -> "Beginning":
+        from kgkit.methods.kbert import begin_kbert
+
+        return begin_kbert(home, training, () if training.control else kbs, data, device)
+
+    return train_task(KBERT, home, name, training, begin, device=device, command=command, progress=progress)

@@ -1,0 +1,399 @@
+"""What holds for every method: it takes every task that it can read, and learns and answers in one way.
+
+A method has one row in `MODELS`: a function that makes one, untrained, for a task.
+"""
+
+import json
+from importlib.metadata import entry_points
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+import torch
+from safetensors.torch import load_file
+
+import kgkit
+from kgkit.building import Alias, Entity, Triple
+from kgkit.encoder import Encoder
+from kgkit.errors import UnknownName, UsageError
+from kgkit.evaluation.entity_typing import TYPES
+from kgkit.evaluation.examples import Example
+from kgkit.evaluation.tasks import TASKS, find_task
+from kgkit.heads import Classifier, EntityLinkerConfig, KARConfig, KBert, KnowBert
+from kgkit.home import Home
+from kgkit.inputs import KnowBertReader, TreeReader
+from kgkit.methods.answering import TaskData, answers_of, batch_of, loss_of
+from kgkit.methods.contract import TaskModel
+from kgkit.methods.kbert import KBertMethod
+from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.knowbert import KnowBertMethod
+from kgkit.methods.knowbert_settings import KnowBertTraining
+from kgkit.models.folder import find_trained
+from kgkit.models.kinds import GROUP
+from kgkit.models.opening import open_model
+from kgkit.training.methods import METHODS
+from kgkit.trees import TreeBuilder, generators_of
+from tests.inputs.test_knowbert import encoder, knowledge
+from tests.small_kb import build
+from tests.tiny_encoder import WIDTH, tiny_encoder
+
+__all__ = ["encoder", "knowledge"]
+
+NOUNS = ("dog", "cat", "tree", "fruit")
+
+
+def examples_of(task, count=8):
+    """Return examples of a task, of several lengths, that say a noun, which decides the gold."""
+    found = []
+    for number in range(count):
+        noun = NOUNS[number % 4]
+        text = f"{'the ' * (number % 3 + 1)}{noun} eats"
+        begin = text.index(noun)
+        name = (begin, begin + len(noun))
+        words = [(place, place + len(word)) for place, word in positions(text)]
+        label = str(number % 2)
+        found.append(
+            {
+                "tagging": Example(
+                    str(number), (text,), tokens=tuple(words), gold=("O",) * (len(words) - 2) + ("B-X", "O")
+                ),
+                "wic": Example(str(number), (text, "a dog"), gold="FT"[number % 2]),
+                "relation": Example(
+                    str(number), (text,), (name, words[-1]), tail=("[SUBJECT=X]",), gold=f"r{label}(e1,e2)"
+                ),
+                "typing": Example(str(number), (text,), (name,), gold=frozenset(TYPES[: number % 3])),
+                "regression": Example(str(number), (text, "a dog"), gold=10.0 + number % 4),
+                "choice": Example(
+                    str(number), (text,)[: number % 2], gold=number % 2,
+                    choices=("a dog", "the big city", "a cat")[: 2 + number % 2],
+                ),
+                "ranking": Example(str(number), ("it", text), group=str(number // 2), gold=label),
+                "pair": Example(str(number), ("it", text), gold=label),
+            }.get(task, Example(str(number), (text,), gold=label))
+        )  # fmt: skip
+    return found
+
+
+def positions(text):
+    place = 0
+    for word in text.split(" "):
+        yield place, word
+        place += len(word) + 1
+
+
+def data_of(task):
+    examples = examples_of(task)
+    return TaskData(find_task(task), examples, [], find_task(task).labels(examples))
+
+
+def kbert_of(task, control, encoder, knowledge):
+    kbs = [] if control else [knowledge.generator.kb]
+    classifier = Classifier(data_of(task).classifier_config(WIDTH), torch.Generator().manual_seed(0))
+    reader = TreeReader(encoder, TreeBuilder(generators_of(kbs, "longest")), size=24)
+    return KBertMethod(task, KBert(encoder.model), classifier, encoder, reader)
+
+
+def knowbert_of(task, control, encoder, knowledge):
+    data = data_of(task)
+    specials = data.task.specials(data.learn)
+    encoder = Encoder.load(str(encoder.folder), device="cpu", dtype="float32")  # it gets pieces and hooks
+    encoder.tokenizer.add_tokens(list(specials), special_tokens=True)
+    torch.manual_seed(0)
+    encoder.model.resize_token_embeddings(len(encoder.tokenizer))
+    drawn = torch.Generator().manual_seed(0)
+    linker = EntityLinkerConfig(hidden=WIDTH, width=8, stored=knowledge.width, heads=2, inner=8, scorer=4)
+    kars = {} if control else {"words": KARConfig(linker=linker, layer=1, heads=2, inner=8)}
+    head = KnowBert(encoder.model, kars, drawn)
+    reader = KnowBertReader(encoder, {} if control else {"words": knowledge}, size=24)
+    classifier = Classifier(data.classifier_config(WIDTH), drawn)
+    return KnowBertMethod(task, head, classifier, encoder, reader, specials)
+
+
+MODELS = {"kbert": kbert_of, "knowbert": knowbert_of}
+READ = [
+    (name, task)
+    for name in MODELS
+    for task in TASKS
+    if name == "knowbert" or not TASKS[task].names  # trees carry no marks
+]
+
+
+def test_no_method_lacks_its_row():
+    assert MODELS.keys() == METHODS.keys()
+    kinds = {entry.name: entry.load() for entry in entry_points(group=GROUP)}
+    assert {name for name, kind in kinds.items() if "predictor" in kind.roles} == MODELS.keys()
+
+
+@pytest.mark.parametrize(("name", "task"), READ)
+class TestEveryMethod:
+    @pytest.fixture
+    def method(self, name, task, encoder, knowledge):
+        method = MODELS[name](task, False, encoder, knowledge)
+        method.model.eval()
+        return method
+
+    def test_padding_order_and_batch_size_change_no_answer(self, method, task):
+        examples, done = examples_of(task), []
+        answers = answers_of(method, examples, progress=lambda *counts: done.append(counts))
+        assert [answer.id for answer in answers] == [example.id for example in examples]
+        assert done == [(8, 8)]
+        alone = answers_of(method, [example._replace(gold=None) for example in examples], size=1)
+        others = answers_of(method, examples[::-1], size=3)[::-1]
+        for first, second, third in zip(answers, alone, others, strict=True):
+            if task == "regression":
+                assert first.answer == pytest.approx(second.answer) == pytest.approx(third.answer)
+            else:
+                assert first.answer == second.answer == third.answer
+                assert shares(first) == pytest.approx(shares(second), abs=1e-5)
+                assert shares(first) == pytest.approx(shares(third), abs=1e-5)
+        scores = find_task(task).score(examples, answers, data_of(task).labels)
+        assert scores and all(isinstance(value, float) for value in scores.values())
+
+    def test_every_part_learns(self, method, task):
+        method.model.train()
+        loss, items = loss_of(method.model.classifier)(method.model, batch_of(method, examples_of(task)))
+        loss.backward()
+        assert loss.isfinite() and items == (sum(map(len, tags())) if task == "tagging" else 8)
+        assert method.model.classifier.label.weight.grad.any()
+        assert method.encoder.model.get_input_embeddings().weight.grad.any()
+
+    def test_a_control_is_the_plain_encoder(self, name, task, encoder, knowledge):
+        method = MODELS[name](task, True, encoder, knowledge)
+        method.model.eval()
+        batch = batch_of(method, examples_of(task))
+        plain = method.encoder.model
+        inputs = (
+            batch.inputs.inputs
+            if name == "knowbert"
+            else {"input_ids": batch.inputs.ids, "attention_mask": batch.inputs.real.long(),
+                  "token_type_ids": batch.inputs.types}
+        )  # fmt: skip
+        with torch.no_grad():
+            hidden = plain(**inputs).last_hidden_state
+            logits = method.model.classifier(hidden, batch.positions, batch.rows)
+            assert torch.equal(method.model(batch), logits)
+
+
+def tags():
+    return [example.tokens for example in examples_of("tagging")]
+
+
+def shares(answer):
+    probabilities = answer.probabilities
+    return list(probabilities.values()) if isinstance(probabilities, dict) else list(probabilities)
+
+
+def test_numbers_are_learnt_as_standard_scores_and_answered_as_they_are(encoder, knowledge):
+    method = kbert_of("regression", False, encoder, knowledge)
+    config = method.model.eval().classifier.config
+    assert (config.mean, config.scale) == (11.5, pytest.approx(1.25**0.5))
+    with torch.no_grad():
+        method.model.classifier.label.weight.zero_()  # it answers the mean whatever it reads
+    answers = answers_of(method, examples_of("regression"))
+    assert {answer.answer for answer in answers} == {11.5} and answers[0].probabilities is None
+    loss, _ = loss_of(method.model.classifier)(method.model, batch_of(method, examples_of("regression")))
+    assert loss.item() == pytest.approx(1.0)  # the variance, in standard deviations
+
+
+def test_the_probabilities_of_choices_are_of_those_of_one_example(encoder, knowledge):
+    method = knowbert_of("choice", True, encoder, knowledge)
+    batch = batch_of(method, examples_of("choice", 4))
+    assert batch.rows.tolist() == list(range(10)) and batch.gold.tolist() == [0, 1, 0, 1]
+    assert batch.examples.tolist() == [0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
+    assert batch.items.tolist() == [0, 1, 0, 1, 2, 0, 1, 0, 1, 2]
+    method.model.eval()
+    answers = answers_of(method, examples_of("choice", 4))
+    assert [len(answer.probabilities) for answer in answers] == [2, 3, 2, 3]
+    assert all(sum(answer.probabilities) == pytest.approx(1) for answer in answers)
+    assert all(answer.probabilities[answer.answer] == max(answer.probabilities) for answer in answers)
+
+
+def test_where_every_token_is_cut_off_nothing_is_learnt_and_the_tags_are_o(encoder):
+    reader = TreeReader(encoder, TreeBuilder([]), size=6)
+    classifier = Classifier(data_of("tagging").classifier_config(WIDTH))
+    method = KBertMethod("tagging", KBert(encoder.model), classifier, encoder, reader)
+    hidden = Example("1", ("\u200b",), tokens=((0, 1),), gold=("B-X",))  # no piece of it
+    loss, items = loss_of(classifier)(method.model, batch_of(method, [hidden]))
+    assert (loss.item(), items) == (0.0, 0.0)
+    [answer] = answers_of(method, [hidden])
+    assert (answer.answer, answer.probabilities) == (("O",), (0.0,))
+
+
+def test_examples_of_one_batch_are_read_at_equally_many_positions(encoder, knowledge):
+    method = knowbert_of("relation", True, encoder, knowledge)
+    one, two = examples_of("relation", 2)
+    with pytest.raises(UsageError, match="equally many names"):
+        batch_of(method, [one, two._replace(marks=())])
+    with pytest.raises(UsageError, match="equally many names"):
+        batch_of(method, [])
+    with pytest.raises(UsageError, match=r"the label 'maybe'; the labels are: r0\(e1,e2\), r1\(e1,e2\)"):
+        batch_of(method, [one._replace(gold="maybe")])
+    with pytest.raises(UsageError, match="examples without a label"):
+        loss_of(method.model.classifier)(method.model, batch_of(method, [one, two._replace(gold=None)]))
+
+
+def test_heads_that_do_not_fit_are_refused(encoder):
+    from transformers import BertForMaskedLM
+
+    around = KnowBert(BertForMaskedLM(encoder.model.config), {})
+    config = data_of("pair").classifier_config
+    with pytest.raises(
+        UsageError, match="not on a BertForMaskedLM: read the KnowBert with model='AutoModel'"
+    ):
+        TaskModel(around, Classifier(config(WIDTH)), lambda *_: None)
+    with pytest.raises(UsageError, match="vectors of width 8, the encoder has 16"):
+        TaskModel(KBert(encoder.model), Classifier(config(8)), lambda *_: None)
+
+
+def test_trees_carry_no_marks(encoder, tmp_path):
+    for task in ("relation", "typing"):
+        with pytest.raises(UsageError, match=f"the task {task} marks names, and the sentence trees of a"):
+            KBertTraining(task=task, data=(tmp_path / "x",))
+    reader = TreeReader(encoder, TreeBuilder([]), size=24)
+    classifier = Classifier(data_of("pair").classifier_config(WIDTH))
+    method = KBertMethod("pair", KBert(encoder.model), classifier, encoder, reader)
+    with pytest.raises(UsageError, match="example 0 marks names, and sentence trees carry no marks"):
+        [*method.read(examples_of("typing"))]
+
+
+# -- trained ----------------------------------------------------------------
+
+
+LINES = {
+    "regression": [
+        {"text_a": example.texts[0], "text_b": "a dog", "score": example.gold}
+        for example in examples_of("regression", 24)
+    ],
+    "choice": [
+        {"choices": example.choices, "label": example.gold} for example in examples_of("choice", 24)
+    ],
+    "tagging": [
+        {"tokens": example.texts[0].split(), "tags": example.gold} for example in examples_of("tagging", 24)
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = Home(tmp_path_factory.mktemp("home"))
+    build(
+        home.path,
+        [Entity("dog", "dog"), Entity("cat", "cat"), Alias("dog", "dog"), Triple("dog", "is", "cat")],
+        name="pets",
+    ).close()
+    return home
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    """Return the arguments of `kgkit.train` for a task."""
+    folder = tmp_path_factory.mktemp("data")
+    plain = tiny_encoder(folder / "encoder", mask=True)
+
+    def of(task, **others):
+        path = folder / f"{task}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in LINES[task]))
+        return {
+            "task": task, "data": path, "encoder": str(plain), "size": 16, "batch": 4, "epochs": 2,
+            "lr": 1e-3, "lr_new": 1e-2, "bf16": False, "control": True, "device": "cpu", **others,
+        }  # fmt: skip
+
+    return of
+
+
+def weights(model):
+    paths = sorted(model.folder.rglob("*.safetensors"))
+    return {f"{path.parent.name}.{key}": one for path in paths for key, one in load_file(path).items()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("task", ["regression", "choice", "tagging"])
+def test_what_is_trained_answers_as_it_did_when_it_is_opened(home, settings, name, task):
+    model = kgkit.train(name, name=f"{name}-{task}", home=home, **settings(task))
+    results = model.manifest.results
+    assert (results["examples"], results["held_out"]) == (22, 2) and model.manifest.task == task
+    data = TaskData.read(METHODS[name](**plain_settings(settings(task))))
+    with open_model(model.manifest.name, "predictor", home=home, device="cpu") as predictor:
+        answers = predictor(data.held_out, size=4)
+        scores = predictor.task.score(data.held_out, answers, predictor.labels)
+    assert scores == pytest.approx({metric: results[metric] for metric in scores})
+    assert find_trained(home, model.manifest.name) == model.folder
+
+
+def plain_settings(arguments):
+    return {key: value for key, value in arguments.items() if key != "device"} | {
+        "data": (arguments["data"],)
+    }
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_training_that_was_stopped_ends_as_one_that_was_not(home, settings, name):
+    def stop(stage, done, total):
+        if stage.startswith("training") and done == total // 2:
+            raise KeyboardInterrupt
+
+    whole = kgkit.train(name, name="whole", home=home, **settings("regression"))
+    with pytest.raises(KeyboardInterrupt):
+        kgkit.train(name, name="stopped", home=home, progress=stop, **settings("regression"))
+    resumed = kgkit.train(name, name="stopped", home=home, **settings("regression"))
+    first, second = weights(whole), weights(resumed)
+    assert first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)
+
+
+def test_python_trains_the_model_that_the_command_does(home, settings):
+    from tests.cli_helpers import run
+
+    arguments = settings("choice", steps=2)
+    python = kgkit.train("kbert", name="python", home=home, kbs=["pets"], **arguments | {"control": False})
+    done = run(
+        "train", "kbert", "--task", "choice", "--data", arguments["data"], "--kb", "pets", "--name",
+        "command", "--encoder", arguments["encoder"], "--size", 16, "--batch", 4, "--epochs", 2, "--steps", 2,
+        "--lr", 1e-3, "--lr-new", 1e-2, "--no-bf16", "--device", "cpu", "--home", home.path, "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["config"] == python.manifest.config
+    first = weights(python)
+    second = weights(python._replace(folder=find_trained(home, "command")))
+    assert all(torch.equal(first[key], second[key]) for key in first)
+
+
+def test_arguments_that_do_not_fit_are_refused(home, settings):
+    with pytest.raises(UnknownName, match="no method named 'bert'; there are: kbert, knowbert"):
+        kgkit.train("bert", name="x", home=home)
+    with pytest.raises(UsageError, match=r"kbert has no such settings: .*'rung'"):
+        kgkit.train("kbert", name="x", home=home, **settings("choice", rung="ridge"))
+    with pytest.raises(UsageError, match="nothing to learn from"):
+        kgkit.train("knowbert", name="x", home=home, task="pair")
+
+
+@pytest.mark.parametrize(("name", "settings_class"), METHODS.items())
+def test_the_defaults_of_a_command_are_those_of_the_settings(name, settings_class):
+    import inspect
+    from dataclasses import fields
+
+    from kgkit.commands.train import kbert, knowbert
+    from kgkit.commands.train.methods import LEAST_SIZE
+
+    command = {"kbert": kbert.kbert, "knowbert": knowbert.knowbert}[name]
+    options = {key: parameter.default for key, parameter in inspect.signature(command).parameters.items()}
+    differ = {"encoder"} if name == "knowbert" else set()  # --from has one: None
+    shared = [field for field in fields(settings_class) if field.name in options.keys() - differ]
+    assert {"size", "batch", "epochs", "steps", "lr", "lr_new", "seed", "bf16"} <= {
+        one.name for one in shared
+    }
+    for field in shared:
+        if options[field.name] is not inspect.Parameter.empty:
+            usual = {(): None, "auto": None}.get(field.default, field.default)
+            assert options[field.name] == usual, field.name
+    assert settings_class.LEAST["size"] == LEAST_SIZE
+    assert KnowBertTraining(task="mlm", data=("x",)).encoder == knowbert._ENCODER
+
+
+def test_every_task_is_a_command():
+    from kgkit.commands.evaluate import tasks
+
+    assert tasks.HELP.keys() == TASKS.keys()
+    assert {name for name, task in TASKS.items() if task.gold_files} == tasks._WITH_GOLD
