@@ -14,7 +14,7 @@ from kgkit.candidates.entries import (
     UNSEEN,
     Cut,
     Entry,
-    Reading,
+    SurfaceForm,
     case_is_hidden,
     drop_before,
     have_equal_rows,
@@ -107,7 +107,7 @@ class AliasGenerator(Generator):
 
     def entry(self, token: str, cased: bool = True) -> Entry:
         folded = fold(token)
-        forms, texts = (Reading(folded, ANY),), (folded,)
+        forms, texts = (SurfaceForm(folded, ANY),), (folded,)
         store, surfaces = self.kb.store, self._surfaces
         starts = store.starts(folded)
         spaced, tight = (None, None) if surfaces is None else surfaces.matchers(folded)
@@ -129,10 +129,10 @@ class AliasGenerator(Generator):
                 return Entry(candidates, starts, texts, forms, spaced, tight, True, hidden)
         return Entry(candidates, starts, texts, forms, spaced, tight)
 
-    def forms(self, token: str) -> tuple[Reading, ...]:
-        return (Reading(fold(token), ANY),)
+    def forms(self, token: str) -> tuple[SurfaceForm, ...]:
+        return (SurfaceForm(fold(token), ANY),)
 
-    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+    def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         row = self.kb.store.alias_row(fold(spelled))
         return None if row is None else self._row_candidates(row, spelled, cased)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from kgkit.candidates.entries import UNSEEN, Cut, Entry, Reading, Varying
+from kgkit.candidates.entries import UNSEEN, Cut, Entry, SurfaceForm, Varying
 from kgkit.candidates.hyphens import HYPHENS, closed_spelling, with_plain_hyphens
 from kgkit.candidates.spelling import in_capitals_only
 from kgkit.store.layout import MAX_TOKENS
@@ -251,7 +251,7 @@ class CompoundReader(ABC):
         return cut
 
     @abstractmethod
-    def forms(self, token: str) -> tuple[Reading, ...]:
+    def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         """Return what a token may stand for in a surface, itself (folded) first."""
 
     @abstractmethod

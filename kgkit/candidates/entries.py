@@ -17,7 +17,7 @@ UNSEEN: Final = object()
 """What a memory has of a span that was not looked up yet."""
 
 
-class Reading(Struct, frozen=True, gc=False):
+class SurfaceForm(Struct, frozen=True, gc=False):
     """What a token may stand for in a surface, and for which parts of speech (bits)."""
 
     text: str
@@ -43,7 +43,7 @@ class Entry(Struct, frozen=True, gc=False):
     candidates: Candidates | None
     starts: dict[str, int] | None
     texts: tuple[str, ...]
-    forms: tuple[Reading, ...]
+    forms: tuple[SurfaceForm, ...]
     spaced: Matcher | None = None
     tight: Matcher | None = None
     varies: bool = False

@@ -15,7 +15,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from kgkit.candidates.entries import ANY, Entry, Reading, have_equal_rows
+from kgkit.candidates.entries import ANY, Entry, SurfaceForm, have_equal_rows
 from kgkit.candidates.matching import Generator, GeneratorConfig, candidates_from_weights, respellings
 from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
@@ -58,7 +58,7 @@ class LemmaGenerator(Generator):
     def entry(self, token: str, cased: bool = True) -> Entry:
         folded = fold(token)
         rows = {folded: self.kb.store.alias_row(folded)}
-        forms: tuple[Reading, ...] = (Reading(folded, ANY),)
+        forms: tuple[SurfaceForm, ...] = (SurfaceForm(folded, ANY),)
         if folded.isalpha():
             forms += tuple(self._lemmas(folded, rows))
         candidates = hidden = None
@@ -91,11 +91,11 @@ class LemmaGenerator(Generator):
         hidden = None if meanings is None else self._shorten(meanings, token)
         return not have_equal_rows(candidates, hidden), hidden
 
-    def forms(self, token: str) -> tuple[Reading, ...]:
+    def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         folded = fold(token)
         if not folded.isalpha():
-            return (Reading(folded, ANY),)
-        return (Reading(folded, ANY), *self._lemmas(folded, {}))
+            return (SurfaceForm(folded, ANY),)
+        return (SurfaceForm(folded, ANY), *self._lemmas(folded, {}))
 
     def lemmas(self, form: str) -> list[tuple[str, str]]:
         """Return the lemmas that *form* may be an inflection of, each with its part of speech."""
@@ -106,7 +106,7 @@ class LemmaGenerator(Generator):
             if other.pos & bit
         ]
 
-    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+    def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         meanings = self._meanings_of_variants(variants, spelled, cased=cased)
         return None if meanings is None else self._shorten(meanings, spelled)
 
@@ -136,7 +136,7 @@ class LemmaGenerator(Generator):
             meanings = self.kb.filter(meanings, mention.pos)  # before it is cut
         return (None if meanings is None else self._shorten(meanings)) or NO_CANDIDATES
 
-    def _lemmas(self, folded: str, rows: dict[str, bytes | None]) -> list[Reading]:
+    def _lemmas(self, folded: str, rows: dict[str, bytes | None]) -> list[SurfaceForm]:
         """Return the lemmas of a folded form that the KB knows, and the parts of speech that lead there.
 
         *rows* takes the alias rows that were read on the way.
@@ -165,16 +165,16 @@ class LemmaGenerator(Generator):
             except DAMAGE as error:  # of a row that is too short to have classes
                 raise self.kb.store.damage(error) from error
         lemma_bits.pop(folded, None)
-        return [Reading(lemma, bits) for lemma, bits in lemma_bits.items() if bits]
+        return [SurfaceForm(lemma, bits) for lemma, bits in lemma_bits.items() if bits]
 
     def _meanings_of_variants(
-        self, variants: list[Reading], spelled: str, *, cased: bool
+        self, variants: list[SurfaceForm], spelled: str, *, cased: bool
     ) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
         alias_row, texts = self.kb.store.alias_row, {variant.text for variant in variants}
         for lemma, pos in self.kb.store.lemmas(fold(spelled)):  # one that is irregular as a whole
             if lemma not in texts:
-                variants = [*variants, Reading(lemma, self._bits.get(pos) or self.kb.pos_bits(pos))]
+                variants = [*variants, SurfaceForm(lemma, self._bits.get(pos) or self.kb.pos_bits(pos))]
         return self._meanings(
             [(row, form.pos) for form in variants if (row := alias_row(form.text)) is not None],
             spelled if cased else None,

@@ -28,7 +28,7 @@ from kgkit.candidates.entries import (
     UNSEEN,
     Cut,
     Entry,
-    Reading,
+    SurfaceForm,
     Varying,
     case_is_hidden,
     drop_before,
@@ -186,7 +186,7 @@ class Generator(CompoundReader):
         """Return what there is to know of a token type, where its spelling tells something, or nothing."""
 
     @abstractmethod
-    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+    def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span.
 
         Args:
@@ -230,7 +230,7 @@ class Generator(CompoundReader):
             elif meaning is not None:
                 self._add(text, start, end, meaning, mentions)
 
-    def _meaning(self, cut: Cut, variants: list[Reading], spelled: str) -> Candidates | Varying | None:
+    def _meaning(self, cut: Cut, variants: list[SurfaceForm], spelled: str) -> Candidates | Varying | None:
         """Look up what a span of several tokens means, and remember it."""
         surface, cased = spelled, cut.memory.cased
         if cut.spans is cut.memory.spaced_spans:
@@ -246,7 +246,7 @@ class Generator(CompoundReader):
         return meaning
 
     def _meaning_by_case(
-        self, candidates: Candidates | None, variants: list[Reading], spelled: str, *, cased: bool
+        self, candidates: Candidates | None, variants: list[SurfaceForm], spelled: str, *, cased: bool
     ) -> Candidates | Varying | None:
         """Return *candidates*, with those where the position hides the case, if they are not the same."""
         if candidates is None or not cased or spelled.islower():
@@ -268,7 +268,7 @@ class Generator(CompoundReader):
             candidates = meaning  # type: ignore[assignment]
         mentions.append(Mention(start, end, text[start:end], candidates))
 
-    def variants(self, text: str) -> list[Reading]:
+    def variants(self, text: str) -> list[SurfaceForm]:
         """Return the folded surfaces that *text* as a whole may stand for."""
         pieces = token_splitter(text).split(text)
         return _variants([self.forms(token) for token in pieces[1::2]], pieces[2:-1:2]) if pieces[1:] else []
@@ -351,21 +351,21 @@ def is_case_informative(text: str) -> bool:
     return not (text.islower() or text.isupper())
 
 
-def _variants(tokens: list[tuple[Reading, ...]], gaps: list[str]) -> list[Reading]:
+def _variants(tokens: list[tuple[SurfaceForm, ...]], gaps: list[str]) -> list[SurfaceForm]:
     """Return the surfaces that a span may stand for: a form of each token, agreeing in part of speech."""
     glue = ["", *[" " if gap else "" for gap in gaps]]
     if sum(map(len, tokens)) == len(tokens):  # nothing is inflected
         surface = "".join([between + forms[0].text for between, forms in zip(glue, tokens, strict=True)])
-        return [Reading(surface, ANY)]
-    readings = []
+        return [SurfaceForm(surface, ANY)]
+    variants = []
     for forms in islice(product(*tokens), _MAX_VARIANTS):
         pos, surface = ANY, ""
         for between, form in zip(glue, forms, strict=True):
             pos &= form.pos
             surface += between + form.text
         if pos:
-            readings.append(Reading(surface, pos))
-    return readings
+            variants.append(SurfaceForm(surface, pos))
+    return variants
 
 
 def candidates_from_weights(weights: dict[int, tuple[float, int]]) -> Candidates:

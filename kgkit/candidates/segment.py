@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec import structs
 
-from kgkit.candidates.entries import ANY, Entry, Reading, Varying
+from kgkit.candidates.entries import ANY, Entry, SurfaceForm, Varying
 from kgkit.candidates.matching import (
     Generator,
     GeneratorConfig,
@@ -116,10 +116,10 @@ class SegmentGenerator(Generator):
             return Entry(candidates, None, (folded,), forms, None, None, True, meaning.hidden)
         return Entry(candidates, None, (folded,), forms)
 
-    def forms(self, token: str) -> tuple[Reading, ...]:
-        return (Reading(fold(token), ANY),)
+    def forms(self, token: str) -> tuple[SurfaceForm, ...]:
+        return (SurfaceForm(fold(token), ANY),)
 
-    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+    def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         row = self.kb.store.alias_row(fold(spelled))
         for text in () if row is not None else respellings(spelled):
             spelled = text
