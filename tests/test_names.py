@@ -33,7 +33,6 @@ EXCEPTIONS = {
 }
 
 CEILINGS = {
-    "commands": 0.035,
     "encoder": 0.065,
     "evaluation": 0.075,
     "heads": 0.060,

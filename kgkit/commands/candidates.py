@@ -63,11 +63,11 @@ def candidates(
     elif decoded:
         for probability in probabilities.values():
             rare = f": under {least:g}, so it is not sought in texts" if probability < least else ""
-            Messages(quiet=quiet).say(f"link probability of {text!r}: {probability}{rare}")
+            Messages(quiet=quiet).write(f"link probability of {text!r}: {probability}{rare}")
         _write(decoded)
     if not decoded:
         hint = "" if fuzzy else "; --fuzzy looks for the most similar"
-        Messages(quiet=quiet).say(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
+        Messages(quiet=quiet).write(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
 
 
 def _find_candidates(
