@@ -89,7 +89,7 @@ def run_training(
             where, name, training, kbs, vectors, device=device, command=typed(), progress=tell
         )
     replacing = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
+    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
     import msgspec
 
     fields = msgspec.to_builtins(manifest)
