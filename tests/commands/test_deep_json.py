@@ -6,7 +6,7 @@ from kgkit.building import find_builder
 from kgkit.commands.documents import read_documents
 from kgkit.errors import SourceError
 from kgkit.evaluation import el_files, entity_typing, facts, tacred, wic
-from kgkit.training import examples
+from kgkit.evaluation.tasks import find_task
 
 DEEP = 2_000 * "[" + 2_000 * "]"
 
@@ -26,7 +26,7 @@ READERS = [  # a reader, a sound line
         '{"annot_id": "1", "mention_span": "a", "left_context_token": [], "right_context_token": []}',
     ),
     (wic.read_pairs, '{"text": "Word: a. Sentence 1: a b Sentence 2: a c", "label": 1}'),
-    (lambda path: examples.read_examples("classification", path), '{"text": "a", "label": "b"}'),
+    (find_task("classification").read, '{"text": "a", "label": "b"}'),
 ]
 
 
