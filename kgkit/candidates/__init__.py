@@ -7,11 +7,12 @@ keep their spans and are looked up, unless they were given candidates too.
 
 from kgkit.candidates.alias import AliasConfig, AliasGenerator
 from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
+from kgkit.candidates.entries import longest
 from kgkit.candidates.for_kb import generator_for
 from kgkit.candidates.given import check_mentions, given_candidates, mention_problem, with_candidates
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.long_texts import document_batches, is_divisible, is_long
-from kgkit.candidates.matching import Generator, GeneratorConfig, longest
+from kgkit.candidates.matching import Generator, GeneratorConfig
 from kgkit.candidates.segment import SegmentConfig, SegmentGenerator, Segments, jieba_segments
 
 __all__ = [

@@ -3,26 +3,25 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Final, Literal
 
 from msgspec import structs
 
-from kgkit.candidates.hyphens import joining_hyphens
-from kgkit.candidates.matching import (
+from kgkit.candidates.compounds import Compound, CompoundMentions
+from kgkit.candidates.entries import (
     ANY,
     UNSEEN,
     Cut,
     Entry,
-    Generator,
-    GeneratorConfig,
     Reading,
     alike,
     case_is_hidden,
     longest,
     starting_from,
-    surface_candidates,
 )
+from kgkit.candidates.hyphens import joining_hyphens
+from kgkit.candidates.matching import Generator, GeneratorConfig, surface_candidates
 from kgkit.candidates.spelling import (
     function_words,
     in_capitals_only,
@@ -81,9 +80,11 @@ class AliasGenerator(Generator):
         cut, hyphens = self._cut(text, cased), joining_hyphens(text)
         if not hyphens:
             found = self._without_compounds(cut, begin)
-        else:
+        elif self.overlapping or self._surfaces is not None:
             found = starting_from(self._with_compounds(cut, hyphens, self._every(cut)), begin)
             found = found if self.overlapping else longest(found)
+        else:
+            found = self._leftmost_with_compounds(cut, begin, self._compounds(cut, hyphens))
         if cut.memory.cased:
             self.left_out.note_uncovered(text, cut.pieces, cut.offsets, begin, found)
         return found
@@ -96,7 +97,11 @@ class AliasGenerator(Generator):
         if self._surfaces is not None:
             found = self._by_tries(cut, begin, every=self.overlapping)
             return found if self.overlapping else longest(found)
-        return starting_from(self._every(cut), begin) if self.overlapping else self._leftmost(cut, begin)
+        if self.overlapping:
+            return starting_from(self._every(cut), begin)
+        leftmost: list[Mention] = []
+        self._leftmost(cut, _place_from(cut, begin), len(cut.entries), leftmost)
+        return leftmost
 
     def entry(self, token: str, cased: bool = True) -> Entry:
         folded = fold(token)
@@ -116,7 +121,7 @@ class AliasGenerator(Generator):
             return Entry(candidates, starts, texts, forms, spaced, tight)
         if token.isupper() and is_function_word(token, folded, self._words, False):
             return Entry(candidates, starts, texts, forms, spaced, tight, True, None)
-        if self.config.prefer_case and codec.has_spellings(row):
+        if self.config.prefer_case and codec.prefers(row, token):
             hidden = self._short(codec.decode_alias(row), token)
             if not alike(candidates, hidden):
                 return Entry(candidates, starts, texts, forms, spaced, tight, True, hidden)
@@ -158,29 +163,70 @@ class AliasGenerator(Generator):
         found = surface_candidates(self.kb, given, prefer_case=self.config.prefer_case)
         return self._short(found) or NO_CANDIDATES
 
-    def _leftmost(self, cut: Cut, begin: int) -> list[Mention]:
-        """Return the leftmost-longest of the mentions in a text: nothing is sought within one."""
+    def _leftmost_with_compounds(self, cut: Cut, begin: int, compounds: CompoundMentions) -> list[Mention]:
+        """Return the leftmost-longest of the mentions in a text and those of its compounds."""
         found: list[Mention] = []
-        text, offsets, entries = cut.text, cut.offsets, cut.entries
-        place, last = (bisect_left(offsets, begin) + 1) // 2, len(entries) - 1
-        while place <= last:
-            entry = entries[place]
-            if entry.starts is not None and place < last and entries[place + 1].texts[0] in entry.starts:
+        offsets, place = cut.offsets, _place_from(cut, begin)
+        others: dict[int, Mention | None] = {start: None for start, _ in compounds.abbreviations}
+        for mention in compounds.more:
+            known = others.get(mention.start)
+            if known is None or mention.end > known.end:
+                others[mention.start] = mention
+        abbreviations = {start for start, _ in compounds.abbreviations}
+        for start in sorted(others):
+            stop = _place_from(cut, start)
+            if stop >= place:
+                place = self._leftmost(cut, place, stop, found)
+            if stop != place:
+                continue  # within a mention
+            there: list[Mention] = []
+            place = self._leftmost(cut, stop, stop + 1, there)
+            own, other = there[0] if there else None, others[start]
+            if own is not None and own.end == offsets[2 * stop + 1] and start in abbreviations:
+                own = None
+            if other is not None and (own is None or other.end > own.end):
+                own, place = other, _place_from(cut, other.end)
+            if own is not None:
+                found.append(own)
+        self._leftmost(cut, place, len(cut.entries), found)
+        return found
+
+    def _leftmost(self, cut: Cut, place: int, stop: int, found: list[Mention]) -> int:
+        """Add the leftmost-longest of the mentions that begin at the tokens from *place* to *stop*.
+
+        Nothing is sought within one.
+
+        Returns:
+            The place of the first token behind *stop* and the mentions.
+        """
+        pieces, offsets, entries = cut.pieces, cut.offsets, cut.entries
+        add, size, covered, first, last = found.append, len(entries), 0, 2 * place, 2 * stop
+        for after, entry, start, end, word in zip(
+            count(place + 1),
+            entries[place:stop],
+            offsets[first:last:2],
+            offsets[first + 1 : last : 2],
+            pieces[first + 1 : last : 2],
+            strict=False,
+        ):
+            if start < covered:
+                continue
+            starts = entry.starts
+            if starts is not None and after < size and entries[after].texts[0] in starts:
                 longer: list[Mention] = []
-                self._longer(cut, place, longer)
+                self._longer(cut, after - 1, longer)
                 if longer:
-                    found.append(longer[-1])
-                    place = bisect_left(offsets, longer[-1].end) // 2 + 1
+                    add(longer[-1])
+                    covered = longer[-1].end
                     continue
             candidates = entry.candidates
             if candidates is not None:
-                if entry.varies and case_is_hidden(text, cut.pieces, offsets, place):
+                if entry.varies and case_is_hidden(cut.text, pieces, offsets, after - 1):
                     candidates = entry.hidden
-                if candidates is not None:
-                    start, end = offsets[2 * place], offsets[2 * place + 1]
-                    found.append(Mention(start, end, text[start:end], candidates))
-            place += 1
-        return found
+                    if candidates is None:
+                        continue
+                add(Mention(start, end, word, candidates))
+        return max(stop, _place_from(cut, covered)) if covered else stop
 
     def _by_tries(self, cut: Cut, begin: int, *, every: bool) -> list[Mention]:
         """Return the mentions in a text that start at *begin* or behind it, as `_every` does, with tries.
@@ -206,8 +252,15 @@ class AliasGenerator(Generator):
                 covered = found[-1].end
         return found
 
-    def _openings(self, entries: list[Entry], end: int) -> Sequence[int]:
-        return super()._openings(entries, end) if self._surfaces is None else range(end)
+    def _openings(
+        self, cut: Cut, low: int, first: int, joints: int, compound: Compound | None
+    ) -> Sequence[int]:
+        if self._surfaces is None:
+            return super()._openings(cut, low, first, joints, compound)
+        return range(first - low + joints)
+
+    def _opens(self, entry: Entry) -> bool:
+        return self._surfaces is not None or super()._opens(entry)
 
     def _several(self, cut: Cut, place: int, found: list[Mention]) -> None:
         if self._surfaces is None:
@@ -284,3 +337,8 @@ class AliasGenerator(Generator):
                 more.append(found.pop())
             by_end = {mention.end: mention for mention in more}
             found.extend(by_end[end] for end in sorted(by_end))
+
+
+def _place_from(cut: Cut, start: int) -> int:
+    """Return the place of the first token that begins at code point *start* or behind it."""
+    return (bisect_left(cut.offsets, start) + 1) // 2

@@ -15,16 +15,8 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from kgkit.candidates.matching import (
-    ANY,
-    Entry,
-    Generator,
-    GeneratorConfig,
-    Reading,
-    alike,
-    merged,
-    otherwise,
-)
+from kgkit.candidates.entries import ANY, Entry, Reading, alike
+from kgkit.candidates.matching import Generator, GeneratorConfig, merged, otherwise
 from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
@@ -93,7 +85,7 @@ class LemmaGenerator(Generator):
         """Say whether a token with capitals has other candidates where its position hides them, and which."""
         if token.isupper() and is_function_word(token, folded, self._skip, False):
             return True, None
-        if not any(map(codec.has_spellings, (row for row, _ in known))):
+        if not any(codec.prefers(row, token) for row, _ in known):
             return False, None
         found = self._meanings(known, None)
         hidden = None if found is None else self._short(found, token)

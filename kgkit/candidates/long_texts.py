@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
 from msgspec import structs
 
+from kgkit.candidates.entries import longest
 from kgkit.candidates.given import check_mentions
-from kgkit.candidates.matching import Generator, longest, tells_case
+from kgkit.candidates.matching import Generator, tells_case
 from kgkit.store.layout import MAX_TOKENS
 from kgkit.text import token_splitter
 from kgkit.types import Mention

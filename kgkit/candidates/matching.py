@@ -12,107 +12,40 @@ type and remembered. The rest is a walk over the tokens:
 Where a KB has tries, `AliasGenerator` asks those what begins at a token.
 """
 
-from abc import ABC, abstractmethod
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, count, islice, product
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 
+from kgkit.candidates.compounds import CompoundReader
+from kgkit.candidates.entries import (
+    ANY,
+    UNSEEN,
+    Cut,
+    Entry,
+    Reading,
+    Varying,
+    alike,
+    case_is_hidden,
+    starting_from,
+)
 from kgkit.candidates.given import check_mentions
-from kgkit.candidates.hyphens import HYPHENS, as_one_word, joining_hyphens, spaced, with_plain_hyphens
-from kgkit.candidates.memory import Budget, Cutter, LeftOut, Memory, Spans
-from kgkit.candidates.spelling import in_capitals_only, position_hides_case
+from kgkit.candidates.hyphens import as_one_word, joining_hyphens, spaced, with_plain_hyphens
+from kgkit.candidates.memory import Budget, Cutter, LeftOut, Memory
+from kgkit.candidates.spelling import position_hides_case
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.store.layout import MAX_TOKENS
 from kgkit.store.reader import DAMAGE
-from kgkit.store.surfaces import Matcher
 from kgkit.text import token_splitter
 from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 
-ANY: Final = 0xFF
-"""The part-of-speech bits of a form that may be any."""
-
 _MAX_VARIANTS = 64
-_SHORT: Final = 3  # letters of an abbreviation
-_MAX_PARTS: Final = (
-    MAX_TOKENS // 2
-)  # of a compound that may be one word; more may not be in a window of a long text
-_AROUND: Final = 3  # words on each side of words joined by hyphens that may belong to the same surface
-UNSEEN: Final = object()
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
-
-
-class Reading(Struct, frozen=True, gc=False):
-    """What a token may stand for in a surface, and for which parts of speech (bits)."""
-
-    text: str
-    pos: int
-
-
-class Entry(Struct, frozen=True, gc=False):
-    """What there is to know of a token type.
-
-    Attributes:
-        candidates: of the token alone; None if it is no surface.
-        starts: how the surfaces go on that begin with it, as `StoreReader.starts`
-            tells; None if there are none.
-        texts: of its forms.
-        forms: what it may stand for in a longer surface, itself (folded) first.
-        spaced: asks the KB's tries for surfaces in which a space follows the token;
-            None if there are none.
-        tight: the same for surfaces that go on at once.
-        varies: whether candidates are others where the position hides the case of the token.
-        hidden: these others, if so.
-    """
-
-    candidates: Candidates | None
-    starts: dict[str, int] | None
-    texts: tuple[str, ...]
-    forms: tuple[Reading, ...]
-    spaced: Matcher | None = None
-    tight: Matcher | None = None
-    varies: bool = False
-    hidden: Candidates | None = None
-
-
-_NO_TOKEN: Final = Entry(None, None, (), ())  # what follows the last one
-
-
-class Varying(NamedTuple):
-    """Candidates of a span that are others where its position hides the case of its letters."""
-
-    candidates: Candidates
-    hidden: Candidates | None
-
-
-class Cut(Struct, frozen=True, gc=False):
-    """A text and its tokens.
-
-    Attributes:
-        text: as given.
-        pieces: white space and tokens in turn.
-        offsets: where each of them ends.
-        entries: of the tokens.
-        memory: where these come from.
-        spans: what is remembered of spans of several tokens: of those in which a hyphen counts as a space,
-            what is known of them as they are then written.
-        folded: the text, folded, for tries: white space single, a line end between paragraphs; else empty.
-        bounds: where each piece ends in `folded`.
-    """
-
-    text: str
-    pieces: list[str]
-    offsets: list[int]
-    entries: list[Entry]
-    memory: Memory
-    spans: Spans
-    folded: str
-    bounds: list[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +74,7 @@ class GeneratorConfig:
             )
 
 
-class Generator(ABC):
+class Generator(CompoundReader):
     """Finds mentions of a KB's surfaces and gives each its candidates.
 
     May be used from several threads, and pickled: it then starts with an
@@ -153,6 +86,9 @@ class Generator(ABC):
 
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
         self.kb, self.config = kb, config
+        # Whether all candidates of a surface stay as they are, but for those beyond the most.
+        self._as_stored = not (config.min_prior or config.null or kb.store.has_occurrences)
+        self._most = sys.maxsize if config.max_candidates is None else config.max_candidates
         self.left_out = LeftOut()
         budget = Budget(config.cache_mb)
         self._cutter = Cutter(budget)
@@ -213,22 +149,22 @@ class Generator(ABC):
     def _every(self, cut: Cut) -> list[Mention]:
         """Return the mentions in a text as it stands, by start, then by length."""
         found: list[Mention] = []
-        add, text, pieces, offsets, entries = found.append, cut.text, cut.pieces, cut.offsets, cut.entries
-        after = [*entries[1:], _NO_TOKEN]
-        for place, start, end, word, entry, following in zip(
-            count(), offsets[::2], offsets[1::2], pieces[1::2], entries, after, strict=False
+        add, pieces, offsets = found.append, cut.pieces, cut.offsets
+        starts = None  # of the token before
+        for place, entry, start, end, word in zip(
+            count(), cut.entries, offsets[::2], offsets[1::2], pieces[1::2], strict=False
         ):
+            if starts is not None:
+                for form in entry.texts:
+                    if form in starts:
+                        self._longer(cut, place - 1, found)
+                        break
             candidates, starts = entry.candidates, entry.starts
             if candidates is not None:
-                if not entry.varies or not case_is_hidden(text, pieces, offsets, place):
+                if not entry.varies or not case_is_hidden(cut.text, pieces, offsets, place):
                     add(Mention(start, end, word, candidates))
                 elif entry.hidden is not None:
                     add(Mention(start, end, word, entry.hidden))
-            if starts is not None:
-                for form in following.texts:
-                    if form in starts:
-                        self._longer(cut, place, found)
-                        break
         return found
 
     def _read_entry(self, token: str, cased: bool) -> Entry:
@@ -255,10 +191,6 @@ class Generator(ABC):
             spelled: as it stands in the text.
             cased: whether that tells something.
         """
-
-    @abstractmethod
-    def forms(self, token: str) -> tuple[Reading, ...]:
-        """Return what a token may stand for in a surface, itself (folded) first."""
 
     def _several(self, cut: Cut, place: int, found: list[Mention]) -> None:
         """Add the mentions of two tokens and more that begin at *place*, one of `_openings`."""
@@ -333,122 +265,6 @@ class Generator(ABC):
             candidates = meaning  # type: ignore[assignment]
         found.append(Mention(start, end, text[start:end], candidates))
 
-    def _with_compounds(self, cut: Cut, hyphens: list[int], found: list[Mention]) -> list[Mention]:
-        """Return *found*, and what words joined by hyphens mean where the KB writes them otherwise.
-
-        A part that the KB has with capitals only is no mention: *co-operative* is no carbon monoxide.
-
-        Args:
-            cut: of the text.
-            hyphens: where they are.
-            found: the mentions of the text as it stands, all of them.
-        """
-        more = self._with_plain_hyphens(cut, hyphens, found)
-        plain = {(mention.start, mention.end) for mention in more}
-        abbreviations: set[tuple[int, int]] = set()
-        for joints in _compounds(cut, hyphens):
-            first, last = joints[0] - 1, joints[-1] + 1
-            at = [cut.offsets[2 * joint] for joint in joints]
-            start, end = cut.offsets[2 * first], cut.offsets[2 * last + 1]
-            known = (start, end) in plain or _has_span(found, start, end)
-            for mention in self._respelled(cut, joints):
-                after = bisect_right(at, mention.start)
-                if after < len(at) and at[after] < mention.end:
-                    known = known or (mention.start == start and mention.end == end)
-                    more.append(mention)
-            joined = None
-            if not known and len(joints) < _MAX_PARTS:
-                joined = as_one_word(cut.text[start:end])
-            if joined is not None:
-                entry = cut.memory.entries[joined]
-                if entry.candidates is not None:
-                    meaning = Varying(entry.candidates, entry.hidden) if entry.varies else entry.candidates
-                    self._add(cut.text, start, end, meaning, more)
-            for place in range(first, last + 1, 2):
-                if self._is_abbreviation(cut, place):
-                    abbreviations.add((cut.offsets[2 * place], cut.offsets[2 * place + 1]))
-        if more:  # the text as it stands goes before
-            spans = {(one.start, one.end): one for one in reversed([*found, *more])}
-            found = [spans[span] for span in sorted(spans)]
-        if abbreviations:
-            found = [one for one in found if (one.start, one.end) not in abbreviations]
-        return found
-
-    def _with_plain_hyphens(self, cut: Cut, hyphens: list[int], found: list[Mention]) -> list[Mention]:
-        """Return mentions across hyphens of Unicode that the KB writes with those of keyboards.
-
-        Args:
-            cut: of the text.
-            hyphens: where they are.
-            found: the mentions of the text as it stands, whose spans are left out.
-        """
-        text, plain = cut.text, with_plain_hyphens(cut.text)
-        others = [hyphen for hyphen in hyphens if text[hyphen] != plain[hyphen]]
-        if not others:
-            return []
-        as_plain, spans = self._cut(plain, cut.memory.cased), {(one.start, one.end) for one in found}
-        return [
-            Mention(one.start, one.end, text[one.start : one.end], one.candidates)
-            for one in self._with_compounds(as_plain, hyphens, self._every(as_plain))
-            if bisect_left(others, one.start) < bisect_left(others, one.end)
-            and (one.start, one.end) not in spans
-        ]
-
-    def _respelled(self, cut: Cut, joints: list[int]) -> list[Mention]:
-        """Return mentions of several tokens about a compound whose hyphens, at *joints*, count as spaces."""
-        low, high = max(0, joints[0] - 1 - _AROUND), min(len(cut.entries), joints[-1] + 2 + _AROUND)
-        entries, part = [], low
-        for joint in joints:
-            entries += cut.entries[part:joint]
-            part = joint + 1
-        entries += cut.entries[part:high]
-        openings = self._openings(entries, joints[-1] - low - len(joints) + 1)
-        if not openings:
-            return []
-        pieces, offsets, part = [], [], 2 * low
-        for joint in joints:  # the hyphen is the gap
-            pieces += [*cut.pieces[part : 2 * joint], cut.pieces[2 * joint + 1]]
-            offsets += [*cut.offsets[part : 2 * joint], cut.offsets[2 * joint + 1]]
-            part = 2 * joint + 3
-        pieces += cut.pieces[part : 2 * high + 1]
-        offsets += cut.offsets[part : 2 * high + 1]
-        window = self._window(
-            Cut(cut.text, pieces, offsets, entries, cut.memory, cut.memory.respelled, "", offsets)
-        )
-        found: list[Mention] = []
-        for place in openings:
-            self._several(window, place, found)
-        return found
-
-    def _openings(self, entries: list[Entry], end: int) -> Sequence[int]:
-        """Return which of the first *end* of *entries*, not the last, may begin longer surfaces."""
-        return [
-            place
-            for place in range(end)
-            if (starts := entries[place].starts) is not None
-            and not starts.keys().isdisjoint(entries[place + 1].texts)
-        ]
-
-    def _window(self, cut: Cut) -> Cut:
-        return cut
-
-    def _is_abbreviation(self, cut: Cut, place: int) -> bool:
-        """Say whether a part of a compound is in lower case, and what the KB knows of it has capitals."""
-        word, entry = cut.pieces[2 * place + 1], cut.entries[place]
-        if self.config.all_surfaces or entry.candidates is None:
-            return False
-        known = cut.memory.parts.get(word)
-        if known is None:
-            short = cut.memory.cased or len(word) <= _SHORT
-            known = short and word.islower() and self._in_capitals_only(entry)
-            cut.memory.parts.remember(word, known)
-        return bool(known)
-
-    def _in_capitals_only(self, entry: Entry) -> bool:
-        rows = [row for form in entry.forms if (row := self.kb.store.alias_row(form.text)) is not None]
-        with self.kb.store.reading():
-            return all(map(in_capitals_only, rows))
-
     def variants(self, text: str) -> list[Reading]:
         """Return the folded surfaces that *text* as a whole may stand for."""
         pieces = token_splitter(text).split(text)
@@ -486,6 +302,8 @@ class Generator(ABC):
                 `min_link_probability`, unless `all_surfaces` is set. None for a mention that is given.
         """
         config, rows = self.config, found.rows
+        if self._as_stored and 0 < len(rows) <= self._most:
+            return found
         likely = 1.0 if spelled is None or not len(rows) else self._link_probability(spelled)
         if likely < config.min_link_probability and not config.all_surfaces:
             return None
@@ -501,19 +319,6 @@ class Generator(ABC):
         if rows is found.rows:
             return found
         return Candidates(rows, config.null if likely == 1 else 1 - (1 - config.null) * likely, likely)
-
-
-def case_is_hidden(text: str, pieces: list[str], offsets: list[int], place: int) -> bool:
-    """Do as `position_hides_case` for the token at *place*; most follow a word, where no sentence begins."""
-    piece = 2 * place
-    if place and pieces[piece] == " " and pieces[piece - 1].isalnum() and not pieces[piece + 1].isupper():
-        return False
-    return position_hides_case(text, offsets[piece], offsets[piece + 1])
-
-
-def alike(found: Candidates, hidden: Candidates | None) -> bool:
-    """Say whether two are the same; comparing bytes takes a tenth of the time."""
-    return hidden is not None and found.rows.tobytes() == hidden.rows.tobytes()
 
 
 def otherwise(text: str) -> list[str]:
@@ -538,54 +343,9 @@ def surface_candidates(kb: KnowledgeBase, given: Mention, *, prefer_case: bool) 
     return found
 
 
-def _compounds(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:
-    """Yield, for each word that is joined by hyphens, their places among the tokens."""
-    joints: list[int] = []
-    for hyphen in hyphens:
-        place = (bisect_left(cut.offsets, hyphen) + 1) // 2
-        if cut.pieces[2 * place + 1] not in HYPHENS:
-            continue  # it has a mark of its own
-        if joints and place != joints[-1] + 2:
-            yield joints
-            joints = []
-        joints.append(place)
-    if joints:
-        yield joints
-
-
 def tells_case(text: str) -> bool:
     """Say whether capitals tell something in *text*: not where all is in capitals, or nothing is."""
     return not (text.islower() or text.isupper())
-
-
-def starting_from(mentions: list[Mention], begin: int) -> list[Mention]:
-    """Return those of *mentions*, which come by start, that start at *begin* or behind it."""
-    return mentions[bisect_left(mentions, begin, key=_start) :] if begin else mentions
-
-
-def _has_span(mentions: list[Mention], start: int, end: int) -> bool:
-    """Say whether one of *mentions*, which come by start, is this span."""
-    place = bisect_left(mentions, start, key=_start)
-    while place < len(mentions) and mentions[place].start == start:
-        if mentions[place].end == end:
-            return True
-        place += 1
-    return False
-
-
-def _start(mention: Mention) -> int:
-    return mention.start
-
-
-def longest(mentions: list[Mention]) -> list[Mention]:
-    """Return the leftmost-longest of *mentions*, which come by start: none overlaps another."""
-    kept: list[Mention] = []
-    for mention in mentions:
-        if not kept or mention.start >= kept[-1].end:
-            kept.append(mention)
-        elif mention.start == kept[-1].start and mention.end > kept[-1].end:
-            kept[-1] = mention
-    return kept
 
 
 def _variants(tokens: list[tuple[Reading, ...]], gaps: list[str]) -> list[Reading]:

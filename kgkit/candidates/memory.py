@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kgkit.text import token_splitter
 
 if TYPE_CHECKING:
-    from kgkit.candidates.matching import Entry
+    from kgkit.candidates.entries import Entry
     from kgkit.types import Mention
 
 _MAX_CHUNK = 32
@@ -85,8 +85,12 @@ class Cutter(dict[str, tuple[str, ...]]):
         budget.caches.append(self)
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        before, *pieces = token_splitter(chunk).split(chunk)
-        found = (" ", *pieces[:-1]) if pieces and not before and not pieces[-1] else ()
+        found: tuple[str, ...]
+        if chunk.isalnum() and chunk.isascii():
+            found = (" ", chunk)  # most are one word
+        else:
+            before, *pieces = token_splitter(chunk).split(chunk)
+            found = (" ", *pieces[:-1]) if pieces and not before and not pieces[-1] else ()
         if len(chunk) <= _MAX_CHUNK:
             budget = self._budget
             budget.left -= _OF_CHUNK + _OF_PIECE * len(found)
@@ -135,7 +139,7 @@ class Memory:
     def __init__(self, make: Callable[[str, bool], "Entry"], budget: Budget, *, cased: bool) -> None:
         self.cased = cased
         self.entries = Entries(make, budget, cased=cased)
-        self.spans, self.respelled, self.parts = Spans(budget), Spans(budget), Spans(budget)
+        self.spans, self.respelled, self.compounds = Spans(budget), Spans(budget), Spans(budget)
 
 
 class LeftOut:

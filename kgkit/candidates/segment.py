@@ -19,13 +19,10 @@ from typing import Any
 
 from msgspec import structs
 
+from kgkit.candidates.entries import ANY, Entry, Reading, Varying
 from kgkit.candidates.matching import (
-    ANY,
-    Entry,
     Generator,
     GeneratorConfig,
-    Reading,
-    Varying,
     otherwise,
     surface_candidates,
     tells_case,

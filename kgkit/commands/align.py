@@ -41,20 +41,20 @@ def align(
         typer.Option(
             "--pairs",
             metavar="FILE",
-            help="What belongs together, two names a line with a tab between; else equal words, or keys.",
+            help="Pairs to map, two names a line with a tab between; by default equal words, or keys.",
         ),
     ] = None,
     held_out: Annotated[
         float,
-        typer.Option("--held-out", metavar="SHARE", help="Share of the pairs that the map is tried on."),
+        typer.Option("--held-out", metavar="SHARE", help="Share of the pairs held out for the check."),
     ] = 0.1,
     ridge: Annotated[
         float,
-        typer.Option(
-            "--ridge", metavar="X", help="Keep the map small: for few pairs; 0 is plain least squares."
-        ),
+        typer.Option("--ridge", metavar="X", help="Ridge penalty, for few pairs; 0 is plain least squares."),
     ] = 0.0,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of which pairs are held out.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Random seed for the choice of held-out pairs.")
+    ] = 0,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -74,16 +74,16 @@ def align(
     began = time.monotonic()
     where = Home.find(home)
     if encoder is not None:
-        found = _by_words(where, name, encoder, pairs, config, messages)
+        alignment = _by_words(where, name, encoder, pairs, config, messages)
     else:
-        found = _by_entities(where, name, to or "", pairs, config, messages)
-    report = found.report
+        alignment = _by_entities(where, name, to or "", pairs, config, messages)
+    report = alignment.report
     messages.say(
-        f"mapped {found.source} to {found.target} by {report.anchors:,} pairs in "
+        f"mapped {alignment.source} to {alignment.target} by {report.anchors:,} pairs in "
         f"{time.monotonic() - began:.1f} s"
     )
     if as_json:
-        write_json(_described(found))
+        write_json(_as_dict(alignment))
         return
     checks = {"fitted on": report.train, "held out": report.held_out}
     rows = [_row(label, check) for label, check in checks.items() if check is not None]
@@ -98,11 +98,11 @@ def _by_words(
     from kgkit.embedding.align import align_words
     from kgkit.encoder import Encoder
 
-    vectors = _opened(home, name)[0]
+    vectors = _open_vectors(home, name)[0]
     with messages.progress(f"mapping {vectors.name}") as show:
         loaded = Encoder.load(encoder)
         return align_words(
-            vectors, loaded, config, pairs=pairs, progress=lambda _, done, of: show(f"step {done} of {of}")
+            vectors, loaded, config, pairs=pairs, progress=lambda _, step, of: show(f"step {step} of {of}")
         )
 
 
@@ -112,19 +112,19 @@ def _by_entities(
     from kgkit.embedding.align import align_entities
     from kgkit.kb import open_kb
 
-    (source, kb), (target, other) = _opened(home, name), _opened(home, to)
+    (source, kb), (target, other) = _open_vectors(home, name), _open_vectors(home, to)
     with (
         messages.progress(f"mapping {source.name}") as show,
-        open_kb(kb, home.path) as one,
-        open_kb(other, home.path) as two,
+        open_kb(kb, home.path) as source_kb,
+        open_kb(other, home.path) as target_kb,
     ):
-        places = None if pairs is None else (pairs, one.store.id_of, two.store.id_of)
+        pairing = None if pairs is None else (pairs, source_kb.store.id_of, target_kb.store.id_of)
         return align_entities(
-            source, target, config, pairs=places, progress=lambda _, done, of: show(f"step {done} of {of}")
+            source, target, config, pairs=pairing, progress=lambda _, step, of: show(f"step {step} of {of}")
         )
 
 
-def _opened(home: "Home", name: str) -> "tuple[Vectors, str]":
+def _open_vectors(home: "Home", name: str) -> "tuple[Vectors, str]":
     """Open vectors; return them and the name of their KB."""
     from kgkit.kb import open_kb
 
@@ -153,8 +153,13 @@ def _row(label: str, check: "Check") -> tuple[str, ...]:
     )
 
 
-def _described(found: "Alignment") -> dict[str, Any]:
+def _as_dict(alignment: "Alignment") -> dict[str, Any]:
     import msgspec
 
-    report: dict[str, Any] = msgspec.to_builtins(found.report, str_keys=True)
-    return {"vectors": found.source, "target": found.target, "fingerprint": found.fingerprint, **report}
+    report: dict[str, Any] = msgspec.to_builtins(alignment.report, str_keys=True)
+    return {
+        "vectors": alignment.source,
+        "target": alignment.target,
+        "fingerprint": alignment.fingerprint,
+        **report,
+    }

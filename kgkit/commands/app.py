@@ -1,10 +1,10 @@
-"""The tree of commands, and what becomes of their errors.
+"""The tree of commands, and how their errors are reported.
 
     0    done                              3    a KB, model or data set that is not there
     1    failed                            130  interrupted
     2    the command line is wrong
 
-A reader that closes the pipe has what it wanted: silence, and 0.
+Where the reader closes the pipe, nothing is written and the code is 0.
 """
 
 import sys
@@ -48,27 +48,27 @@ class Verb(TyperCommand):
         """
         if not ctx.resilient_parsing:  # not while the shell completes an option
             try:
-                _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+                _, _, parameters = self.make_parser(ctx).parse_args(args=[*args])
             except typer.TyperException:
-                given = []  # told below
-            _check_once(given, args)
+                parameters = []  # reported below
+            _check_repeats(parameters, args)
         return super().parse_args(ctx, args)
 
 
-def _check_once(given: Sequence[Any], args: Sequence[str]) -> None:
+def _check_repeats(parameters: Sequence[Any], args: Sequence[str]) -> None:
     """Refuse a command line that gives an option several times, unless it takes several values, or none."""
-    seen = set[str]()
-    for parameter in given:
+    names_read = set[str]()
+    for parameter in parameters:
         if parameter.param_type_name != "option" or parameter.multiple or parameter.count:
             continue
         if parameter.is_flag and not parameter.secondary_opts:
-            continue  # said twice, it says the same
-        if parameter.name in seen:
+            continue  # a flag given twice means the same
+        if parameter.name in names_read:
             names = [*parameter.opts, *parameter.secondary_opts]
-            written = [name for name in names if any(arg.partition("=")[0] == name for arg in args)]
-            shown = " and ".join(written or names[:1])
+            spelled = [name for name in names if any(arg.partition("=")[0] == name for arg in args)]
+            shown = " and ".join(spelled or names[:1])
             raise UsageError(f"{shown}: given more than once, and this command takes one value")
-        seen.add(parameter.name)
+        names_read.add(parameter.name)
 
 
 RESPELLED: Final = {
@@ -81,7 +81,7 @@ class Commands(TyperGroup):
     """The group at the root: every error of every command passes through it."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; what kgkit or the disk complains of becomes one line and an exit code."""
+        """Run a command; an error of kgkit or the disk becomes one line and an exit code."""
         try:
             super().invoke(ctx)
         except BrokenPipeError:
@@ -107,7 +107,7 @@ class Commands(TyperGroup):
             # Without arguments the help has been shown: that says it all.
             if type(error).__name__ != "NoArgsIsHelpError":
                 context = getattr(error, "ctx", None)
-                message = error.format_message().rstrip(".") + _respelling(error)
+                message = error.format_message().rstrip(".") + _hint_at_spelling(error)
                 report_usage(message, context.command_path if context else "kgkit")
         except typer.Abort as error:
             if not isinstance(error.__cause__, KeyboardInterrupt):
@@ -115,17 +115,17 @@ class Commands(TyperGroup):
             code = 130
         if code == 130:
             write_line("interrupted")
-        sys.exit(_flushed(code))
+        sys.exit(_flush(code))
 
 
-def _respelling(error: Exception) -> str:
+def _hint_at_spelling(error: Exception) -> str:
     """Return how an option is written now, where the error is that it was written as it once was."""
     option = getattr(error, "option_name", None)  # it has no value
     names = [option] if option else getattr(getattr(error, "param", None), "opts", [])  # it has a wrong one
     return next((f"; {RESPELLED[name]}" for name in names if name in RESPELLED), "")
 
 
-def _flushed(code: int) -> int:
+def _flush(code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -136,15 +136,15 @@ def _flushed(code: int) -> int:
     return code
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            found = version("kgkit")
+            installed = version("kgkit")
         except PackageNotFoundError:
-            found = "unknown: not installed"
-        typer.echo(f"kgkit {found}")
+            installed = "unknown: not installed"
+        typer.echo(f"kgkit {installed}")
         raise typer.Exit
 
 
@@ -169,7 +169,7 @@ def _root(
     """Knowledge bases on disk: build them, query them, link text to them."""
 
 
-of_vectors = typer.Typer(no_args_is_help=True, help="Look after the vectors on this machine.")
+of_vectors = typer.Typer(no_args_is_help=True, help="Manage the vectors on this machine.")
 
 app.command("build-kb")(kb.build_kb)
 app.add_typer(kb.app, name="kb")

@@ -1,4 +1,4 @@
-"""`kgkit candidates`: what a word or name can mean."""
+"""`kgkit candidates`: the entities that a word or name can mean."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,11 +10,11 @@ from kgkit.commands.options import (
     JSONOption,
     KBOption,
     QuietOption,
-    checked_pos,
-    checked_text,
-    opened,
+    check_pos,
+    check_text,
+    open_chosen_kb,
 )
-from kgkit.commands.output import Column, Two, on_terminal, write_json, write_table
+from kgkit.commands.output import Column, TwoLines, on_terminal, write_json, write_table
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -32,7 +32,8 @@ def candidates(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A word or name, as it may stand in a text.")],
     kb: KBOption = None,
     k: Annotated[
-        int | None, typer.Option("-k", min=1, metavar="N", help="At most so many; all unless given.")
+        int | None,
+        typer.Option("-k", min=1, metavar="N", help="Number of candidates, at most; by default all."),
     ] = None,
     pos: Annotated[
         str | None,
@@ -41,7 +42,7 @@ def candidates(
     fuzzy: Annotated[
         bool,
         typer.Option(
-            "--fuzzy", metavar="", help="If the text is not known, take the most similar one that is."
+            "--fuzzy", metavar="", help="If the text is unknown, use the most similar known surface."
         ),
     ] = False,
     home: HomeOption = None,
@@ -51,39 +52,43 @@ def candidates(
     """List what a word or name can mean, best prior first."""
     from kgkit.candidates import GeneratorConfig
 
-    with opened(kb, home) as base:
-        found = base.decode(_found(base, checked_text(text, "TEXT"), k, checked_pos(base, pos), fuzzy=fuzzy))
-        linked = link_probability(base, text)
+    with open_chosen_kb(kb, home) as base:
+        decoded = base.decode(
+            _find_candidates(base, check_text(text, "TEXT"), k, check_pos(base, pos), fuzzy=fuzzy)
+        )
+        probabilities = link_probability(base, text)
         least = GeneratorConfig().min_link_probability
     if as_json:
-        write_json([_told(candidate) | linked for candidate in found])
-    elif found:
-        for probability in linked.values():
+        write_json([_as_dict(candidate) | probabilities for candidate in decoded])
+    elif decoded:
+        for probability in probabilities.values():
             rare = f": under {least:g}, so it is not sought in texts" if probability < least else ""
             Messages(quiet=quiet).say(f"link probability of {text!r}: {probability}{rare}")
-        _write(found)
-    if not found:
+        _write(decoded)
+    if not decoded:
         hint = "" if fuzzy else "; --fuzzy looks for the most similar"
         Messages(quiet=quiet).say(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
 
 
-def _found(kb: "KnowledgeBase", text: str, k: int | None, pos: str | None, *, fuzzy: bool) -> "Candidates":
+def _find_candidates(
+    kb: "KnowledgeBase", text: str, k: int | None, pos: str | None, *, fuzzy: bool
+) -> "Candidates":
     """Return the candidates of *text* as a whole, and of its lemmas where the KB knows how to find them."""
     from kgkit.candidates import generator_for
     from kgkit.types import Mention
 
     generator = generator_for(kb, max_candidates=k)
-    found = generator.of_mention(Mention(0, len(text), text, pos=pos or ""))
-    return kb.candidates(text, k, pos, fuzzy=True) if fuzzy and not len(found) else found
+    results = generator.of_mention(Mention(0, len(text), text, pos=pos or ""))
+    return kb.candidates(text, k, pos, fuzzy=True) if fuzzy and not len(results) else results
 
 
 def link_probability(kb: "KnowledgeBase", surface: str) -> dict[str, float]:
     """Return the link probability of a surface by its name; nothing where the KB does not know it."""
-    found = kb.link_probability(surface)
-    return {} if found is None else {"link_probability": float(f"{found:.4g}")}
+    probability = kb.link_probability(surface)
+    return {} if probability is None else {"link_probability": float(f"{probability:.4g}")}
 
 
-def _told(candidate: "Candidate") -> dict[str, Any]:
+def _as_dict(candidate: "Candidate") -> dict[str, Any]:
     entity = candidate.entity
     return {
         "entity": entity.key,
@@ -95,13 +100,13 @@ def _told(candidate: "Candidate") -> dict[str, Any]:
     }
 
 
-def _write(found: "list[Candidate]") -> None:
-    rows: list[tuple[str | Two, ...]] = []
-    for candidate in found:
+def _write(decoded: "list[Candidate]") -> None:
+    rows: list[tuple[str | TwoLines, ...]] = []
+    for candidate in decoded:
         entity, prior = candidate.entity, f"{candidate.prior:.4f}"
         meaning = entity.description or entity.label
         if on_terminal():
-            name = Two((entity.key, candidate.sense)) if candidate.sense else entity.key
+            name = TwoLines((entity.key, candidate.sense)) if candidate.sense else entity.key
             rows.append((prior, name, meaning))
         else:
             rows.append((prior, entity.key, candidate.sense or "", entity.label, meaning))

@@ -1,4 +1,4 @@
-"""What `kgkit evaluate` tells of the scores of links: whether they are probabilities."""
+"""What `kgkit evaluate` reports on the scores of links: whether they are probabilities."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kgkit.linking.scoring import Scorer, Scores
     from kgkit.types import Document, Link, LinkedDocument
 
-Place = tuple[str, int, int]
+MentionSpan = tuple[str, int, int]
 """A document, and the span of a mention in it."""
 
 ReliabilityOption = Annotated[
@@ -23,17 +23,17 @@ ReliabilityOption = Annotated[
     typer.Option(
         "--reliability",
         metavar="FILE",
-        help="Draw how sure the links are and how often they are right: .svg or .html.",
+        help="Draw a reliability diagram, confidence against accuracy: .svg or .html.",
     ),
 ]
 
 
-class Watched:
-    """A linker, and how sure its links were.
+class ConfidenceRecorder:
+    """A linker that records the confidence of its links, and whether they were right.
 
-    A trained model divides its scores by a temperature: what it would have said
-    without one is remembered too, unless a second stage or a tagger has changed
-    the scores since.
+    A trained model divides its scores by a temperature: the confidence without
+    one is recorded too, unless a second stage or a tagger has changed the
+    scores since.
 
     Attributes:
         linked: the document that was linked last.
@@ -43,80 +43,82 @@ class Watched:
 
     def __init__(self, linker: "Linker") -> None:
         self.linker = linker
-        self._sure: list[float] = []
-        self._bare: list[float] = []
-        self._right: list[bool] = []
-        self._before: dict[Place, float] = {}
+        self._confidences: list[float] = []
+        self._untempered: list[float] = []
+        self._correct: list[bool] = []
+        self._untempered_by_span: dict[MentionSpan, float] = {}
         self._temperature: float | None = None
         if linker.coherence is None and linker.tagger is None:
             self._temperature = getattr(linker.scorer, "temperature", None)
         if self._temperature is not None:
-            linker.scorer = _Bare(linker.scorer, self._temperature, self._before)
+            linker.scorer = _UntemperedScorer(linker.scorer, self._temperature, self._untempered_by_span)
 
     def __call__(self, documents: "Iterable[Document | str]") -> "Iterator[LinkedDocument]":
         for linked in self.linker(documents):
             self.linked = linked
             yield linked
 
-    def note(self, right: "Callable[[Link], bool | None]") -> None:
-        """Note of the links in `linked` whether they are right; None is not counted, as no NIL is."""
+    def observe(self, is_correct: "Callable[[Link], bool | None]") -> None:
+        """Record for each link in `linked` whether it is right; None is not counted, nor is NIL."""
         for link in self.linked.links:
-            bare = self._before.pop((self.linked.id, link.start, link.end), link.score)
-            verdict = None if link.entity is None else right(link)
-            if verdict is not None:
-                self._sure.append(link.score)
-                self._bare.append(bare)
-                self._right.append(verdict)
+            confidence = self._untempered_by_span.pop((self.linked.id, link.start, link.end), link.score)
+            correct = None if link.entity is None else is_correct(link)
+            if correct is not None:
+                self._confidences.append(link.score)
+                self._untempered.append(confidence)
+                self._correct.append(correct)
 
     def curves(self) -> "list[tuple[str, Reliability]]":
-        """Return what there is to show, the scores as they are last."""
+        """Return the named curves to draw, that of the scores as they are last."""
         from kgkit.evaluation.calibration import binned
 
-        now = binned(self._sure, self._right)
+        tempered = binned(self._confidences, self._correct)
         if self._temperature is None:
-            return [("scores", now)]
-        before = binned(self._bare, self._right)
-        return [("temperature 1", before), (f"temperature {self._temperature:.3g}", now)]
+            return [("scores", tempered)]
+        untempered = binned(self._untempered, self._correct)
+        return [("temperature 1", untempered), (f"temperature {self._temperature:.3g}", tempered)]
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Return the same for JSON."""
-        *before, (_, now) = self.curves()
-        bins = zip(now.confidence.tolist(), now.accuracy.tolist(), now.counts.tolist(), strict=True)
+        *untempered, (_, tempered) = self.curves()
+        bins = zip(
+            tempered.confidence.tolist(), tempered.accuracy.tolist(), tempered.counts.tolist(), strict=True
+        )
         return {
-            "links": len(self._right),
-            "expected_calibration_error": now.error,
-            "without_temperature": before[0][1].error if before else None,
+            "links": len(self._correct),
+            "expected_calibration_error": tempered.error,
+            "without_temperature": untempered[0][1].error if untempered else None,
             "bins": [
-                {"confidence": sure, "accuracy": right, "links": count}
-                for sure, right, count in bins
+                {"confidence": confidence, "accuracy": accuracy, "links": count}
+                for confidence, accuracy, count in bins
                 if count
             ],
         }
 
 
-class _Bare:
-    """A scorer that also notes how sure its best candidates would be at temperature 1."""
+class _UntemperedScorer:
+    """A scorer that also records the confidence of its best candidates at temperature 1."""
 
-    def __init__(self, scorer: "Scorer", temperature: float, before: dict[Place, float]) -> None:
-        self.scorer, self.temperature, self.before = scorer, temperature, before
+    def __init__(self, scorer: "Scorer", temperature: float, by_span: dict[MentionSpan, float]) -> None:
+        self.scorer, self.temperature, self.by_span = scorer, temperature, by_span
         self.name, self.ahead = scorer.name, scorer.ahead
         self.tells_null = getattr(scorer, "tells_null", False)
 
     def __call__(self, documents: "Sequence[Document]") -> "list[list[Scores]]":
         import numpy as np
 
-        found = self.scorer(documents)
-        for document, of_mentions in zip(documents, found, strict=True):
+        results = self.scorer(documents)
+        for document, of_mentions in zip(documents, results, strict=True):
             for mention, scores in zip(document.mentions or (), of_mentions, strict=True):
                 if len(scores) and (total := float(scores.sum(dtype=np.float64))) > 0:
                     # A score s became p = exp(s / T), of which p^T is exp(s) again; the best is 1 here.
-                    bare = (scores.astype(np.float64) / scores.max()) ** self.temperature
-                    sure = total / float(bare.sum())
+                    untempered = (scores.astype(np.float64) / scores.max()) ** self.temperature
+                    confidence = total / float(untempered.sum())
                     if self.tells_null:  # what is missing is NULL's, whose score has a temperature too
-                        null = (max(0.0, 1 - total) / float(scores.max())) ** self.temperature
-                        sure = 1 / (float(bare.sum()) + null)
-                    self.before[document.id, mention.start, mention.end] = sure
-        return found
+                        null_score = (max(0.0, 1 - total) / float(scores.max())) ** self.temperature
+                        confidence = 1 / (float(untempered.sum()) + null_score)
+                    self.by_span[document.id, mention.start, mention.end] = confidence
+        return results
 
 
 def check_reliability(path: Path | None) -> None:
@@ -129,9 +131,9 @@ def check_reliability(path: Path | None) -> None:
             raise UsageError(f"{path} is to be a picture: its name ends in {' or '.join(SUFFIXES)}")
 
 
-def draw_reliability(path: Path, watched: Watched, title: str) -> None:
+def draw_reliability(path: Path, recorder: ConfidenceRecorder, title: str) -> None:
     """Write the picture; it appears whole or not at all."""
     from kgkit.evaluation.reliability import picture
 
     with whole_file(path) as write:
-        write(picture(watched.curves(), suffix=path.suffix, title=title))
+        write(picture(recorder.curves(), suffix=path.suffix, title=title))

@@ -26,7 +26,7 @@ InputFormat = Literal["auto", "text", "lines", "jsonl"]
 
 STDIN = Path("-")
 _JSONL = (".jsonl", ".ndjson")
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class GivenDocument(Document):
@@ -89,10 +89,10 @@ def _documents(file: Path, form: InputFormat) -> Iterator[Document]:
 def _read(stream: BinaryIO, name: str, form: InputFormat) -> Iterator[Document]:
     if form == "text":
         content = stream.read()
-        skipped = len(_MARK) if content.startswith(_MARK) else 0
-        yield Document(name, _decoded(content[skipped:], name, skipped))
+        skipped = len(_BYTE_ORDER_MARK) if content.startswith(_BYTE_ORDER_MARK) else 0
+        yield Document(name, _decode(content[skipped:], name, skipped))
         return
-    make = _of_record if form == "jsonl" else _of_line
+    make = _document_of_record if form == "jsonl" else _document_of_line
     for number, offset, line in _lines(stream):
         if line.strip():
             yield make(line, name, number, offset)
@@ -102,17 +102,17 @@ def _lines(stream: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
     """Yield the number of each line, from 1, where it begins in the file, and the line without its end."""
     offset = 0
     for number, line in enumerate(stream, start=1):
-        skipped = len(_MARK) if number == 1 and line.startswith(_MARK) else 0
+        skipped = len(_BYTE_ORDER_MARK) if number == 1 and line.startswith(_BYTE_ORDER_MARK) else 0
         yield number, offset + skipped, line[skipped:].rstrip(b"\r\n")
         offset += len(line)
 
 
-def _of_line(line: bytes, name: str, number: int, offset: int) -> Document:
-    return Document(f"{name}:{number}", _decoded(line, name, offset))
+def _document_of_line(line: bytes, name: str, number: int, offset: int) -> Document:
+    return Document(f"{name}:{number}", _decode(line, name, offset))
 
 
-def _of_record(line: bytes, name: str, number: int, offset: int) -> Document:
-    text = _decoded(line, name, offset)
+def _document_of_record(line: bytes, name: str, number: int, offset: int) -> Document:
+    text = _decode(line, name, offset)
     try:
         record = msgspec.json.decode(line, type=_Record)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -124,26 +124,26 @@ def _of_record(line: bytes, name: str, number: int, offset: int) -> Document:
         return document
     from kgkit.candidates import mention_problem  # here: only those with mentions need it
 
-    mentions = [_mention(one, record.text) for one in record.mentions]
+    mentions = [_mention(entry, record.text) for entry in record.mentions]
     if problem := mention_problem(record.text, mentions) or "":
         raise SourceError(problem, path=Path(name), line=number, text=text)
-    keys = tuple(one.candidates for one in record.mentions)
+    keys = tuple(entry.candidates for entry in record.mentions)
     return GivenDocument(document.id, document.text, mentions=mentions, candidates=keys)
 
 
-def _mention(given: _Mention, text: str) -> Mention:
-    start, end, name = given.start, given.end, str(given.id)
-    span = text[start:end] if given.text is None else given.text
-    if given.score is None:
-        return Mention(start, end, span, lemma=given.lemma, pos=given.pos, id=name)
+def _mention(entry: _Mention, text: str) -> Mention:
+    start, end, name = entry.start, entry.end, str(entry.id)
+    span = text[start:end] if entry.text is None else entry.text
+    if entry.score is None:
+        return Mention(start, end, span, lemma=entry.lemma, pos=entry.pos, id=name)
     from kgkit.linking.tagger import TaggedMention  # here: it loads the encoder
 
     return TaggedMention(
-        start, end, span, lemma=given.lemma, pos=given.pos, id=name, type=given.type, score=given.score
+        start, end, span, lemma=entry.lemma, pos=entry.pos, id=name, type=entry.type, score=entry.score
     )
 
 
-def _decoded(content: bytes, name: str, offset: int) -> str:
+def _decode(content: bytes, name: str, offset: int) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 _TEXT, _TUCKER, _WIKIPEDIA2VEC, _CONCAT = "Text", "TuckER", "Wikipedia2Vec", "Concat"
-"""Panels of the help: what only one method takes."""
+"""Panels of the help: options of one method only."""
 
 _TAKES: Final = {
     "text": ("encoder", "kind", "template"),
@@ -31,9 +31,9 @@ def embed(
         Literal["text", "tucker", "wikipedia2vec", "concat"] | None,
         typer.Option("--method", metavar="METHOD", help="text, tucker, wikipedia2vec or concat."),
     ] = None,
-    called: Annotated[
+    vectors_name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Of the vectors: KB/NAME; else the method's."),
+        typer.Option("--name", metavar="NAME", help="Name of the vectors, KB/NAME; by default the method's."),
     ] = None,
     encoder: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def embed(
             "--template",
             metavar="TEMPLATE",
             rich_help_panel=_TEXT,
-            help="The text of an entity; else {lemmas|label}: {description}, where | stands for or.",
+            help="Text of an entity; by default {lemmas|label}: {description}, where | means or.",
         ),
     ] = None,
     preset: Annotated[
@@ -68,12 +68,12 @@ def embed(
             "--preset",
             metavar="PRESET",
             rich_help_panel=_TUCKER,
-            help="cpu: worth its minutes on two cores (the default); paper: as published.",
+            help="cpu: for two cores, in minutes (the default); paper: as published.",
         ),
     ] = None,
     dim: Annotated[
         int | None,
-        typer.Option("--dim", metavar="N", rich_help_panel=_TUCKER, help="Numbers in a vector."),
+        typer.Option("--dim", metavar="N", rich_help_panel=_TUCKER, help="Width of the vectors."),
     ] = None,
     epochs: Annotated[
         int | None,
@@ -113,7 +113,7 @@ def embed(
             "--dump",
             metavar="FILE",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="Instead: train on this dump of Wikipedia, with the package wikipedia2vec; --dim numbers.",
+            help="Instead: train on this dump of Wikipedia, with the package wikipedia2vec; width --dim.",
         ),
     ] = None,
     entity: Annotated[
@@ -122,7 +122,7 @@ def embed(
             "--entity",
             metavar="PATTERN",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="How the file writes an entity, {} being its title; else ENTITY/{}.",
+            help="How the file writes an entity, {} being its title; by default ENTITY/{}.",
         ),
     ] = None,
     keep: Annotated[
@@ -131,7 +131,7 @@ def embed(
             "--keep",
             metavar="FILE",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="Titles, one a line, that are trained however few links lead to them.",
+            help="File of titles, one a line, to train however few links they have.",
         ),
     ] = None,
     min_links: Annotated[
@@ -140,7 +140,7 @@ def embed(
             "--min-links",
             metavar="N",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="Train entities with this many links; else 5.",
+            help="Train entities with this many links; by default 5.",
         ),
     ] = None,
     part: Annotated[
@@ -149,7 +149,7 @@ def embed(
             "--part",
             metavar="NAME",
             rich_help_panel=_CONCAT,
-            help="Vectors to put side by side: --part tucker --part text.",
+            help="Vectors to concatenate: --part tucker --part text.",
         ),
     ] = None,
     rows: Annotated[
@@ -168,35 +168,35 @@ def embed(
     update: Annotated[
         bool,
         typer.Option(
-            "--update", metavar="", help="Bring vectors that are there to the KB's present build, by key."
+            "--update", metavar="", help="Update existing vectors to the KB's present build, by key."
         ),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Of what is drawn at random; else 0.")
+        int | None, typer.Option("--seed", metavar="N", help="Random seed; by default 0.")
     ] = None,
     device: DeviceOption = "auto",
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume/--no-resume", help="Go on with a job that was stopped (the default), or begin anew."
+            "--resume/--no-resume", help="Resume a job that was stopped (the default), or start again."
         ),
     ] = True,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make a vector for each entity of a knowledge base, and an index that finds the nearest.
+    """Compute a vector for each entity of a knowledge base, and an index that finds the nearest.
 
     text encodes label and description; tucker learns from the triples; wikipedia2vec reads or trains
-    vectors of entities and words in one space; concat puts vectors that are there side by side.
+    vectors of entities and words in one space; concat concatenates existing vectors.
     """
-    from kgkit.embedding.embed import embed as make
-    from kgkit.embedding.embed import update as bring
+    from kgkit.embedding.embed import embed as embed_kb
+    from kgkit.embedding.embed import update as update_vectors
     from kgkit.home import Home
     from kgkit.vectors import find_vectors
 
     kb = chosen_kb(name, home)
-    given = {
+    settings = {
         option: value
         for option, value in {
             "encoder": encoder, "kind": kind, "template": template, "preset": preset, "dim": dim,
@@ -208,33 +208,35 @@ def embed(
     }  # fmt: skip
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
-    wanted = None if index == "none" else index
-    before: Path | None = None
+    index_kind = None if index == "none" else index
+    folder_before: Path | None = None
     with messages.progress(f"embedding {kb}") as show:
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage} {done:,} of {total:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}")
 
         if update:
             if seed is not None:
-                given["seed"] = seed
-            updated = _updated(method, called, given)
-            before = find_vectors(Home.find(home).kb(kb.partition("@")[0]), updated)
-            vectors = bring(kb, updated, home=home, index=wanted, device=device, resume=resume, progress=tell)
+                settings["seed"] = seed
+            updated = _vectors_to_update(method, vectors_name, settings)
+            folder_before = find_vectors(Home.find(home).kb(kb.partition("@")[0]), updated)
+            vectors = update_vectors(
+                kb, updated, home=home, index=index_kind, device=device, resume=resume, progress=tell
+            )
         else:
-            config = _config(method, called, given, seed or 0, device)
-            vectors = make(kb, config, home=home, index=wanted, resume=resume, progress=tell)
-    if vectors.folder == before:
+            config = _config(method, vectors_name, settings, seed or 0, device)
+            vectors = embed_kb(kb, config, home=home, index=index_kind, resume=resume, progress=tell)
+    if vectors.folder == folder_before:
         messages.say(f"{vectors.name} is of the present build already: {vectors.folder}")
     else:
         messages.say(f"made {vectors.name} in {time.monotonic() - began:.1f} s: {vectors.folder}")
     if as_json:
-        write_json(described(vectors))
+        write_json(describe_vectors(vectors))
     else:
         write_line(summary(vectors))
 
 
-def described(vectors: "Vectors") -> dict[str, Any]:
+def describe_vectors(vectors: "Vectors") -> dict[str, Any]:
     """Return a manifest with the vectors' full name, their folder and their index."""
     import msgspec
 
@@ -254,77 +256,77 @@ def summary(vectors: "Vectors") -> str:
     from kgkit.vectors.index import index_manifest
 
     manifest, index = vectors.manifest, index_manifest(vectors.folder)
-    told = "no index" if index is None else f"index {index.kind}"
+    index_summary = "no index" if index is None else f"index {index.kind}"
     if index is not None and index.recall is not None:
-        told += f" (recall@{index.recall.at} {index.recall.value:.3f})"
-    return f"{vectors.name}: {manifest.covered:,} vectors of width {manifest.width}, {told}"
+        index_summary += f" (recall@{index.recall.at} {index.recall.value:.3f})"
+    return f"{vectors.name}: {manifest.covered:,} vectors of width {manifest.width}, {index_summary}"
 
 
-def _updated(method: str | None, name: str | None, given: dict[str, Any]) -> str:
-    if given:
+def _vectors_to_update(method: str | None, name: str | None, settings: dict[str, Any]) -> str:
+    if settings:
         raise UsageError(
             "--update keeps the settings that the vectors were made with: leave out "
-            + ", ".join(map(_option, given))
+            + ", ".join(map(_option, settings))
         )
-    found = name or method
-    if found is None:
+    vectors_name = name or method
+    if vectors_name is None:
         raise UsageError("which vectors? --update takes --name NAME (`kgkit vectors list` shows them)")
-    return found
+    return vectors_name
 
 
-def _config(method: str | None, name: str | None, given: dict[str, Any], seed: int, device: str) -> Any:
+def _config(method: str | None, name: str | None, settings: dict[str, Any], seed: int, device: str) -> Any:
     """Return the configuration of the method, from the options that were given."""
     if method is None:
         raise UsageError(f"which method? --method takes {', '.join(_TAKES)}")
-    for option in given:
+    for option in settings:
         if option not in _TAKES[method]:
             methods = " or ".join(name for name, takes in _TAKES.items() if option in takes)
             raise UsageError(f"{_option(option)} is for --method {methods}, not {method}")
-    named: dict[str, Any] = {"name": name} if name else {}
+    naming: dict[str, Any] = {"name": name} if name else {}
     match method:
         case "text":
-            return _text(given, named, device)
+            return _text(settings, naming, device)
         case "tucker":
             from kgkit.embedding.tucker import TuckERConfig
 
-            preset = given.pop("preset", "cpu")
-            return TuckERConfig.preset(preset, seed=seed, device=device, **named, **given)
+            preset = settings.pop("preset", "cpu")
+            return TuckERConfig.preset(preset, seed=seed, device=device, **naming, **settings)
         case "wikipedia2vec":
-            return _wikipedia2vec(given, named)
+            return _wikipedia2vec(settings, naming)
     from kgkit.embedding.concat import ConcatConfig
 
-    if "part" not in given:
-        raise UsageError("which vectors are to be put side by side? --part tucker --part text")
-    given["parts"] = tuple(given.pop("part"))
-    return ConcatConfig(**named, **given)
+    if "part" not in settings:
+        raise UsageError("which vectors should be concatenated? --part tucker --part text")
+    settings["parts"] = tuple(settings.pop("part"))
+    return ConcatConfig(**naming, **settings)
 
 
-def _text(given: dict[str, Any], named: dict[str, Any], device: str) -> Any:
+def _text(settings: dict[str, Any], naming: dict[str, Any], device: str) -> Any:
     from kgkit.embedding.text import TextConfig
 
-    if "kind" in given:
-        given["kinds"] = tuple(given.pop("kind"))
-    return TextConfig(device=device, **named, **given)
+    if "kind" in settings:
+        settings["kinds"] = tuple(settings.pop("kind"))
+    return TextConfig(device=device, **naming, **settings)
 
 
-def _wikipedia2vec(given: dict[str, Any], named: dict[str, Any]) -> Any:
+def _wikipedia2vec(options: dict[str, Any], naming: dict[str, Any]) -> Any:
     from kgkit.embedding.wikipedia2vec import TrainingConfig, Wikipedia2VecConfig
 
-    if ("source" in given) == ("dump" in given):
+    if ("source" in options) == ("dump" in options):
         raise UsageError("--source FILE reads vectors, --dump FILE trains some: name one of the two")
-    trains = "dump" in given
+    trains = "dump" in options
     for option in ("dim", "keep", "min_links") if not trains else ("entity", "allow_pickle"):
-        if option in given:
+        if option in options:
             raise UsageError(f"{_option(option)} goes with {'--source' if trains else '--dump'}")
     if not trains:
-        return Wikipedia2VecConfig(**named, **given)
+        return Wikipedia2VecConfig(**naming, **options)
     renamed = {"dim": "width", "min_links": "min_entity_count"}
-    settings = {renamed.get(option, option): value for option, value in given.items()}
+    settings = {renamed.get(option, option): value for option, value in options.items()}
     if "keep" in settings:
         from kgkit.building import text_lines
 
         settings["keep"] = tuple(line for _, line in text_lines(settings["keep"]))
-    return TrainingConfig(**named, **settings)
+    return TrainingConfig(**naming, **settings)
 
 
 def _option(name: str) -> str:

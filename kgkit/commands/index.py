@@ -1,4 +1,4 @@
-"""`kgkit index`: build the index over vectors that are there."""
+"""`kgkit index`: build the index over existing vectors."""
 
 from typing import Annotated
 
@@ -10,50 +10,50 @@ from kgkit.commands.output import write_json, write_line
 
 
 def index(
-    name: Annotated[str, typer.Argument(metavar="KB/NAME", help="Which vectors: wordnet/text.")],
+    name: Annotated[str, typer.Argument(metavar="KB/NAME", help="Vectors to index: wordnet/text.")],
     kind: Annotated[
         str, typer.Option("--kind", metavar="KIND", help="auto, exact, sq8, hnsw, ivfsq8 or ivfpq.")
     ] = "auto",
     recall: Annotated[
         float,
         typer.Option(
-            "--recall", metavar="SHARE", help="Share of the ten true neighbours that a search is to find."
+            "--recall", metavar="SHARE", help="Share of the ten true neighbours that a search should find."
         ),
     ] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Build the index over vectors anew, in place of the one they have.
+    """Build the index over vectors again, in place of the existing one.
 
     Until it is done, searches use the old one.
     """
     from kgkit.building.registering import register_vectors
-    from kgkit.commands.embed import described, summary
-    from kgkit.commands.vectors import named
+    from kgkit.commands.embed import describe_vectors, summary
+    from kgkit.commands.vectors import parse_vectors_name
     from kgkit.home import Home
     from kgkit.vectors import Vectors, find_vectors
     from kgkit.vectors.indexing import build_index
     from kgkit.vectors.work import making
 
     where = Home.find(home)
-    kb, last = named(where, name)
+    kb, last = parse_vectors_name(where, name)
     messages = Messages(quiet=quiet, bars=not as_json)
     find_vectors(kb, last)
     with messages.progress(f"indexing {kb.name}/{last}") as show, making(kb, last):
         vectors = Vectors.open(find_vectors(kb, last))
-        made = build_index(
+        built = build_index(
             vectors.matrix,
             vectors.folder,
             kind=kind,
             recall=recall,
             seed=seed,
-            progress=lambda _, done, total: show(f"{done:,} of {total:,} rows"),
+            progress=lambda _, count, total: show(f"{count:,} of {total:,} rows"),
         )
     register_vectors(where, kb.name)
-    messages.say(f"built in {made.manifest.seconds:.1f} s: {vectors.folder}")
+    messages.say(f"built in {built.manifest.seconds:.1f} s: {vectors.folder}")
     if as_json:
-        write_json(described(vectors))
+        write_json(describe_vectors(vectors))
     else:
         write_line(summary(vectors))

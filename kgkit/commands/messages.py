@@ -12,17 +12,17 @@ from kgkit.errors import NotThere, UsageError
 if TYPE_CHECKING:
     from kgkit.candidates.memory import LeftOut
 
-Tell = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 """Takes one line on how far the work is; may be called as often as it suits."""
 
-_EVERY = 0.05  # seconds
-_EVERY_IN_A_LOG = 30.0
-_SHOWN = 3  # surfaces, of many
+_SECONDS_ON_TERMINAL = 0.05
+_SECONDS_IN_LOG = 30.0
+_MAX_EXAMPLES = 3  # surfaces, of many
 
 
 @dataclass(frozen=True, kw_only=True)
 class Messages:
-    """What a command says beside its result.
+    """What a command writes apart from its result.
 
     Attributes:
         quiet: say nothing but errors.
@@ -48,24 +48,25 @@ class Messages:
 
         Function words, and surfaces that are hardly ever links, are not counted: every text has some.
         """
-        shown: list[str] = []
-        count, more = 0, ""
-        for one in surfaces:
-            count += len(one)
-            shown += one
-            more = "more than " if one.full else more
+        examples: list[str] = []
+        count, lower_bound = 0, ""
+        for of_generator in surfaces:
+            count += len(of_generator)
+            examples += of_generator
+            lower_bound = "more than " if of_generator.full else lower_bound
         if count:
-            what = "surface in lower case was" if count == 1 else "surfaces in lower case were"
-            some = ", ".join(shown[:_SHOWN]) + (", …" if count > _SHOWN else "")
-            them = "it" if count == 1 else "them"
+            subject = "surface in lower case was" if count == 1 else "surfaces in lower case were"
+            listed = ", ".join(examples[:_MAX_EXAMPLES]) + (", …" if count > _MAX_EXAMPLES else "")
+            pronoun = "it" if count == 1 else "them"
             self.say(
-                f"{more}{count:,} {what} left out ({some}): a knowledge base writes {them} with capitals; "
-                f"an alias in lower case, or --all-surfaces, brings {them} back"
+                f"{lower_bound}{count:,} {subject} left out ({listed}): "
+                f"a knowledge base writes {pronoun} with capitals; "
+                f"an alias in lower case, or --all-surfaces, brings {pronoun} back"
             )
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Tell]:
-        """Show a line that moves, with what it is told, and what the library warns of in the block.
+    def progress(self, title: str) -> Iterator[ProgressCallback]:
+        """Show a line with the progress of the block, and write the warnings of the library.
 
         Where standard error is no terminal, a line is written every half minute.
         """
@@ -90,12 +91,12 @@ class Messages:
             logging.getLogger().removeHandler(handler)
 
     @contextmanager
-    def _line(self, title: str) -> Iterator[Tell]:
+    def _line(self, title: str) -> Iterator[ProgressCallback]:
         if self.quiet or not self.bars:
-            yield _silent
+            yield _ignore
             return
         if not sys.stderr.isatty():
-            yield _now_and_then(title)
+            yield _write_periodically(title)
             return
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -108,27 +109,27 @@ class Messages:
             def tell(text: str) -> None:
                 nonlocal due
                 if (now := time.monotonic()) >= due:
-                    due = now + _EVERY
+                    due = now + _SECONDS_ON_TERMINAL
                     shown.update(task, description=f"{title}: {text}")
 
             yield tell
 
 
-def _now_and_then(title: str) -> Tell:
-    """Return what writes a line when half a minute has passed: a log of a long build has to say something."""
-    due = time.monotonic() + _EVERY_IN_A_LOG
+def _write_periodically(title: str) -> ProgressCallback:
+    """Return a callback that writes a line every half minute: a log of a long build must show progress."""
+    due = time.monotonic() + _SECONDS_IN_LOG
 
     def tell(text: str) -> None:
         nonlocal due
         if (now := time.monotonic()) >= due:
-            due = now + _EVERY_IN_A_LOG
+            due = now + _SECONDS_IN_LOG
             write_line(f"{title}: {text}")
 
     return tell
 
 
 def report(error: Exception) -> int:
-    """Say in one sentence what went wrong and return the exit code."""
+    """Write in one sentence what went wrong and return the exit code."""
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{error.filename}: "
         write_line(f"error: {where}{error.strerror or error}")
@@ -138,7 +139,7 @@ def report(error: Exception) -> int:
 
 
 def report_usage(message: str, command: str) -> None:
-    """Say what is wrong with a command line, in our words' shape."""
+    """Write what is wrong with a command line, in the form of our other errors."""
     sentence = " ".join(message.split()).rstrip(".")
     write_line(f"error: {sentence[:1].lower()}{sentence[1:]}; see `{command} --help`")
 
@@ -150,5 +151,5 @@ def write_line(text: str) -> None:
     sys.stderr.flush()
 
 
-def _silent(text: str) -> None:
-    """Tell nobody."""
+def _ignore(text: str) -> None:
+    """Write nothing."""

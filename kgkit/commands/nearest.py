@@ -10,9 +10,9 @@ from kgkit.commands.options import (
     JSONOption,
     KBOption,
     QuietOption,
-    checked_text,
-    found_entity,
-    opened,
+    check_text,
+    find_entity,
+    open_chosen_kb,
 )
 from kgkit.commands.output import Column, on_terminal, write_json, write_table
 
@@ -54,27 +54,27 @@ def nearest(
     quiet: QuietOption = False,
 ) -> None:
     """List the entities whose vectors are nearest to an entity's, or to a text's."""
-    with opened(kb, home) as base:
-        asked = _encoded(base, vectors, checked_text(query, "TEXT")) if text else found_entity(base, query)
-        found = base.nearest(asked, k, vectors=vectors, kind=kind)
+    with open_chosen_kb(kb, home) as base:
+        target = _encode(base, vectors, check_text(query, "TEXT")) if text else find_entity(base, query)
+        neighbours = base.nearest(target, k, vectors=vectors, kind=kind)
         name = base.vectors(vectors).name
     if as_json:
-        write_json([_told(neighbour) for neighbour in found])
-    elif found:
-        _write(found)
-    if not found:
+        write_json([_as_dict(neighbour) for neighbour in neighbours])
+    elif neighbours:
+        _write(neighbours)
+    if not neighbours:
         Messages(quiet=quiet).say(f"{query!r} has no vector in {name}, or nothing is near it")
 
 
-def _encoded(kb: "KnowledgeBase", vectors: str | None, text: str) -> "np.ndarray":
+def _encode(kb: "KnowledgeBase", vectors: str | None, text: str) -> "np.ndarray":
     """Return the vector of a text, by the encoder that made the vectors of the entities."""
     from kgkit.embedding.text import encoder_of
 
-    found: np.ndarray = encoder_of(kb.vectors(vectors)).encode([text])[0]
-    return found
+    vector: np.ndarray = encoder_of(kb.vectors(vectors)).encode([text])[0]
+    return vector
 
 
-def _told(neighbour: "Neighbour") -> dict[str, Any]:
+def _as_dict(neighbour: "Neighbour") -> dict[str, Any]:
     entity = neighbour.entity
     return {
         "entity": entity.key,
@@ -85,9 +85,9 @@ def _told(neighbour: "Neighbour") -> dict[str, Any]:
     }
 
 
-def _write(found: "list[Neighbour]") -> None:
+def _write(neighbours: "list[Neighbour]") -> None:
     rows: list[tuple[str, ...]] = []
-    for neighbour in found:
+    for neighbour in neighbours:
         entity, score = neighbour.entity, f"{neighbour.score:.4f}"
         meaning = entity.description or entity.label
         if on_terminal():

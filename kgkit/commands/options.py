@@ -1,4 +1,4 @@
-"""What several verbs have in common: their options, and how they find a KB and an entity."""
+"""What several commands share: options, and functions that find a KB and an entity."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HomeOption = Annotated[
     Path | None,
     typer.Option(
-        "--home", metavar="DIR", help="Where knowledge bases lie; else KGKIT_HOME, else the platform's place."
+        "--home", metavar="DIR", help="Folder of the data; by default KGKIT_HOME, else the platform's folder."
     ),
 ]
 KBOption = Annotated[
@@ -40,13 +40,13 @@ PredictionsOption = Annotated[
     typer.Option(
         "--predictions",
         metavar="FILE",
-        help="Write the answers. wsd: as gold files; el: document, start, end, entity; ner: for conlleval.",
+        help="Write predictions. wsd: as gold files; el: document, start, end, entity; ner: for conlleval.",
     ),
 ]
 NameOption = Annotated[
-    str, typer.Option("--name", metavar="NAME", help="Of the model; --model NAME then uses it.")
+    str, typer.Option("--name", metavar="NAME", help="Name of the model; --model NAME then uses it.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of weights, order and dropout.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed.")]
 TaughtExamplesOption = Annotated[
     bool,
     typer.Option("--examples", metavar="", help="wsd: learn from the knowledge base's usage examples too."),
@@ -70,13 +70,15 @@ ModelOption = Annotated[
 TaggerOption = Annotated[
     str,
     typer.Option(
-        "--model", metavar="NAME", help="Of a tagger (`kgkit models list` names them); or its folder."
+        "--model", metavar="NAME", help="Name of a tagger (`kgkit models list` names them), or its folder."
     ),
 ]
 VectorsOption = Annotated[
     str | None,
     typer.Option(
-        "--vectors", metavar="NAME", help="Of the entities, for a model that takes some; else text."
+        "--vectors",
+        metavar="NAME",
+        help="Vectors of the entities, for a model that uses some; by default text.",
     ),
 ]
 CoherenceOption = Annotated[
@@ -84,15 +86,15 @@ CoherenceOption = Annotated[
     typer.Option(
         "--coherence",
         metavar="KIND",
-        help="Then let the links of a document agree: graph, by neighbours.",
+        help="Rescore the links of a document for coherence: graph, by neighbours in the KB.",
     ),
 ]
 OverlapsOption = Annotated[
     Literal["longest", "keep", "score"],
     typer.Option(
         "--overlaps",
-        help="Of mentions that overlap, score the longest alone (longest); or score all, and keep all links "
-        "(keep), or the one with the highest score (score).",
+        help="Of overlapping mentions, score the longest only (longest); or score all, and keep all links "
+        "(keep), or the link with the highest score (score).",
     ),
 ]
 QuietOption = Annotated[
@@ -127,14 +129,14 @@ def chosen_kb(name: str | None, home: Path | None) -> str:
     return name if name is not None else Home.find(home).only_kb()
 
 
-def opened(name: str | None, home: Path | None, *, verify: bool = False) -> "KnowledgeBase":
+def open_chosen_kb(name: str | None, home: Path | None, *, verify: bool = False) -> "KnowledgeBase":
     """Open the KB the user named, or the only one there is; *verify* as in `open_kb`."""
     from kgkit.kb import open_kb
 
     return open_kb(chosen_kb(name, home), home, verify=verify)
 
 
-def checked_text(text: str, what: str) -> str:
+def check_text(text: str, what: str) -> str:
     """Return *text*, which came from the command line.
 
     Raises:
@@ -147,48 +149,48 @@ def checked_text(text: str, what: str) -> str:
     return text
 
 
-def found_entity(kb: "KnowledgeBase", key: str) -> "Entity":
+def find_entity(kb: "KnowledgeBase", key: str) -> "Entity":
     """Return the entity of *key*.
 
     Raises:
         NotThere: if the KB does not have it; names those that the user may have meant.
     """
-    found = kb.get(checked_text(key, "the name of an entity"))
-    if found is not None:
-        return found
-    meant = dict.fromkeys(candidate.entity.key for candidate in kb.decode(_meant(kb, key)))
-    if not meant:
+    entity = kb.get(check_text(key, "the name of an entity"))
+    if entity is not None:
+        return entity
+    suggestions = dict.fromkeys(candidate.entity.key for candidate in kb.decode(_suggest_candidates(kb, key)))
+    if not suggestions:
         hint = f"`kgkit candidates TEXT --kb {kb.name}` lists what a word can mean"
     else:
-        more = ", ".join(meant)
-        hint = f"did you mean {more}?"
+        listed = ", ".join(suggestions)
+        hint = f"did you mean {listed}?"
     raise NotThere(f"no entity {key!r} in knowledge base {kb.name!r}; {hint}")
 
 
-def _meant(kb: "KnowledgeBase", key: str) -> "Candidates":
+def _suggest_candidates(kb: "KnowledgeBase", key: str) -> "Candidates":
     """Return what a name that is no key could stand for: as a word, as the word in a key, as one misspelt."""
     word = _PIECES.split(key.replace("_", " "))[0] or key
     for text in (key, word):
-        found = kb.candidates(text, k=_SUGGESTED)
-        if len(found):
-            return found
+        candidates = kb.candidates(text, k=_SUGGESTED)
+        if len(candidates):
+            return candidates
     return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < _MANY_SURFACES)
 
 
-def checked_pos(kb: "KnowledgeBase", pos: str | None) -> str | None:
+def check_pos(kb: "KnowledgeBase", pos: str | None) -> str | None:
     """Return *pos*.
 
     Raises:
-        UsageError: if *kb* does not tell this part of speech apart.
+        UsageError: if *kb* does not distinguish this part of speech.
     """
     from kgkit.kb import POS
 
-    known = kb.store.classes
-    if pos is None or pos in known or any(name in known for name in POS.get(pos, ())):
+    classes = kb.store.classes
+    if pos is None or pos in classes or any(name in classes for name in POS.get(pos, ())):
         return pos
     names = [
-        *known,
-        *(name for name, stored in POS.items() if name not in known and set(stored) & set(known)),
+        *classes,
+        *(name for name, stored in POS.items() if name not in classes and set(stored) & set(classes)),
     ]
     if not names:
         raise UsageError(f"knowledge base {kb.name!r} has no parts of speech")

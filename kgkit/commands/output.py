@@ -48,7 +48,7 @@ class Column:
     most: int | None = None
 
 
-class Two(tuple[str, str]):
+class TwoLines(tuple[str, str]):
     """A cell of two lines, the second of less weight; in a pipe only the first."""
 
 
@@ -92,7 +92,7 @@ def write_bytes(line: bytes) -> None:
 
 
 def write_table(
-    columns: Sequence[Column], rows: Iterable[Sequence[str | Two]], *, drawn: bool = False
+    columns: Sequence[Column], rows: Iterable[Sequence[str | TwoLines]], *, drawn: bool = False
 ) -> None:
     """Draw a table on a terminal, or write its tab-separated lines.
 
@@ -104,7 +104,7 @@ def write_table(
     if not (drawn or on_terminal()):
         write_line("\t".join(column.heading for column in columns))
         for row in rows:
-            write_line("\t".join(plain(cell[0] if isinstance(cell, Two) else cell) for cell in row))
+            write_line("\t".join(plain(cell[0] if isinstance(cell, TwoLines) else cell) for cell in row))
         return
     from rich.table import Table
     from rich.text import Text
@@ -124,7 +124,7 @@ def write_table(
         table.add_row(
             *(
                 Text.assemble(plain(cell[0]), ("\n" + plain(cell[1]), "dim"))
-                if isinstance(cell, Two)
+                if isinstance(cell, TwoLines)
                 else Text(plain(cell))
                 for cell in row
             )
@@ -158,7 +158,7 @@ def size(value: int) -> str:
 def whole_file(path: Path) -> Iterator[Write]:
     """Give what writes to *path*, so that the file appears whole or not at all.
 
-    It is written beside its place, then renamed; an earlier file of that name
+    It is written to a temporary file in the same folder, then renamed; an earlier file of that name
     stays until then, and its mode and owner for good. Only a pipe or a device is written to as it is.
 
     Raises:
@@ -169,39 +169,39 @@ def whole_file(path: Path) -> Iterator[Write]:
     from kgkit.evaluation.files import create_temporary, replace_file
 
     check_place(path)
-    whole = path.is_file() or not path.exists()
-    place = path.resolve() if whole else path  # a symbolic link stays one
-    beside = place.with_name(f".{secrets.token_hex(8)}.part") if whole else place
-    with _naming(path):
-        if whole:
-            create_temporary(beside, place)
-        stream = beside.open("wb")
+    replaces = path.is_file() or not path.exists()
+    target = path.resolve() if replaces else path  # a symbolic link stays one
+    temporary = target.with_name(f".{secrets.token_hex(8)}.part") if replaces else target
+    with _name_path(path):
+        if replaces:
+            create_temporary(temporary, target)
+        stream = temporary.open("wb")
 
     def write(content: bytes) -> None:
-        with _naming(path):
+        with _name_path(path):
             stream.write(content)
 
     try:
         try:
             yield write
-            with _naming(path):
+            with _name_path(path):
                 stream.flush()
-                if whole:
+                if replaces:
                     os.fsync(stream.fileno())
         finally:
-            with _naming(path):
+            with _name_path(path):
                 stream.close()
-        if whole:
-            with _naming(path):
-                replace_file(beside, place)
+        if replaces:
+            with _name_path(path):
+                replace_file(temporary, target)
     finally:
-        if whole:
-            beside.unlink(missing_ok=True)
+        if replaces:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def _naming(what: object) -> Iterator[None]:
-    """Let an error of the disk say what could not be written."""
+def _name_path(what: object) -> Iterator[None]:
+    """Add the path that could not be written to an error of the disk."""
     try:
         yield
     except OSError as error:

@@ -1,11 +1,11 @@
-"""`kgkit path`: how two entities hang together."""
+"""`kgkit path`: a shortest path between two entities."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, KBOption, QuietOption, found_entity, opened
+from kgkit.commands.options import HomeOption, JSONOption, KBOption, QuietOption, find_entity, open_chosen_kb
 from kgkit.commands.output import Column, on_terminal, plain, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def path(
             "--relation",
             "-r",
             metavar="RELATION",
-            help="Go by this relation only, either way; repeat it for more.",
+            help="Follow this relation only, in either direction; repeat it for more.",
         ),
     ] = None,
     kb: KBOption = None,
@@ -32,24 +32,24 @@ def path(
     quiet: QuietOption = False,
 ) -> None:
     """Show a shortest path between two entities, edges taken in either direction."""
-    with opened(kb, home) as base:
-        first, last = found_entity(base, start), found_entity(base, end)
+    with open_chosen_kb(kb, home) as base:
+        first, last = find_entity(base, start), find_entity(base, end)
         steps = base.path(first, last, relations or None)
     if as_json:
         write_json(steps)
     elif not steps:
-        Messages(quiet=quiet).say(f"{first.key} is {last.key}: nothing to go")
+        Messages(quiet=quiet).say(f"{first.key} is {last.key}: the path is empty")
     elif on_terminal():
         _draw(first.key, steps)
     else:
         write_table(_COLUMNS, [(step.subject, step.relation, step.object) for step in steps])
 
 
-def _draw(place: str, steps: "list[Triple]") -> None:
-    """Write a step a line; an arrow back where the fact is told from the far end."""
-    write_line(plain(place))
+def _draw(key: str, steps: "list[Triple]") -> None:
+    """Write a step a line; an arrow back where the fact's subject is the far end."""
+    write_line(plain(key))
     width = max(len(step.relation) for step in steps)
     for step in steps:
-        onward = step.subject == place
-        place = step.object if onward else step.subject
-        write_line(f"  {'→' if onward else '←'} {step.relation:{width}}  {plain(place)}")
+        onward = step.subject == key
+        key = step.object if onward else step.subject
+        write_line(f"  {'→' if onward else '←'} {step.relation:{width}}  {plain(key)}")

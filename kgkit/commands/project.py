@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgkit.commands.kb.export import check_folder
-from kgkit.commands.messages import Messages, Tell
-from kgkit.commands.options import HomeOption, QuietOption, opened
+from kgkit.commands.messages import Messages, ProgressCallback
+from kgkit.commands.options import HomeOption, QuietOption, open_chosen_kb
 from kgkit.commands.output import check_place, whole_file
 from kgkit.errors import MissingExtra, UsageError
 
@@ -29,7 +29,7 @@ _NAMED: Final = 60
 
 
 def project(
-    name: Annotated[str, typer.Argument(metavar="KB[/NAME]", help="Whose vectors: wordnet/text.")],
+    name: Annotated[str, typer.Argument(metavar="KB[/NAME]", help="Vectors to show: wordnet/text.")],
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="FOLDER", help="Write vectors.tsv and metadata.tsv into a new folder."),
@@ -45,13 +45,13 @@ def project(
             "-n",
             min=0,
             metavar="N",
-            help="Entities to take, drawn evenly, 0 for all; else 10,000, in a picture 5,000.",
+            help="Number of entities, drawn evenly, 0 for all; by default 10,000, in a picture 5,000.",
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            "--method", metavar="METHOD", help="How the picture is flattened: tsne, or pca (quick, coarse)."
+            "--method", metavar="METHOD", help="Projection of the picture: tsne, or pca (quick, coarse)."
         ),
     ] = "tsne",
     color_by: Annotated[
@@ -59,13 +59,13 @@ def project(
         typer.Option(
             "--color-by",
             metavar="FIELD",
-            help="types, kind, pos, or an attribute (lexfile); else the first that sets entities apart.",
+            help="types, kind, pos, or an attribute (lexfile); by default the first that separates entities.",
         ),
     ] = None,
     kind: Annotated[
         str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -73,7 +73,7 @@ def project(
     from kgkit.vectors.picture import SUFFIXES
     from kgkit.vectors.projection import checked_method
 
-    checked = checked_method(method)
+    projection = checked_method(method)
     messages = Messages(quiet=quiet)
     if to is None and picture is None:
         raise UsageError("where to? --to FOLDER writes the projector's files, --picture FILE draws a picture")
@@ -86,19 +86,19 @@ def project(
         if find_spec("matplotlib") is None:
             raise MissingExtra("matplotlib", "plot")
     base, _, last = name.partition("/")
-    with opened(base, home) as kb, messages.progress("projecting") as tell:
+    with open_chosen_kb(base, home) as kb, messages.progress("projecting") as tell:
         vectors = kb.vectors(last or None)
         if to is not None:
-            rows = chosen(kb, vectors, _LISTED if limit is None else limit, kind, seed)
+            rows = choose_rows(kb, vectors, _LISTED if limit is None else limit, kind, seed)
             write_pair(kb, vectors, rows, to, color_by, tell)
             messages.say(f"wrote {len(rows):,} vectors of {vectors.name}: {to}")
         if picture is not None:
-            rows = chosen(kb, vectors, _PICTURED if limit is None else limit, kind, seed)
-            draw(kb, vectors, rows, picture, checked, color_by, seed, tell)
+            rows = choose_rows(kb, vectors, _PICTURED if limit is None else limit, kind, seed)
+            draw(kb, vectors, rows, picture, projection, color_by, seed, tell)
             messages.say(f"drew {len(rows):,} vectors of {vectors.name}: {picture}")
 
 
-def chosen(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str | None, seed: int) -> "Rows":
+def choose_rows(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str | None, seed: int) -> "Rows":
     """Return the rows of up to *limit* entities that have a vector, drawn evenly; 0 is all."""
     import numpy as np
 
@@ -114,28 +114,38 @@ def chosen(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str | None
 
 
 def write_pair(
-    kb: "KnowledgeBase", vectors: "Vectors", rows: "Rows", folder: Path, color_by: str | None, tell: Tell
+    kb: "KnowledgeBase",
+    vectors: "Vectors",
+    rows: "Rows",
+    folder: Path,
+    color_by: str | None,
+    tell: ProgressCallback,
 ) -> None:
     """Write the projector's pair beside *folder* and rename it, so that it appears whole or not at all."""
     from kgkit.vectors.projection import write_projector
 
     entities = [kb[row] for row in rows.tolist()]
-    field = checked_field(entities, color_by)
+    field = check_field(entities, color_by)
     columns = ("key", "label", field, "description")
     metadata = (
         (entity.key, entity.label, group_of(entity, field), entity.description) for entity in entities
     )
-    beside = folder.absolute().with_name(f".{secrets.token_hex(8)}.part")
-    beside.mkdir()
+    temporary = folder.absolute().with_name(f".{secrets.token_hex(8)}.part")
+    temporary.mkdir()
     try:
         write_projector(
-            beside, vectors.matrix, rows, columns, metadata, lambda _, done, of: tell(f"{done:,} of {of:,}")
+            temporary,
+            vectors.matrix,
+            rows,
+            columns,
+            metadata,
+            lambda _, count, of: tell(f"{count:,} of {of:,}"),
         )
-        beside.rename(folder.absolute())
+        temporary.rename(folder.absolute())
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(folder)) from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def draw(
@@ -146,24 +156,24 @@ def draw(
     method: "Method",
     color_by: str | None,
     seed: int,
-    tell: Tell,
+    tell: ProgressCallback,
 ) -> None:
     """Draw the entities of *rows*."""
     from kgkit.vectors.picture import picture
     from kgkit.vectors.projection import placed
 
     entities = [kb[row] for row in rows.tolist()]
-    field = checked_field(entities, color_by)
+    field = check_field(entities, color_by)
     tell(f"laying out {len(rows):,} points")
     points = placed(vectors.matrix, rows, method, seed)
     degrees = [kb.degree(entity.id) for entity in entities]
-    known = sorted(range(len(entities)), key=lambda place: (-degrees[place], place))[:_NAMED]
+    best_connected = sorted(range(len(entities)), key=lambda index: (-degrees[index], index))[:_NAMED]
     how = {"tsne": "t-SNE: near is alike; how far apart clouds lie, and how wide they are, says nothing"}
     drawn = picture(
         points,
         [group_of(entity, field) for entity in entities],
         suffix=path.suffix,
-        names=[(place, entities[place].label) for place in known],
+        names=[(index, entities[index].label) for index in best_connected],
         title=f"{vectors.name}: {len(rows):,} of {vectors.manifest.covered:,} vectors by {field}",
         note=how.get(method, "the two directions of most variance (PCA)"),
     )
@@ -171,8 +181,8 @@ def draw(
         write(drawn)
 
 
-def telling_field(entities: Sequence["Entity"]) -> str:
-    """Return what sets entities apart at a glance: types, an attribute of few values, else pos or kind."""
+def default_field(entities: Sequence["Entity"]) -> str:
+    """Return the field that separates entities best: types, an attribute of few values, else pos or kind."""
     if 2 * sum(bool(entity.types) for entity in entities) >= len(entities):
         return "types"
     for name in dict.fromkeys(name for entity in entities for name in entity.attributes):
@@ -183,19 +193,19 @@ def telling_field(entities: Sequence["Entity"]) -> str:
     return "pos" if len({entity.pos for entity in entities}) > 1 else "kind"
 
 
-def checked_field(entities: Sequence["Entity"], wanted: str | None) -> str:
-    """Return the field *wanted*, or the telling one if none is.
+def check_field(entities: Sequence["Entity"], field: str | None) -> str:
+    """Return *field*, or the default one if it is None.
 
     Raises:
-        UsageError: if no entity has a word there; names the fields that there are.
+        UsageError: if no entity has a word in this field; names the fields that there are.
     """
-    if wanted is None:
-        return telling_field(entities)
-    if not any(group_of(entity, wanted) for entity in entities):
+    if field is None:
+        return default_field(entities)
+    if not any(group_of(entity, field) for entity in entities):
         attributes = {name for entity in entities for name in entity.attributes if group_of(entity, name)}
-        there = ", ".join(("types", "kind", "pos", *sorted(attributes)))
-        raise UsageError(f"none of these entities has one word for {wanted!r}; --color-by takes {there}")
-    return wanted
+        fields = ", ".join(("types", "kind", "pos", *sorted(attributes)))
+        raise UsageError(f"none of these entities has one word for {field!r}; --color-by takes {fields}")
+    return field
 
 
 def group_of(entity: "Entity", field: str) -> str:

@@ -1,4 +1,4 @@
-"""`kgkit show`: an entity and what stands beside it."""
+"""`kgkit show`: an entity and its neighbours."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.candidates import link_probability
-from kgkit.commands.options import HomeOption, JSONOption, KBOption, found_entity, opened
+from kgkit.commands.options import HomeOption, JSONOption, KBOption, find_entity, open_chosen_kb
 from kgkit.commands.output import Column, console, on_terminal, plain, write_json, write_line, write_table
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Entity
 
-Beside = dict[str, list[str]]
+KeysByRelation = dict[str, list[str]]
 """Keys of entities by relation."""
 
 _LIMIT = 10
@@ -36,21 +36,21 @@ def show(
             "-n",
             min=0,
             metavar="N",
-            help="Neighbours to show by one relation, 0 for all; else 10 on a terminal, all in a pipe.",
+            help="Neighbours of each relation, 0 for all; by default 10 on a terminal, all in a pipe.",
         ),
     ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
 ) -> None:
     """Show an entity: what it is, and its neighbours by relation in both directions."""
-    with opened(kb, home) as base:
-        found = found_entity(base, entity)
-        outward, inward = neighbours(base, found)
+    with open_chosen_kb(kb, home) as base:
+        record = find_entity(base, entity)
+        outward, inward = neighbours(base, record)
         if as_json:
             write_json(
                 {
-                    **found.to_dict(),
-                    **link_probability(base, found.label),
+                    **record.to_dict(),
+                    **link_probability(base, record.label),
                     "kb": base.name,
                     "out": _brief(base, outward),
                     "in": _brief(base, inward),
@@ -58,33 +58,36 @@ def show(
             )
         else:
             at_most = limit if limit is not None else _LIMIT if on_terminal() else 0
-            _card(base, found, outward, inward, at_most)
+            _card(base, record, outward, inward, at_most)
 
 
-def neighbours(kb: "KnowledgeBase", entity: "Entity") -> tuple[Beside, Beside]:
-    """Return what the entity stands beside, and what stands beside it by relations that have no inverse.
+def neighbours(kb: "KnowledgeBase", entity: "Entity") -> tuple[KeysByRelation, KeysByRelation]:
+    """Return the objects of the entity's facts, and the subjects of facts on it by relations without inverse.
 
-    A relation that has one is told from the entity's side only: that it has
-    the hypernym A says all that "A has it as a hyponym" would say again.
+    A relation with an inverse is listed from the entity's side only: that it has
+    the hypernym A implies that A has it as a hyponym.
     """
-    outward: Beside = {}
+    outward: KeysByRelation = {}
     for fact in kb.match(subject=entity):
         outward.setdefault(fact.relation, []).append(fact.object)
-    one_way = {relation for relation, inverse in kb.store.relations if inverse is None}
-    inward: Beside = {}
+    without_inverse = {relation for relation, inverse in kb.store.relations if inverse is None}
+    inward: KeysByRelation = {}
     for fact in kb.match(object=entity):
-        if fact.relation in one_way:
+        if fact.relation in without_inverse:
             inward.setdefault(fact.relation, []).append(fact.subject)
     return outward, inward
 
 
-def _brief(kb: "KnowledgeBase", beside: Beside) -> dict[str, list[dict[str, str]]]:
+def _brief(kb: "KnowledgeBase", neighbours: KeysByRelation) -> dict[str, list[dict[str, str]]]:
     return {
-        relation: [{"key": key, "label": kb[key].label} for key in keys] for relation, keys in beside.items()
+        relation: [{"key": key, "label": kb[key].label} for key in keys]
+        for relation, keys in neighbours.items()
     }
 
 
-def _card(kb: "KnowledgeBase", entity: "Entity", outward: Beside, inward: Beside, limit: int) -> None:
+def _card(
+    kb: "KnowledgeBase", entity: "Entity", outward: KeysByRelation, inward: KeysByRelation, limit: int
+) -> None:
     what = " · ".join(
         filter(None, (entity.kind, entity.pos, ", ".join(entity.types), f"id {entity.id}", kb.name))
     )
@@ -93,7 +96,7 @@ def _card(kb: "KnowledgeBase", entity: "Entity", outward: Beside, inward: Beside
         _paragraph("", entity.description)
     for name, value in entity.attributes.items():
         if value not in ("", None, [], {}):
-            _paragraph(name, _told(value))
+            _paragraph(name, _format_value(value))
     for linked in link_probability(kb, entity.label).values():
         _paragraph(f"link probability of {entity.label!r}", str(linked))
     rows = [
@@ -109,19 +112,19 @@ def _rows(kb: "KnowledgeBase", relation: str, keys: list[str], limit: int) -> It
     """Yield a row a neighbour; on a terminal the relation stands at the first only."""
     # Where one would be left, it is shown rather than counted.
     shown = keys[:limit] if 0 < limit < len(keys) - 1 else keys
-    for place, key in enumerate(shown):
+    for index, key in enumerate(shown):
         entity = kb[key]
-        yield "" if place and on_terminal() else relation, key, entity.description or entity.label
+        yield "" if index and on_terminal() else relation, key, entity.description or entity.label
     if len(shown) < len(keys):
         yield "" if on_terminal() else relation, f"… and {len(keys) - len(shown):,} more", ""
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return an attribute as people write it."""
     if isinstance(value, list | tuple):
-        return "; ".join(map(_told, value))
+        return "; ".join(map(_format_value, value))
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {_told(inner)}" for key, inner in value.items())
+        return "; ".join(f"{key}: {_format_value(inner)}" for key, inner in value.items())
     return str(value)
 
 
@@ -143,5 +146,5 @@ def _paragraph(name: str, text: str) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    told = Text.assemble((f"{plain(name)}: " if name else "", "dim"), plain(text))
-    console().print(Padding(told, (0, 0, 0, 2)))
+    paragraph = Text.assemble((f"{plain(name)}: " if name else "", "dim"), plain(text))
+    console().print(Padding(paragraph, (0, 0, 0, 2)))

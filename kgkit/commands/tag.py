@@ -70,18 +70,18 @@ def tag(
         messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
     with ExitStack() as stack, messages.progress("tagging") as tell:
         write = write_bytes if output is None else stack.enter_context(whole_file(output))
-        done, names = 0, 0
-        for document in tagger(map(_untagged, documents)):
-            told = _told(document, tagger.name, threshold)
-            for piece in json_line(told):
+        documents_written, names_written = 0, 0
+        for document in tagger(map(_check_untagged, documents)):
+            record = _as_dict(document, tagger.name, threshold)
+            for piece in json_line(record):
                 write(piece)
-            done, names = done + 1, names + len(told["mentions"])
-            tell(f"{done:,} documents, {names:,} names")
+            documents_written, names_written = documents_written + 1, names_written + len(record["mentions"])
+            tell(f"{documents_written:,} documents, {names_written:,} names")
     if output is not None:
-        messages.say(f"{names:,} names in {done:,} documents: {output}")
+        messages.say(f"{names_written:,} names in {documents_written:,} documents: {output}")
 
 
-def _untagged(document: "Document") -> "Document":
+def _check_untagged(document: "Document") -> "Document":
     """Return *document*, in which names are to be found.
 
     Raises:
@@ -95,13 +95,13 @@ def _untagged(document: "Document") -> "Document":
     return document
 
 
-def _told(document: "Document", model: str, threshold: float) -> dict[str, Any]:
+def _as_dict(document: "Document", model: str, threshold: float) -> dict[str, Any]:
     """Return a document with its names, ready for JSON."""
     from kgkit.linking.tagger import TaggedMention
 
     names = [
-        {"start": one.start, "end": one.end, "text": one.text, "type": one.type, "score": one.score}
-        for one in document.mentions or ()
-        if isinstance(one, TaggedMention) and one.score >= threshold
+        {"start": name.start, "end": name.end, "text": name.text, "type": name.type, "score": name.score}
+        for name in document.mentions or ()
+        if isinstance(name, TaggedMention) and name.score >= threshold
     ]
     return {"id": document.id, "text": document.text, "model": model, "mentions": names}

@@ -15,7 +15,7 @@ from kgkit.commands.options import (
     HomeOption,
     JSONOption,
     QuietOption,
-    checked_text,
+    check_text,
 )
 from kgkit.commands.output import Column, check_place, whole_file, write_json, write_table
 from kgkit.errors import UsageError
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def tree(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="To read.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to read.")],
     kb: Annotated[
         list[str] | None,
-        typer.Option("--kb", metavar="KB", help="Whose facts are injected; repeat it for more."),
+        typer.Option("--kb", metavar="KB", help="KB whose facts are injected; repeat it for more."),
     ] = None,
     query: Annotated[
         Literal["longest", "jieba", "link"],
@@ -37,12 +37,12 @@ def tree(
         ),
     ] = "longest",
     linker: Annotated[
-        str, typer.Option("--linker", metavar="MODEL", help="That --query link asks: prior, gloss, …")
+        str, typer.Option("--linker", metavar="MODEL", help="Model of --query link: prior, gloss, …")
     ] = "",
     coherence: CoherenceOption = None,
     all_surfaces: AllSurfacesOption = False,
     max_facts: Annotated[
-        int, typer.Option("--max-facts", min=1, metavar="N", help="Of a mention, in the order of the data.")
+        int, typer.Option("--max-facts", min=1, metavar="N", help="Facts of a mention, at most.")
     ] = 2,
     relations: Annotated[
         bool,
@@ -56,8 +56,10 @@ def tree(
     size: Annotated[
         int | None, typer.Option("--size", min=2, metavar="N", help="Tokens, at most; all unless given.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it.")] = None,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw it on a page.")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the tree.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Draw it on an HTML page.")
+    ] = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -69,13 +71,13 @@ def tree(
     from kgkit.trees import Flattener, Frame, TreeBuilder, TreeConfig, generators_of
     from kgkit.types import Document, LinkedDocument
 
-    checked_text(text, "TEXT")
+    check_text(text, "TEXT")
     if query == "link" and not linker:
-        raise UsageError("--query link asks a linker: name one, as --linker prior")
+        raise UsageError("--query link needs a linker: name one, as --linker prior")
     if linker and query != "link":
-        raise UsageError(f"--query {query} asks no linker: leave out --linker, or say --query link")
+        raise UsageError(f"--query {query} uses no linker: leave out --linker, or use --query link")
     if coherence and not linker:
-        raise UsageError("--coherence lets links agree, and only --query link makes some")
+        raise UsageError("--coherence rescores links, and only --query link makes links")
     pictures = {suffix: path for suffix, path in ((".svg", svg), (".html", html)) if path is not None}
     for suffix, path in pictures.items():
         if path.suffix.lower() not in _SUFFIXES[suffix]:
@@ -96,17 +98,20 @@ def tree(
             generators,
             TreeConfig(max_facts=max_facts, relations=relations, attributes=attributes),
         )
-        [found] = builder((one,) for one in documents)
-        asked = linkers.generators if linker else generators
-    flat = Flattener(_cut, Frame(before=("[CLS]",)), size)(found)
-    Messages(quiet=quiet).say_left_out([one.left_out for one in asked])
+        [sentence_tree] = builder((document,) for document in documents)
+        linking_generators = linkers.generators if linker else generators
+    flat = Flattener(_split_words, Frame(before=("[CLS]",)), size)(sentence_tree)
+    Messages(quiet=quiet).say_left_out([generator.left_out for generator in linking_generators])
     for suffix, path in pictures.items():
         _draw(path, flat, suffix, text)
         Messages(quiet=quiet).say(f"drawn: {path}")
     if as_json:
-        write_json({"text": text, "tokens": [*map(_told, _rows(flat))]})
+        write_json({"text": text, "tokens": [*map(_row_as_dict, _rows(flat))]})
     elif not pictures:
-        columns = [Column(heading="token"), *(Column(heading=one, align="right") for one in _NUMBERS)]
+        columns = [
+            Column(heading="token"),
+            *(Column(heading=name, align="right") for name in _NUMBERS),
+        ]
         write_table(columns, [[row[0], *map(str, row[1:])] for row in _rows(flat)])
 
 
@@ -116,21 +121,21 @@ _NUMBERS = ("position", "branch", "hook", "start", "end")
 
 def _rows(flat: "FlatTree") -> list[tuple[str, int, int, int, int, int]]:
     numbers = (flat.positions, flat.branches, flat.hooks, flat.starts, flat.ends)
-    return [*zip(flat.tokens, *(one.tolist() for one in numbers), strict=True)]
+    return [*zip(flat.tokens, *(array.tolist() for array in numbers), strict=True)]
 
 
-def _told(row: tuple[str, int, int, int, int, int]) -> dict[str, str | int]:
+def _row_as_dict(row: tuple[str, int, int, int, int, int]) -> dict[str, str | int]:
     return dict(zip(("token", *_NUMBERS), row, strict=True))
 
 
-def _cut(text: str) -> "Strings":
+def _split_words(text: str) -> "Strings":
     """Cut a text into words, and into characters where there are no spaces."""
     from kgkit.text import token_spans
     from kgkit.trees import Strings
 
     spans = [*token_spans(text)]
     return Strings(
-        [text[start:end] for start, end in spans], [one[0] for one in spans], [one[1] for one in spans]
+        [text[start:end] for start, end in spans], [span[0] for span in spans], [span[1] for span in spans]
     )
 
 

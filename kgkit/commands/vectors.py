@@ -1,4 +1,4 @@
-"""`kgkit vectors`: which vectors there are, and the way to be rid of some."""
+"""`kgkit vectors`: list vectors, and remove them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 def list_vectors(
     kb: Annotated[
-        str | None, typer.Argument(metavar="KB", help="Only of this knowledge base; else of all.")
+        str | None, typer.Argument(metavar="KB", help="Only of this knowledge base; by default of all.")
     ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -39,13 +39,13 @@ def list_vectors(
     from kgkit.vectors import vectors_names
 
     where = Home.find(home)
-    kbs = where.kbs() if kb is None else [where.kb(find_build(where, kb).name)]
-    found = [_summary(one, name) for one in kbs for name in vectors_names(one)]
+    kb_homes = where.kbs() if kb is None else [where.kb(find_build(where, kb).name)]
+    summaries = [_summary(kb_home, name) for kb_home in kb_homes for name in vectors_names(kb_home)]
     if as_json:
-        write_json(found)
-    elif found:
-        write_table(_COLUMNS, [_row(one) for one in found])
-    if not found:
+        write_json(summaries)
+    elif summaries:
+        write_table(_COLUMNS, [_row(summary) for summary in summaries])
+    if not summaries:
         Messages(quiet=quiet).say(
             f"no vectors in {where.path}: `kgkit embed {kb or 'KB'} --method text` makes some"
         )
@@ -56,22 +56,22 @@ def remove(
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Remove vectors with their index, and what stopped jobs have done for them."""
+    """Remove vectors with their index, and the partial work of stopped jobs."""
     from kgkit.building.registering import register_vectors
     from kgkit.home import Home
     from kgkit.vectors import find_vectors, remove_vectors
 
     where = Home.find(home)
-    wanted = list(dict.fromkeys(named(where, name) for name in names))
-    for kb, name in wanted:
+    parsed = list(dict.fromkeys(parse_vectors_name(where, name) for name in names))
+    for kb, name in parsed:
         find_vectors(kb, name)  # all of them are there, or nothing is removed
-    for kb, name in wanted:
+    for kb, name in parsed:
         remove_vectors(kb, name)
         register_vectors(where, kb.name)
         Messages(quiet=quiet).say(f"removed {kb.name}/{name}")
 
 
-def named(where: "Home", name: str) -> "tuple[KBHome, str]":
+def parse_vectors_name(where: "Home", name: str) -> "tuple[KBHome, str]":
     """Return the KB and the vectors that `KB/NAME` names.
 
     Raises:
@@ -92,7 +92,7 @@ def _summary(kb: "KBHome", name: str) -> dict[str, Any]:
 
     summary: dict[str, Any] = {"vectors": f"{kb.name}/{name}"}
     try:
-        manifest, index, taken = read_current(
+        manifest, index, file_size = read_current(
             lambda: find_vectors(kb, name),
             lambda folder: (read_manifest(folder), index_manifest(folder), _bytes(folder)),
         )
@@ -104,7 +104,7 @@ def _summary(kb: "KBHome", name: str) -> dict[str, Any]:
         "entities": manifest.covered,
         "width": manifest.width,
         "index": None if index is None else index.kind,
-        "size": taken,
+        "size": file_size,
         "created": manifest.created,
         "build": manifest.build,
         "current": manifest.build == kb.published(),
@@ -112,19 +112,19 @@ def _summary(kb: "KBHome", name: str) -> dict[str, Any]:
 
 
 def _bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def _row(one: dict[str, Any]) -> list[str]:
-    if "error" in one:
-        return [one["vectors"], "", "", "", "", "", "", one["error"]]
+def _row(summary: dict[str, Any]) -> list[str]:
+    if "error" in summary:
+        return [summary["vectors"], "", "", "", "", "", "", summary["error"]]
     return [
-        one["vectors"],
-        one["method"],
-        number(one["entities"]),
-        str(one["width"]),
-        one["index"] or "",
-        size(one["size"]),
-        one["created"][:10],
-        one["build"] + ("" if one["current"] else " (not current)"),
+        summary["vectors"],
+        summary["method"],
+        number(summary["entities"]),
+        str(summary["width"]),
+        summary["index"] or "",
+        size(summary["size"]),
+        summary["created"][:10],
+        summary["build"] + ("" if summary["current"] else " (not current)"),
     ]

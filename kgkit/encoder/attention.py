@@ -91,12 +91,12 @@ def set_attention(model: "PreTrainedModel", name: str) -> str:
         functions, masks = _tables()
         if name not in masks or (name != "eager" and name not in functions):
             half = name in functions or name in masks
-            known = ", ".join(sorted({*masks} & {"eager", *functions}))
+            names = ", ".join(sorted({*masks} & {"eager", *functions}))
             raise UsageError(
                 f"attention {name!r} has a function or a mask function, not both: register both together, by "
                 "kgkit.encoder.attention.register_attention"
                 if half
-                else f"there is no attention {name!r}; there is: {known}"
+                else f"there is no attention {name!r}; there is: {names}"
             )
         before = attention_of(model)
         if name == before:
@@ -138,7 +138,7 @@ def visibility_mask(
     Args:
         model: model that is called with it.
         matrix: function that returns (B, N, N) bool, whether the token of a row sees that of a column.
-        rule: the same, entry by entry; FlexAttention asks it, and no matrix is made.
+        rule: function that gives it entry by entry; FlexAttention asks it, and no matrix is made.
         size: B and N.
 
     Raises:
@@ -171,11 +171,11 @@ def additive_mask(matrix: "Tensor", dtype: "torch.dtype") -> "Tensor":
     """
     import torch
 
-    seen = matrix[:, None]  # (B, 1, Q, K)
-    if torch.is_autocast_enabled(seen.device.type):
-        dtype = torch.get_autocast_dtype(seen.device.type)
+    visible = matrix[:, None]  # (B, 1, Q, K)
+    if torch.is_autocast_enabled(visible.device.type):
+        dtype = torch.get_autocast_dtype(visible.device.type)
     lowest = torch.finfo(dtype).min
-    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, lowest)
+    return torch.zeros(visible.shape, dtype=dtype, device=visible.device).masked_fill(~visible, lowest)
 
 
 def block_mask(rule: VisibilityRule, size: tuple[int, int], device: "torch.device") -> "BlockMask":

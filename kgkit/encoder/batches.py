@@ -15,11 +15,11 @@ SURROGATES: Final = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 """What no UTF-8 can hold -> the replacement character."""
 
 
-class Batch(NamedTuple):
+class TokenBatch(NamedTuple):
     """Texts that go through the model at once.
 
     Attributes:
-        rows: (n,) which texts.
+        rows: (n,) indices of the texts.
         ids: (n, T) their tokens.
         mask: (n, T) 1 where there is a token; None where there is one everywhere.
     """
@@ -29,7 +29,7 @@ class Batch(NamedTuple):
     mask: Numbers | None
 
 
-def batches(tokens: Sequence[Sequence[int]], *, least: int, most: int, padding: int) -> Iterator[Batch]:
+def batches(tokens: Sequence[Sequence[int]], *, least: int, most: int, padding: int) -> Iterator[TokenBatch]:
     """Yield batches of texts of nearly equal length, shortest first; texts without a token are in none.
 
     A batch ends where a longer text follows and it has *least* tokens, or where
@@ -58,13 +58,13 @@ def _end(lengths: Numbers, least: int, most: int) -> int:
     return int(enough[0]) + 1 if len(enough) else max(1, fits)
 
 
-def _padded(rows: Numbers, tokens: list[Sequence[int]], padding: int) -> Batch:
+def _padded(rows: Numbers, tokens: list[Sequence[int]], padding: int) -> TokenBatch:
     shortest, longest = len(tokens[0]), len(tokens[-1])
     if shortest == longest:
-        return Batch(rows, np.array(tokens, np.int64), None)
+        return TokenBatch(rows, np.array(tokens, np.int64), None)
     ids = np.full((len(rows), longest), padding, np.int64)
     mask = np.zeros_like(ids)
     for row, text in enumerate(tokens):
         ids[row, : len(text)] = text
         mask[row, : len(text)] = 1
-    return Batch(rows, ids, mask)
+    return TokenBatch(rows, ids, mask)

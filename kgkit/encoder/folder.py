@@ -7,7 +7,8 @@
     sentence_bert_config.json        … the length at which texts are cut
     1_Pooling/config.json            … how token vectors become one
 
-The last three are optional: without them a text's vector is the mean over its tokens.
+The last three are optional: without them a text's vector is the mean over its tokens. A file may be a link to
+one, as in the cache of huggingface_hub; a link to a device or a pipe is refused, as it may never end.
 """
 
 import json
@@ -26,6 +27,9 @@ Pooling = Literal["mean", "cls", "max"]
 POOLINGS: Final = ("mean", "cls", "max")
 
 _STEPS: Final = ("Transformer", "Pooling", "Normalize")
+_LONGEST_JSON: Final = 256_000_000
+"""Bytes of a file of settings, or of a tokenizer: more than the largest vocabularies take."""
+
 _SAMPLES: Final = 64  # places of a file of weights that its fingerprint looks at …
 _SAMPLE: Final = 4_096  # … and bytes at each
 
@@ -64,12 +68,12 @@ def sentence_settings(folder: Path) -> SentenceSettings:
             if kind == "Pooling":
                 pooling = _pooling(folder / str(step.get("path", "")) / CONFIG)
     path = folder / "sentence_bert_config.json"
-    found = read_json(path) if path.exists() else {}
-    longest = found.get("max_seq_length")
+    settings = read_json(path) if path.exists() else {}
+    longest = settings.get("max_seq_length")
     return SentenceSettings(
         pooling=pooling,
         max_length=longest if isinstance(longest, int) and longest > 0 else None,
-        lowercase=bool(found.get("do_lower_case")),
+        lowercase=bool(settings.get("do_lower_case")),
     )
 
 
@@ -80,10 +84,10 @@ def settings_files(folder: Path) -> dict[Path, bytes]:
 
 
 def _steps(path: Path) -> list[dict[str, Any]]:
-    found = _json(path)
-    if not isinstance(found, list) or not all(isinstance(step, dict) for step in found):
+    steps = _json(path)
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise SourceError("expected a list of steps", path=path)
-    return found
+    return steps
 
 
 def _pooling(path: Path) -> Pooling:
@@ -97,9 +101,9 @@ def _pooling(path: Path) -> Pooling:
             if key.startswith("pooling_mode_") and on
         ]
     modes = list(modes) if isinstance(modes, list) else [modes]
-    for known in POOLINGS:
-        if modes == [known]:
-            return known
+    for pooling in POOLINGS:
+        if modes == [pooling]:
+            return pooling
     raise UsageError(
         f"{path} asks for pooling by {', '.join(map(str, modes))}; kgkit knows {', '.join(POOLINGS)}"
     )
@@ -107,12 +111,12 @@ def _pooling(path: Path) -> Pooling:
 
 def weight_files(folder: Path) -> list[Path]:
     """Return the files that hold the weights, in order; none if there are none."""
-    for whole, index in (WEIGHTS, OLD_WEIGHTS):
-        if (folder / whole).exists():
-            return [folder / whole]
+    for single, index in (WEIGHTS, OLD_WEIGHTS):
+        if (folder / single).exists():
+            return [folder / single]
         if (folder / index).exists():
             shards = read_json(folder / index).get("weight_map", {})
-            if not isinstance(shards, dict) or not all(isinstance(one, str) for one in shards.values()):
+            if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
                 raise SourceError("its weight_map names no files", path=folder / index)
             return [folder / str(shard) for shard in sorted(set(shards.values()))]
     return []
@@ -128,9 +132,9 @@ def fingerprint(folder: Path) -> str:
     digest = blake2b(digest_size=8)
     for name in (CONFIG, "tokenizer.json", "vocab.txt", "modules.json", "sentence_bert_config.json"):
         path = folder / name
-        digest.update(path.read_bytes() if path.exists() else b"-")
+        digest.update(_bytes(path) if path.exists() else b"-")
     for path in sorted(folder.glob(f"*_Pooling/{CONFIG}")):
-        digest.update(path.read_bytes())
+        digest.update(_bytes(path))
     for path in weight_files(folder):
         size = path.stat().st_size
         digest.update(size.to_bytes(8, "little"))
@@ -147,15 +151,40 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         SourceError: if it cannot be read as one.
     """
-    found = _json(path)
-    if not isinstance(found, dict):
+    content = _json(path)
+    if not isinstance(content, dict):
         raise SourceError("expected a JSON object", path=path)
-    return found
+    return content
+
+
+def check_files(folder: Path) -> None:
+    """Make sure that what lies in a folder are files and folders, or links to such.
+
+    Raises:
+        SourceError: if something is a device or a pipe: who reads it might read for ever.
+    """
+    for path in folder.iterdir():
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise SourceError("is a device or a pipe, or a link to one; expected a file", path=path)
+
+
+def _bytes(path: Path) -> bytes:
+    """Return what is in a small file.
+
+    Raises:
+        SourceError: if it is no file, or a large one.
+        OSError: if it cannot be read.
+    """
+    if path.exists() and not path.is_file():
+        raise SourceError("is a folder, a device or a pipe; expected a file", path=path)
+    if (size := path.stat().st_size) > _LONGEST_JSON:
+        raise SourceError(f"has {size:,} bytes; expected {_LONGEST_JSON:,} at most", path=path)
+    return path.read_bytes()
 
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(_bytes(path))
     except (OSError, ValueError, RecursionError) as error:  # brackets in brackets, a hundred thousand deep
         raise SourceError(f"cannot be read as JSON: {first_line(error)}", path=path) from error
 

@@ -60,8 +60,8 @@ def _stand_ins() -> Iterator[None]:
         if root is not None and name not in sys.modules:
             sys.modules[name] = _StandIn(name, names)
             if name == _MATCHING:  # modules in it are imported as ever, should one be asked for
-                places = root.submodule_search_locations or ()
-                sys.modules[name].__path__ = [f"{place}/optimize" for place in places]
+                folders = root.submodule_search_locations or ()
+                sys.modules[name].__path__ = [f"{folder}/optimize" for folder in folders]
     theirs = torch.distributed.is_available
     torch.distributed.is_available = lambda: False
     try:

@@ -5,6 +5,7 @@ would ask on the terminal whether it may, and take the answer from standard inpu
 """
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.encoder.device import pick_device
-from kgkit.encoder.folder import CONFIG, first_line, read_json, weight_files
+from kgkit.encoder.folder import CONFIG, check_files, first_line, read_json, weight_files
 from kgkit.encoder.import_stubs import lean_imports
 from kgkit.errors import MissingExtra, NotThere, SourceError, UnknownName, UsageError
 
@@ -51,6 +52,9 @@ _LOADING: Final = threading.RLock()
 """Held while transformers loads a model, which replaces methods of its classes meanwhile: two threads would
 restore each other's replacements, and no later model of the process would have its weights tied."""
 
+_OF_CONFIG: Final = "Validation error for field"
+"""The beginning of what transformers says of a config with a field of another type."""
+
 _USUAL_LENGTH: Final = 512
 _OTHERWISE: Final = frozenset(["electra", "funnel"])  # their pretraining guesses no words
 _NO_LENGTH: Final = 1_000_000  # a tokenizer says more than this if it knows no limit
@@ -69,15 +73,15 @@ def load_parts(folder: Path, device: str) -> "tuple[PreTrainedModel, PreTrainedT
     # oneDNN keeps a kernel for each shape of a batch, a thousand of them unless told otherwise: a gigabyte.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     where = pick_device(device)
-    config = read_json(_there(folder, CONFIG))
+    config = read_json(_file_in(folder, CONFIG))
     if "model_type" not in config:
         raise SourceError("it names no model type, so it is no config of a transformer", path=folder / CONFIG)
     if config.get("is_encoder_decoder"):
         raise UsageError(f"{folder} holds an encoder with a decoder; kgkit takes encoders alone")
     files = weight_files(folder)
     if not files or not all(path.exists() for path in files):
-        lacking = next((path.name for path in files if not path.exists()), "model.safetensors")
-        raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {lacking}")
+        missing = next((path.name for path in files if not path.exists()), "model.safetensors")
+        raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {missing}")
     with lean_imports():
         tokenizer = load_tokenizer(folder)
         return _model(folder, files[0], where, config), tokenizer
@@ -92,19 +96,19 @@ def load_as(
     parameters are returned too.
 
     Args:
-        folder: of an encoder.
-        kind: the class, as `AutoModelForPreTraining`.
-        device: where it is to be.
+        folder: folder of an encoder.
+        kind: class of transformers, as `AutoModelForPreTraining`.
+        device: name of the torch device.
 
     Raises: as `load_parts` does.
     """
     bare, tokenizer = load_parts(folder, "cpu")  # says what is wrong with a folder
     if kind == "AutoModel":
-        found: Any = bare
-        return found.to(pick_device(device)), tokenizer, frozenset()
+        encoder: Any = bare
+        return encoder.to(pick_device(device)), tokenizer, frozenset()
     model: Any
-    model, lacking = pretrained(folder, kind, {"dtype": "float32"})
-    return model.to(pick_device(device)).eval(), tokenizer, lacking
+    model, missing = pretrained(folder, kind, {"dtype": "float32"})
+    return model.to(pick_device(device)).eval(), tokenizer, missing
 
 
 def language_class(folder: Path) -> str:
@@ -118,7 +122,7 @@ def language_class(folder: Path) -> str:
         MODEL_FOR_PRETRAINING_MAPPING_NAMES,
     )
 
-    kind = read_json(_there(folder, CONFIG)).get("model_type", "")
+    kind = read_json(_file_in(folder, CONFIG)).get("model_type", "")
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise UsageError(f"transformers has nothing that guesses words for encoders of the type {kind!r}")
     both = kind in MODEL_FOR_PRETRAINING_MAPPING_NAMES and kind not in _OTHERWISE
@@ -133,9 +137,9 @@ def pretrained(
     Models that several threads ask for are loaded one after the other: see `_LOADING`.
 
     Args:
-        folder: absolute, with `config.json` and weights.
-        kind: the class, as `AutoModelForPreTraining`.
-        settings: of that class, as `{"num_labels": 3}`, and `dtype`.
+        folder: folder with `config.json` and weights, absolute.
+        kind: class of transformers, as `AutoModelForPreTraining`.
+        settings: settings of that class, as `{"num_labels": 3}`, and `dtype`.
 
     Raises:
         UnknownName: if transformers has no such class of models.
@@ -143,6 +147,7 @@ def pretrained(
         Exception: whatever the reader of the weights raises: safetensors, pickle and torch have their own.
     """
     kind_of_model = _model_class(kind)
+    check_files(folder)
     with _LOADING, _without_programs(folder), quiet():
         _check_size(folder, kind_of_model)
         model, report = kind_of_model.from_pretrained(
@@ -166,13 +171,13 @@ def _check_size(folder: Path, kind: Any) -> None:
     import torch
     from transformers import AutoConfig
 
-    _check_counts(folder)
+    _check_config(folder)
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     with torch.device("meta"):  # where tensors take no memory
         auto = kind.__name__.startswith("AutoModel")
         model = kind.from_config(config, trust_remote_code=False) if auto else kind(config)
-    size = sum(one.numel() * one.element_size() for one in (*model.parameters(), *model.buffers()))
-    held = sum(one.stat().st_size for one in weight_files(folder) if one.is_file())
+    size = sum(tensor.numel() * tensor.element_size() for tensor in (*model.parameters(), *model.buffers()))
+    held = sum(tensor.stat().st_size for tensor in weight_files(folder) if tensor.is_file())
     if size > _LARGER * held + _MOST_DRAWN:
         raise SourceError(
             f"it asks for a model of {size / 1e6:,.0f} MB; the weights beside it have {held / 1e6:,.1f}",
@@ -180,17 +185,27 @@ def _check_size(folder: Path, kind: Any) -> None:
         )
 
 
-def _check_counts(folder: Path) -> None:
-    """Make sure that no number of parts in a config is more than any model has: they are made one by one.
+def _check_config(folder: Path) -> None:
+    """Make sure that the numbers of a config are such as a model can have.
+
+    Parts of a model are made one by one, so their number is bounded. Dropout of NaN is noticed by nothing
+    until the model is trained.
 
     Raises:
-        SourceError: if one is, or the config cannot be read.
+        SourceError: if one is not, or the config cannot be read.
     """
     path = folder / CONFIG
     for name, number in read_json(path).items():
-        counts = name.startswith(("num_", "n_")) and isinstance(number, int)
-        if counts and not 0 <= number <= _MOST_PARTS:
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            continue
+        if name.startswith(("num_", "n_")) and isinstance(number, int) and not 0 <= number <= _MOST_PARTS:
             raise SourceError(f"{name} is {number}; expected 0 to {_MOST_PARTS:,}", path=path)
+        if "dropout" in name and not 0 <= number <= 1:
+            raise SourceError(f"{name} is {number}; expected a probability, 0 to 1", path=path)
+        if name.endswith("_eps") and not 0 <= number < math.inf:
+            raise SourceError(f"{name} is {number}; expected a number of 0 or more", path=path)
+        if math.isnan(number):
+            raise SourceError(f"{name} is {number}; expected a number", path=path)
 
 
 def _model_class(name: str) -> Any:
@@ -201,13 +216,13 @@ def _model_class(name: str) -> Any:
     """
     import transformers
 
-    found = getattr(transformers, name, None)
-    is_model = isinstance(found, type) and (
-        name.startswith("AutoModel") or issubclass(found, transformers.PreTrainedModel)
+    model_class = getattr(transformers, name, None)
+    is_model = isinstance(model_class, type) and (
+        name.startswith("AutoModel") or issubclass(model_class, transformers.PreTrainedModel)
     )
     if not is_model:
         raise UnknownName("class of transformers' models", name, ("AutoModel", "BertModel", "…"))
-    return found
+    return model_class
 
 
 @contextmanager
@@ -240,6 +255,24 @@ def check_installed() -> None:
                 __import__(package)
             except ImportError:
                 raise MissingExtra(package, "embed") from None
+
+
+def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> None:
+    """Make sure that a model has an embedding for each word piece of its tokenizer.
+
+    Raises:
+        SourceError: if it has not: the first text with such a piece would end in an error of torch's.
+    """
+    embeddings: Any = model.get_input_embeddings()
+    count = len(embeddings.weight)
+    vocabulary = tokenizer.get_vocab()
+    if max(vocabulary.values(), default=-1) >= count:
+        piece = max(vocabulary, key=vocabulary.__getitem__)
+        raise SourceError(
+            f"the word piece {piece!r} has the id {vocabulary[piece]:,}; the model has {count:,} embeddings: "
+            "the tokenizer belongs to another model",
+            path=folder / "tokenizer.json",
+        )
 
 
 def length_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
@@ -284,7 +317,7 @@ def quiet() -> Iterator[None]:
         hub.setLevel(hub_level)
 
 
-def _there(folder: Path, name: str) -> Path:
+def _file_in(folder: Path, name: str) -> Path:
     if not (folder / name).exists():
         raise NotThere(f"{folder} is no encoder: it has no {name}")
     return folder / name
@@ -300,45 +333,50 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """
     from transformers import AutoTokenizer
 
+    check_files(folder)
     if (folder / CONFIG).exists():
-        _check_counts(folder)  # the config is read for the tokenizer too
+        _check_config(folder)  # the config is read for the tokenizer too
     advice = "save it with `tokenizer.save_pretrained`, which writes tokenizer.json"
     try:
         with _without_programs(folder), quiet():
-            found: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            tokenizer: Any = AutoTokenizer.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False
+            )
     except UsageError:
         raise
     except Exception as error:  # it raises whatever the parser of the day raises
+        if str(error).startswith(_OF_CONFIG):  # transformers reads the config first
+            raise SourceError(" ".join(str(error).split()), path=folder / CONFIG) from error
         raise NotThere(
             f"{folder} has no tokenizer that can be read ({first_line(error)}): {advice}"
         ) from error
     # Without its files, transformers makes one that knows its special tokens and no others.
-    if len(found) <= len(found.all_special_tokens):
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise NotThere(f"{folder} has no tokenizer: {advice}")
-    if not found.is_fast:
+    if not tokenizer.is_fast:
         raise NotThere(f"{folder} has no fast tokenizer: {advice}")
-    most = found.model_max_length
+    most = tokenizer.model_max_length
     if not isinstance(most, int | float) or not most >= 1:
         raise NotThere(
             f"{folder} has no tokenizer that can be used: model_max_length is {repr(most)[:40]}, "
             "expected a number of tokens"
         )
-    return found  # type: ignore[no-any-return]
+    return tokenizer  # type: ignore[no-any-return]
 
 
 def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str, Any]) -> "PreTrainedModel":
     model: Any
     try:
         model, missing = pretrained(folder, _class(folder, config), {"dtype": "float32"})
-    except UsageError:
+    except (UsageError, SourceError):
         raise
     except Exception as error:  # safetensors, pickle, torch: each has its own
         raise SourceError(
             f"cannot be loaded: {type(error).__name__}: {first_line(error)}", path=weights
         ) from error
-    if lacking := sorted(name for name in missing if _UNUSED not in name):
+    if absent := sorted(name for name in missing if _UNUSED not in name):
         raise SourceError(
-            f"{len(lacking)} parameters of the model are not in it, as {lacking[0]!r}: these weights belong "
+            f"{len(absent)} parameters of the model are not in it, as {absent[0]!r}: these weights belong "
             "to another config",
             path=weights,
         )

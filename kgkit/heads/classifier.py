@@ -91,7 +91,7 @@ class Classifier(nn.Module):
 
     Args:
         config: settings.
-        generator: source of the first parameters.
+        generator: generator that the first parameters are drawn with.
 
     Example:
         >>> classifier = Classifier(ClassifierConfig(hidden=384, labels=("F", "T")))
@@ -169,8 +169,8 @@ class Classifier(nn.Module):
         """Write the head into *folder*, which is made: weights, configuration, a model card.
 
         Args:
-            folder: where; what a head saved there before is replaced.
-            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+            folder: folder for the head; what a head saved there before is replaced.
+            about: Markdown of the card: what it was trained on, under which licences, how well it does.
 
         Raises:
             MissingExtra: if safetensors is not installed.

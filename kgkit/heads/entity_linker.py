@@ -106,19 +106,19 @@ class LinkerInputs(NamedTuple):
     with T = M, and spans of one: [0, 1), [1, 2), …
 
     Attributes:
-        hidden: (B, T, H) of an encoder.
-        spans: (B, M, 2) int64, the word pieces of each mention, end exclusive; any numbers where padded.
-        mentions: (B, M) bool, which are there.
+        hidden: (B, T, H) output of an encoder.
+        spans: (B, M, 2) int64, word pieces of each mention, end exclusive; any numbers where padded.
+        mentions: (B, M) bool, whether there is a mention.
         vectors: (B, M, C, D) stored vectors of the candidates, or (U, D) of the batch's entities, each once;
             zeros for an entity without one.
-        features: (B, M, C, F) of a candidate in its mention: its prior, …
-        candidates: (B, M, C) bool, which are there.
+        features: (B, M, C, F) features of a candidate in its mention: its prior, …
+        candidates: (B, M, C) bool, whether there is a candidate.
         ids: (B, M, C), or (U,), int64, rows of the trained vectors; -1 for an entity that has none. None
             without them.
-        null_features: (B, M, F) of NULL; None: zeros. Read where NULL is a candidate.
-        rows: (B, M, C) int64, which of the batch's entities each candidate is; any number where padded. None:
-            `vectors` has those of each candidate.
-        masked: (B, M) bool, of which mentions [MASK] is the candidate: the first one, which says nothing of
+        null_features: (B, M, F) features of NULL; None: zeros. Read where NULL is a candidate.
+        rows: (B, M, C) int64, index of each candidate among the batch's entities; any number where padded.
+            None: `vectors` has those of each candidate.
+        masked: (B, M) bool, whether [MASK] is the mention's candidate: the first one, which says nothing of
             the entity, nor do its features. None: of none.
     """
 
@@ -166,8 +166,8 @@ class SpanPooling(nn.Module):
 
     def forward(self, words: Tensor, spans: Tensor) -> Tensor:
         """Pool words (B, T, E) over spans (B, M, 2); (B, M, E), zeros for a span without a piece."""
-        places = torch.arange(words.shape[1], device=words.device)
-        inside = (places >= spans[..., :1]) & (places < spans[..., 1:])  # (B, M, T)
+        positions = torch.arange(words.shape[1], device=words.device)
+        inside = (positions >= spans[..., :1]) & (positions < spans[..., 1:])  # (B, M, T)
         logits = self.attend(words).transpose(1, 2)  # (B, 1, T)
         weights = masked_softmax(logits.expand(inside.shape), inside)  # (B, M, T)
         return torch.matmul(weights.to(words.dtype), words)  # (B, M, E)
@@ -191,8 +191,8 @@ class EntityVectors(nn.Module):
         if inputs.rows is None:  # most places of a padded batch are empty
             ids = None if inputs.ids is None else inputs.ids[real]
             own = self._of(inputs.vectors[real], ids)  # (R, E)
-            found = own.new_zeros((*real.shape, own.shape[-1]))
-            return found.index_put(real.nonzero(as_tuple=True), own)
+            entities = own.new_zeros((*real.shape, own.shape[-1]))
+            return entities.index_put(real.nonzero(as_tuple=True), own)
         once = functional.pad(self._of(inputs.vectors, inputs.ids), (0, 0, 0, 1))  # (U + 1, E)
         return once[inputs.rows.masked_fill(~real, len(once) - 1)]
 
@@ -237,7 +237,7 @@ def weigh(scores: Tensor, entities: Tensor, threshold: float | None, null: Tenso
         scores: (B, M, C), -inf where there is no candidate.
         entities: (B, M, C, E).
         threshold: δ: a candidate below it has no weight; None: all have.
-        null: (E,) what stands for a mention whose candidates are all below δ.
+        null: (E,) vector of a mention whose candidates are all below δ.
     """
     real = ~scores.isneginf()  # (B, M, C)
     passing = real if threshold is None else real & (scores >= threshold)
@@ -295,7 +295,7 @@ class EntityLinker(nn.Module):
 
     Args:
         config: settings.
-        generator: that the first parameters are drawn with.
+        generator: generator that the first parameters are drawn with.
 
     Example:
         >>> linker = EntityLinker(EntityLinkerConfig(hidden=384, stored=384))
@@ -391,25 +391,25 @@ class EntityLinker(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Add NULL behind the candidates of every mention that is there."""
         assert self.null is not None  # for the type checker: `null` makes it
-        there = inputs.mentions[..., None]  # (B, M, 1)
-        null = self.null.to(entities.dtype).expand(*there.shape, -1)  # (B, M, 1, E)
+        real_null = inputs.mentions[..., None]  # (B, M, 1)
+        null = self.null.to(entities.dtype).expand(*real_null.shape, -1)  # (B, M, 1, E)
         own = inputs.null_features
         if own is None:
             own = features.new_zeros(*inputs.mentions.shape, self.config.features)
         own = own.to(features.dtype)[..., None, :]  # (B, M, 1, F)
         return (
-            torch.cat([real, there], dim=2),
-            torch.cat([entities, null.masked_fill(~there[..., None], 0.0)], dim=2),
-            torch.cat([features, own.masked_fill(~there[..., None], 0.0)], dim=2),
+            torch.cat([real, real_null], dim=2),
+            torch.cat([entities, null.masked_fill(~real_null[..., None], 0.0)], dim=2),
+            torch.cat([features, own.masked_fill(~real_null[..., None], 0.0)], dim=2),
         )
 
     def losses(self, output: LinkerOutput, gold: Tensor) -> tuple[Tensor, Tensor]:
         """Return (4) or (5) of each mention, and which mentions have one.
 
         Args:
-            output: of `forward`.
-            gold: (B, M, C) bool, the right candidates, NULL among them where it is a candidate: of the shape
-                of `output.scores`.
+            output: output of `forward`.
+            gold: (B, M, C) bool, whether a candidate is right, NULL too where it is a candidate: of the
+                shape of `output.scores`.
 
         Returns:
             (B, M) losses, 0 for a mention without gold among its candidates; (B, M) bool, those with.
@@ -433,9 +433,9 @@ class EntityLinker(nn.Module):
         """Write the head into *folder*, which is made: weights, configuration, a model card.
 
         Args:
-            folder: where; what a head saved there before is replaced.
-            about: Markdown for the card: what it was trained on, under which licences, how well it does.
-            half: write float16, in half the space.
+            folder: folder for the head; what a head saved there before is replaced.
+            about: Markdown of the card: what it was trained on, under which licences, how well it does.
+            half: whether to write float16, in half the space.
 
         Raises:
             MissingExtra: if safetensors is not installed.
@@ -474,23 +474,23 @@ def _check(inputs: LinkerInputs, config: EntityLinkerConfig) -> None:
     Raises:
         UsageError: if one is not.
     """
-    once, three = inputs.rows is not None, (inputs.hidden, inputs.candidates, inputs.vectors)
-    if inputs.hidden.ndim != 3 or inputs.candidates.ndim != 3 or inputs.vectors.ndim != (2 if once else 4):
+    shared, tensors = inputs.rows is not None, (inputs.hidden, inputs.candidates, inputs.vectors)
+    if inputs.hidden.ndim != 3 or inputs.candidates.ndim != 3 or inputs.vectors.ndim != (2 if shared else 4):
         raise UsageError(
             "expected hidden (B, T, H), candidates (B, M, C) and vectors (B, M, C, D), or with rows (U, D); "
-            f"found {', '.join(str(tuple(one.shape)) for one in three)}"
+            f"found {', '.join(str(tuple(tensor.shape)) for tensor in tensors)}"
         )
-    sentences, places, _ = inputs.hidden.shape
+    sentences, pieces, _ = inputs.hidden.shape
     _, mentions, candidates = inputs.candidates.shape
     stored = config.width if config.stored is None else config.stored
     expected = {
-        "hidden": (sentences, places, config.hidden),
+        "hidden": (sentences, pieces, config.hidden),
         "spans": (sentences, mentions, 2),
         "mentions": (sentences, mentions),
-        "vectors": (len(inputs.vectors), stored) if once else (sentences, mentions, candidates, stored),
+        "vectors": (len(inputs.vectors), stored) if shared else (sentences, mentions, candidates, stored),
         "features": (sentences, mentions, candidates, config.features),
         "candidates": (sentences, mentions, candidates),
-        "ids": (len(inputs.vectors),) if once else (sentences, mentions, candidates),
+        "ids": (len(inputs.vectors),) if shared else (sentences, mentions, candidates),
         "rows": (sentences, mentions, candidates),
         "null_features": (sentences, mentions, config.features),
         "masked": (sentences, mentions),

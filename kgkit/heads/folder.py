@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 import torch
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+
+_LONGEST_CONFIG: Final = 64_000_000  # bytes: more than a label for each word of a vocabulary takes
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
 Head = TypeVar("Head", bound=nn.Module)
@@ -43,24 +45,24 @@ def save_head(
     write = _safetensors().save_file
     folder.mkdir(parents=True, exist_ok=True)
     write({name: weight.contiguous() for name, weight in weights.items()}, folder / WEIGHTS)
-    told = json.dumps({"head": kind, **asdict(config)}, indent=2)
-    (folder / CONFIG).write_text(told + "\n", encoding="utf-8")
+    settings = json.dumps({"head": kind, **asdict(config)}, indent=2)
+    (folder / CONFIG).write_text(settings + "\n", encoding="utf-8")
     (folder / CARD).write_text(card, encoding="utf-8")
 
 
-def card_of(head: nn.Module, template: str, about: str, **told: object) -> str:
-    """Return *template* with `parameters`, how many *head* has, `about`, what a user says, and *told*."""
-    parameters = f"{sum(one.numel() for one in head.parameters()):,}"
+def card_of(head: nn.Module, template: str, about: str, **facts: object) -> str:
+    """Return *template* with `parameters`, how many *head* has, `about`, what a user says, and *facts*."""
+    parameters = f"{sum(parameter.numel() for parameter in head.parameters()):,}"
     about = f"{about.strip()}\n\n" if about.strip() else ""
-    return template.format(about=about, parameters=parameters, **told)
+    return template.format(about=about, parameters=parameters, **facts)
 
 
 def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings:
     """Return the settings of the head in *folder*.
 
     Args:
-        folder: of the head.
-        kind: of the head.
+        folder: folder of the head.
+        kind: kind of the head.
         settings: class of the settings.
 
     Raises:
@@ -71,32 +73,37 @@ def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings
     """
     _safetensors()
     for name in (CONFIG, WEIGHTS):
-        if not (folder / name).is_file():
+        if not (folder / name).exists():
             raise NotThere(f"no head in {folder}: there is no {name}")
+        if not (folder / name).is_file():
+            raise DamagedModel(f"{folder / name} is no file: it is a folder, a device or a pipe")
     path = folder / CONFIG
+    if (size := path.stat().st_size) > _LONGEST_CONFIG:
+        raise DamagedModel(f"{path} has {size:,} bytes; expected {_LONGEST_CONFIG:,} at most")
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes(), parse_constant=_finite)
     except (OSError, ValueError, RecursionError) as error:  # brackets in brackets, a hundred thousand deep
         raise DamagedModel(f"{path} cannot be read: {error}") from error
-    other = found.pop("head", None) if isinstance(found, dict) else None
+    other = content.pop("head", None) if isinstance(content, dict) else None
     if other != kind:
         raise UsageError(f"{path} is of a head of kind {other!r}, expected {kind!r}")
-    if strange := sorted(set(found) - {field.name for field in fields(settings)}):
+    if strange := sorted(set(content) - {field.name for field in fields(settings)}):
         raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
     try:
-        return msgspec.convert(found, settings)
+        return msgspec.convert(content, settings)
     except (msgspec.ValidationError, UsageError, TypeError, OverflowError) as error:
         raise DamagedModel(f"{path} is no configuration of a {kind}: {error}") from error
 
 
-def check_shapes(folder: Path, made: Callable[[], Mapping[str, Tensor | Sequence[int]]]) -> None:
+def check_shapes(folder: Path, weights: Callable[[], Mapping[str, Tensor | Sequence[int]]]) -> None:
     """Make sure that the weights in *folder* are what its settings ask for, before room is made for them.
 
     Settings of a few bytes may ask for terabytes.
 
     Args:
-        folder: of the head.
-        made: makes the weights, or their shapes, by name; is called where tensors take no memory.
+        folder: folder of the head.
+        weights: function that makes the weights, or their shapes, by name; it is called where tensors take
+            no memory.
 
     Raises:
         DamagedModel: if they are others.
@@ -106,20 +113,23 @@ def check_shapes(folder: Path, made: Callable[[], Mapping[str, Tensor | Sequence
     refused = f"the head in {folder} cannot be loaded"
     try:
         with torch.device("meta"):
-            asked = {
-                name: list(one.shape if isinstance(one, Tensor) else one) for name, one in made().items()
+            expected = {
+                name: list(tensor.shape if isinstance(tensor, Tensor) else tensor)
+                for name, tensor in weights().items()
             }
     except (RuntimeError, TypeError, ValueError, OverflowError, UsageError) as error:
         raise DamagedModel(f"{refused}: {CONFIG} asks for what nobody can make: {error}") from error
     try:
         with safe_open(folder / WEIGHTS, "pt") as file:
-            held = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+            actual = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, RuntimeError) as error:
         raise DamagedModel(f"{refused}: {error}") from error
-    for name in sorted({*asked, *held}):
-        if asked.get(name) != held.get(name):
-            wanted, there = (str(one.get(name, "none")) for one in (asked, held))
-            raise DamagedModel(f"{refused}: {CONFIG} asks for {name} {wanted}, {WEIGHTS} has {there}")
+    for name in sorted({*expected, *actual}):
+        if expected.get(name) != actual.get(name):
+            expected_shape, actual_shape = (str(shapes.get(name, "none")) for shapes in (expected, actual))
+            raise DamagedModel(
+                f"{refused}: {CONFIG} asks for {name} {expected_shape}, {WEIGHTS} has {actual_shape}"
+            )
 
 
 @contextmanager
@@ -148,8 +158,8 @@ def load_head(
 
     Args:
         head: class of the head, which takes its settings.
-        folder: of the head.
-        kind: of the head, as its settings name it.
+        folder: folder of the head.
+        kind: kind of the head, as its settings name it.
         settings: class of the settings.
         device: name of the device.
 
@@ -159,13 +169,13 @@ def load_head(
     where = pick_device(device)
     config = read_settings(folder, kind, settings)
     check_shapes(folder, lambda: head(config).state_dict())
-    made = head(config)
+    module = head(config)
     with reading_weights(folder) as weights:
         precisions = {weight.dtype for weight in weights.values()}
         if len(precisions) == 1:
-            made.to(precisions.pop())
-        made.load_state_dict(weights)
-    return made.to(where).eval()
+            module.to(precisions.pop())
+        module.load_state_dict(weights)
+    return module.to(where).eval()
 
 
 def encoder_below(
@@ -179,11 +189,11 @@ def encoder_below(
     """Return the encoder that a head stands on, or the model around it, and the parameters its files lack.
 
     Args:
-        folder: of the head.
-        encoder: the folder of the encoder, absolute.
-        saved_as: the class of transformers that the head's settings name.
-        model: the one that is asked for in its place.
-        settings: of that class.
+        folder: folder of the head.
+        encoder: folder of the encoder, absolute.
+        saved_as: class of transformers that the head's settings name.
+        model: class that is asked for instead.
+        settings: settings of that class.
 
     Raises:
         DamagedModel: if it cannot be loaded, or transformers has no class of the head's settings.
@@ -199,6 +209,15 @@ def encoder_below(
         raise
     except Exception as error:  # safetensors, pickle and torch have each their own
         raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
+
+
+def _finite(constant: str) -> float:
+    """Refuse NaN and infinities, which are no JSON.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{constant} is no number that a setting can have")
 
 
 def _safetensors() -> Any:

@@ -47,7 +47,7 @@ KIND: Final = "kbert"
 ENCODER: Final = "encoder"
 """The folder, beside these files, of the encoder: as any other."""
 
-_KNOWN: Final = frozenset(
+_WITH_POSITION_TABLE: Final = frozenset(
     ["albert", "bert", "camembert", "distilbert", "electra", "ernie", "roberta", "xlm-roberta"]
 )
 """Types of models whose tokens stand where they are told to, and nowhere else: others count distances too."""
@@ -58,9 +58,9 @@ class KBertConfig:
     """Settings of `KBert`: without both it reads the facts as if they stood in the text.
 
     Attributes:
-        soft_positions: tokens stand where their branch begins, not behind what is injected before them.
-        visible_matrix: a branch and its mention alone see each other.
-        model: the class of transformers that the encoder was saved as.
+        soft_positions: whether tokens stand where their branch begins, not after what is injected before.
+        visible_matrix: whether a branch and its mention alone see each other.
+        model: class of transformers that the encoder was saved as.
     """
 
     soft_positions: bool = True
@@ -76,8 +76,8 @@ class KBertInputs(NamedTuple):
         positions: (B, N) int64, soft positions; 0 where padded.
         branches: (B, N) int64, 0 for the text, k for what the k-th fact injects.
         hooks: (B, N) int64, m for the m-th mention that facts hang from, and for them; else 0.
-        real: (B, N) bool, which are there.
-        types: (B, N) int64, the segment of each; None for an encoder without segments.
+        real: (B, N) bool, whether there is a token.
+        types: (B, N) int64, segment of each; None for an encoder without segments.
     """
 
     ids: Tensor
@@ -101,9 +101,9 @@ def visible_matrix(inputs: KBertInputs) -> Tensor:
     branches, hooks, real = inputs.branches, inputs.hooks, inputs.real
     mine, other = branches[:, :, None], branches[:, None, :]  # (B, N, 1), (B, 1, N)
     hooked = (hooks[:, :, None] == hooks[:, None, :]) & (hooks[:, :, None] > 0)  # (B, N, N)
-    seen = (mine == other) | (hooked & ((mine == 0) | (other == 0)))
+    visible = (mine == other) | (hooked & ((mine == 0) | (other == 0)))
     itself = torch.eye(branches.shape[1], dtype=torch.bool, device=branches.device)
-    return (seen & real[:, None, :] & real[:, :, None]) | itself
+    return (visible & real[:, None, :] & real[:, :, None]) | itself
 
 
 def visibility_rule(inputs: KBertInputs) -> VisibilityRule:
@@ -122,7 +122,7 @@ class KBert(nn.Module):
     """An encoder that reads sentence trees.
 
     Args:
-        model: the encoder, or a model of transformers around it (`BertForMaskedLM`, …); it is not changed.
+        model: encoder, or a model of transformers around it (`BertForMaskedLM`, …); it is not changed.
         config: settings.
 
     Raises:
@@ -138,41 +138,41 @@ class KBert(nn.Module):
         super().__init__()
         self.model, self.config = model, config or KBertConfig()
         table = _position_table(model)
-        if table is None or model.config.model_type not in _KNOWN:
+        if table is None or model.config.model_type not in _WITH_POSITION_TABLE:
             raise UsageError(
                 f"{type(model).__name__} cannot be told by a table alone where tokens stand; K-BERT takes "
-                f"encoders of the types {', '.join(sorted(_KNOWN))}"
+                f"encoders of the types {', '.join(sorted(_WITH_POSITION_TABLE))}"
             )
         # RoBERTa and its like count from behind the padding token's id.
         self._first = 0 if table.padding_idx is None else table.padding_idx + 1
         self._positions = table.num_embeddings - self._first
 
-    def forward(self, inputs: KBertInputs, **others: Any) -> Any:
+    def forward(self, inputs: KBertInputs, **model_inputs: Any) -> Any:
         """Return what the model returns: of an encoder `last_hidden_state` (B, N, H).
 
         Trees without a fact are read as the model reads texts, bit for bit.
 
         Args:
-            inputs: trees.
-            others: of the model, as `labels`.
+            inputs: batch of trees.
+            model_inputs: further arguments of the model, as `labels`.
 
         Raises:
             UsageError: if shapes differ, or a position is one that the encoder does not know.
         """
         _check(inputs)
-        config, told = self.config, {"input_ids": inputs.ids, **others}
+        config, arguments = self.config, {"input_ids": inputs.ids, **model_inputs}
         if inputs.types is not None:
-            told["token_type_ids"] = inputs.types
+            arguments["token_type_ids"] = inputs.types
         if not inputs.hooks.any():
-            return self.model(attention_mask=inputs.real.long(), **told)
+            return self.model(attention_mask=inputs.real.long(), **arguments)
         count = torch.arange(inputs.ids.shape[1], device=inputs.ids.device)
         positions = inputs.positions if config.soft_positions else count.expand_as(inputs.ids)
         if int(positions.max()) >= self._positions:
             raise UsageError(
                 f"a token stands at {int(positions.max())}; the encoder knows {self._positions:,} positions"
             )
-        told["position_ids"] = positions + self._first
-        return self.model(attention_mask=self._mask(inputs), **told)
+        arguments["position_ids"] = positions + self._first
+        return self.model(attention_mask=self._mask(inputs), **arguments)
 
     def _mask(self, inputs: KBertInputs) -> "Tensor | BlockMask":
         """Return what lets the encoder's tokens attend to what they see."""
@@ -188,19 +188,26 @@ class KBert(nn.Module):
         """Write the model into *folder*, which is made: encoder, configuration, a model card.
 
         Args:
-            folder: where; what was saved there before is replaced.
-            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+            folder: folder for the model; what was saved there before is replaced.
+            about: Markdown of the card: what it was trained on, under which licences, how well it does.
 
         Raises:
             MissingExtra: if safetensors is not installed.
         """
         folder = Path(folder)
         config = replace(self.config, model=type(self.model).__name__)
-        told = (
+        positions_and_branch = (
             "stand where their branch begins" if config.soft_positions else "stand one behind the other",
             "is seen by its mention alone" if config.visible_matrix else "is seen by the whole text",
         )
-        card = card_of(self, _CARD, about, model=config.model, positions=told[0], branch=told[1])
+        card = card_of(
+            self,
+            _CARD,
+            about,
+            model=config.model,
+            positions=positions_and_branch[0],
+            branch=positions_and_branch[1],
+        )
         save_head(folder, KIND, config, {}, card)
         with quiet():
             self.model.save_pretrained(folder / ENCODER)
@@ -210,10 +217,10 @@ class KBert(nn.Module):
         """Return the model that was saved in *folder*, ready to be asked.
 
         Args:
-            folder: where.
-            model: the class of transformers that the encoder is to be, where that is not the one it was
-                saved as: `AutoModel` leaves out what stood on top.
-            device: where it is to be.
+            folder: folder of the model.
+            model: class of transformers for the encoder, where it is not the one that it was saved as:
+                `AutoModel` leaves out what stood on top.
+            device: name of the torch device.
 
         Raises:
             NotThere: if there is none.

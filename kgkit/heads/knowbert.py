@@ -51,11 +51,11 @@ class KARConfig:
     """Settings of a `KAR`: a knowledge base at a place in the encoder.
 
     Attributes:
-        linker: of its entity linker.
-        layer: of the encoder, counted from 1, behind which it stands; 0: behind the embeddings.
-        heads: of the attention of word pieces to the spans.
+        linker: settings of its entity linker.
+        layer: layer of the encoder, counted from 1, that it follows; 0: it follows the embeddings.
+        heads: heads of the attention of word pieces to the spans.
         inner: hidden width of its feed-forward network.
-        dropout: of that block, of ẽ, and of what is projected back.
+        dropout: dropout of that block, of ẽ, and of what is projected back.
     """
 
     linker: EntityLinkerConfig
@@ -78,9 +78,9 @@ class KnowBertConfig:
     """What a KnowBert is made of.
 
     Attributes:
-        model: the class of transformers that its encoder is, or that stands around it.
+        model: class of transformers of its encoder, or of the model around it.
         kbs: knowledge bases by name, from the bottom up.
-        trained_with: of each, what `kgkit.inputs.Knowledge` calls its build and its vectors.
+        trained_with: builds and vectors by the name of a knowledge base: `kgkit.inputs.Knowledge.about`.
     """
 
     model: str
@@ -93,7 +93,7 @@ class KAR(nn.Module):
 
     Args:
         config: settings.
-        generator: that the first parameters are drawn with.
+        generator: generator that the first parameters are drawn with.
     """
 
     def __init__(self, config: KARConfig, generator: torch.Generator | None = None) -> None:
@@ -150,12 +150,12 @@ class KAR(nn.Module):
 
 
 class KnowBertOutput(NamedTuple):
-    """What KnowBert says.
+    """What KnowBert returns.
 
     Attributes:
-        model: what the encoder returned, or the model around it: its hidden states have the knowledge. None
+        model: output of the encoder, or of the model around it: its hidden states have the knowledge. None
             where a linker alone was asked for.
-        linked: by the name of a knowledge base, what its linker said.
+        linked: outputs of linkers, by the name of their knowledge base.
     """
 
     model: Any
@@ -171,12 +171,12 @@ class KnowBert(nn.Module):
     a second time.
 
     Args:
-        model: the encoder, or a model around it. It is changed in place: its layers get hooks, which do
+        model: encoder, or a model around it. It is changed in place: its layers get hooks, which do
             nothing unless it is called by this one.
         kbs: knowledge bases by name, from the bottom up; those behind one layer follow each other.
-        generator: that the first parameters are drawn with.
-        trained_with: of each, what `kgkit.inputs.Knowledge` calls its build and its vectors: a model that is
-            read again says by it whether it knows the knowledge base that it is given.
+        generator: generator that the first parameters are drawn with.
+        trained_with: builds and vectors by the name of a knowledge base (`kgkit.inputs.Knowledge.about`): a
+            model that is read again is checked with them.
 
     Raises:
         UsageError: if the encoder has no such layer, or another width; if layers share their weights.
@@ -214,19 +214,19 @@ class KnowBert(nn.Module):
         """Put a knowledge base into the model, above those that stand behind the same layer.
 
         Args:
-            name: of the knowledge base.
+            name: name of the knowledge base.
             config: settings.
-            generator: that its first parameters are drawn with.
+            generator: generator that its first parameters are drawn with.
 
         Raises:
             UsageError: if it is there already, if the encoder has no such layer, or another width.
         """
-        places = layers_of(self.model)
+        layers = layers_of(self.model)
         if name in self._names:
             raise UsageError(f"the knowledge base {name} is in this model already")
-        if config.layer >= len(places):
+        if config.layer >= len(layers):
             raise UsageError(
-                f"{name} is to stand behind layer {config.layer}; the encoder has {len(places) - 1}"
+                f"{name} is to stand behind layer {config.layer}; the encoder has {len(layers) - 1}"
             )
         if config.linker.hidden != self.model.config.hidden_size:
             raise UsageError(
@@ -235,7 +235,7 @@ class KnowBert(nn.Module):
             )
         self._names.append(name)
         self._kars.append(KAR(config, generator).to(self.model.device).train(self.training))
-        self._hooks.append(places[config.layer].register_forward_hook(partial(self._recontextualize, name)))
+        self._hooks.append(layers[config.layer].register_forward_hook(partial(self._recontextualize, name)))
 
     def detach(self) -> None:
         """Take its hooks off the model, which then has nothing to do with this any more."""
@@ -259,26 +259,26 @@ class KnowBert(nn.Module):
         """Run the model, with what is known of the mentions.
 
         Args:
-            knowledge: by the name of a knowledge base, the mentions and their candidates; `hidden` is not
+            knowledge: mentions and their candidates, by the name of their knowledge base; `hidden` is not
                 read. One that is left out is as if it were not there.
-            positions: (B, T) bool: the vectors of these N word pieces alone, (N, H), reach what stands on the
+            positions: (B, T) bool, word pieces whose N vectors alone, (N, H), reach what stands on the
                 encoder, as the projection to the vocabulary; None: all, (B, T, H).
-            until: the knowledge base whose linker is all that is asked for: what is behind it is not
-                computed, and there is no output of the model.
-            inputs: of the model: `input_ids` (B, T), `attention_mask` (B, T), …
+            until: knowledge base whose linker is all that is asked for: what follows it is not computed, and
+                there is no output of the model.
+            inputs: inputs of the model: `input_ids` (B, T), `attention_mask` (B, T), …
 
         Raises:
             UsageError: for a knowledge base that the model does not have; with gradient checkpointing.
         """
-        asked = {*knowledge} if until is None else {*knowledge, until}
-        if strange := sorted(asked - set(self._names)):
+        names = {*knowledge} if until is None else {*knowledge, until}
+        if strange := sorted(names - set(self._names)):
             raise UsageError(
                 f"no knowledge base {', '.join(strange)} in this model; it has: {', '.join(self._names)}"
             )
         if until is not None and until not in knowledge:
             raise UsageError(f"nothing is known of the mentions of {until}, whose linker is asked for")
-        twice = any(getattr(part, "gradient_checkpointing", False) for part in self.model.modules())
-        if self.training and twice:
+        checkpointing = any(getattr(part, "gradient_checkpointing", False) for part in self.model.modules())
+        if self.training and checkpointing:
             raise UsageError("gradient checkpointing runs layers twice: switch it off for KnowBert")
         self._call = _Call(knowledge, {}, positions, until)
         try:
@@ -304,7 +304,7 @@ class KnowBert(nn.Module):
         never trained.
 
         Args:
-            linker: the knowledge base whose linker is trained alone; None: everything is.
+            linker: knowledge base whose linker is trained alone; None: everything is.
 
         Raises:
             UsageError: if there is no such knowledge base.
@@ -318,16 +318,16 @@ class KnowBert(nn.Module):
         self.requires_grad_(False)
         chosen = self.kars[linker].linker
         chosen.requires_grad_(True)
-        for special, asked in ((chosen.null, chosen.config.null), (chosen.mask, False)):
+        for special, trained in ((chosen.null, chosen.config.null), (chosen.mask, False)):
             if special is not None:  # no loss of the linker reaches it, but where it is a candidate
-                special.requires_grad_(asked)
+                special.requires_grad_(trained)
 
     def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
         """Write the model into *folder*, which is made: encoder, layers, configuration, a model card.
 
         Args:
-            folder: where; what was saved there before is replaced.
-            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+            folder: folder for the model; what was saved there before is replaced.
+            about: Markdown of the card: what it was trained on, under which licences, how well it does.
 
         Raises:
             MissingExtra: if safetensors is not installed.
@@ -355,11 +355,11 @@ class KnowBert(nn.Module):
         """Return the model that was saved in *folder*, ready to be asked.
 
         Args:
-            folder: where.
-            model: the class of transformers that the encoder is to be, or that is to stand around it, where
-                that is not the one it was saved as: `AutoModel` leaves out what stood on top.
-            device: where it is to be.
-            settings: of that class, as `{"num_labels": 3}`.
+            folder: folder of the model.
+            model: class of transformers for the encoder, or for the model around it, where it is not the one
+                that it was saved as: `AutoModel` leaves out what stood on top.
+            device: name of the torch device.
+            settings: settings of that class, as `{"num_labels": 3}`.
 
         Raises:
             NotThere: if there is none.
@@ -370,11 +370,11 @@ class KnowBert(nn.Module):
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KIND, KnowBertConfig)
         check_shapes(folder, lambda: nn.ModuleList(map(KAR, config.kbs.values())).state_dict())
-        encoder, lacking = encoder_below(
+        encoder, missing = encoder_below(
             folder, folder.absolute() / ENCODER, config.model, model, settings=settings
         )
         knowbert = cls(encoder, config.kbs, trained_with=config.trained_with)
-        knowbert.drawn = lacking
+        knowbert.drawn = missing
         with reading_weights(folder) as weights:
             knowbert._kars.load_state_dict(weights)
         return knowbert.to(where).eval()
@@ -384,13 +384,13 @@ class KnowBert(nn.Module):
         call = self._call
         if call is None or name not in call.knowledge:
             return output
-        hidden, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
+        hidden, further = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
         inputs = call.knowledge[name]._replace(hidden=hidden)
         if call.until == name:
             call.linked[name] = self.kars[name].linker(inputs)
             raise _Linked
         hidden, call.linked[name] = self.kars[name](inputs)
-        return hidden if rest is None else (hidden, *rest)
+        return hidden if further is None else (hidden, *further)
 
     def _select_positions(self, encoder: nn.Module, args: Any, output: Any) -> Any:
         """Leave the vectors of those word pieces that were asked for: a hook of torch."""
@@ -422,7 +422,7 @@ def layers_of(model: "PreTrainedModel") -> list[nn.Module]:
         UsageError: if its layers cannot be told apart.
     """
     encoder, depth = model.base_model, int(model.config.num_hidden_layers)
-    stacks = [one for one in encoder.modules() if isinstance(one, nn.ModuleList) and len(one) == depth]
+    stacks = [part for part in encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == depth]
     embeddings = getattr(encoder, "embeddings", None)
     if not stacks or embeddings is None:
         raise UsageError(f"{type(model).__name__} has no {depth} layers of its own to stand between")
@@ -435,8 +435,8 @@ def usual_layers(depth: int, kbs: int) -> list[int]:
     Of 12 layers: 10 for one; 10 and 11 for two.
 
     Args:
-        depth: layers of the encoder.
-        kbs: how many knowledge bases.
+        depth: number of the encoder's layers.
+        kbs: number of knowledge bases.
     """
     first = max(0, depth - max(2, kbs))
     return [min(first + number, depth) for number in range(kbs)]

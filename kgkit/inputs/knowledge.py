@@ -90,7 +90,7 @@ def check_knowledge(
 
     Args:
         knowledge: knowledge bases by name.
-        trained_with: by the name of a knowledge base, `Knowledge.about` when the model was trained.
+        trained_with: `Knowledge.about` when the model was trained, by the name of the knowledge base.
 
     Raises:
         UsageError: if a knowledge base that the model was trained with is not among these.

@@ -28,10 +28,10 @@ class LinkerSentence(NamedTuple):
     """Mentions that are read together.
 
     Attributes:
-        rows: (M,) which mentions, of all those that vectors are asked for by.
-        ids: for each the ids (C,) of its candidates.
-        features: for each those of its candidates, (C, F).
-        right: for each which candidates are right, (C,) bool; None where nobody knows.
+        rows: (M,) rows of the mentions, by which their vectors are looked up.
+        ids: M arrays (C,), the ids of a mention's candidates.
+        features: M arrays (C, F), their features.
+        right: M arrays (C,) of bool, whether a candidate is right; None where it is not known.
     """
 
     rows: Numbers
@@ -41,7 +41,7 @@ class LinkerSentence(NamedTuple):
 
 
 def sentences_of(document: Document) -> list[Numbers]:
-    """Return the places of the mentions of each sentence, `MOST` at a time."""
+    """Return the indices of the mentions of each sentence, `MOST` at a time."""
     mentions = document.mentions or []
     starts = np.array([mention.start for mention in mentions], np.int64)
     order = np.argsort(starts, kind="stable")
@@ -57,13 +57,13 @@ def sentences_of(document: Document) -> list[Numbers]:
 
 
 class PaddedLayout(NamedTuple):
-    """Where the mentions of some sentences, and their candidates, stand in padded tensors.
+    """The positions of the mentions of some sentences, and of their candidates, in padded tensors.
 
     Attributes:
-        rows: (m,) which mentions, in the order in which they stand.
+        rows: (m,) mentions, in order.
         ids: (R,) candidates of all mentions.
-        mention: (m,) sentence and (m,) place in it.
-        candidate: (R,) sentence, (R,) place in it and (R,) place among the mention's.
+        mention: (m,) sentence and (m,) index in it.
+        candidate: (R,) sentence, (R,) index of the mention in it and (R,) index among the mention's.
         shape: B, M and C.
     """
 
@@ -75,15 +75,15 @@ class PaddedLayout(NamedTuple):
 
 
 def padded_layout(sentences: Sequence[LinkerSentence]) -> PaddedLayout:
-    """Return where the mentions of sentences stand."""
+    """Return the positions of the mentions of sentences in padded tensors."""
     ids = [ids for sentence in sentences for ids in sentence.ids]
-    counts = np.array([len(one.rows) for one in sentences], np.int64)
+    counts = np.array([len(sentence.rows) for sentence in sentences], np.int64)
     sizes = np.array([len(these) for these in ids], np.int64)  # of each mention
     b = np.repeat(np.arange(len(sentences)), counts)
     m = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
     c = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return PaddedLayout(
-        np.concatenate([one.rows for one in sentences]),
+        np.concatenate([sentence.rows for sentence in sentences]),
         np.concatenate([np.empty(0, np.uint32), *ids]),
         (b, m),
         (np.repeat(b, sizes), np.repeat(m, sizes), c),
@@ -99,9 +99,9 @@ def linker_inputs(
     """Return the inputs of sentences, and which candidates are right, (B, M, C) bool.
 
     Args:
-        sentences: B of them.
-        hidden: gives the vectors of mentions by their rows: (m,) -> (m, W).
-        vectors: gives those of entities by their ids: (R,) -> (R, D).
+        sentences: B sentences.
+        hidden: function that gives the vectors of mentions by their rows: (m,) -> (m, W).
+        vectors: function that gives those of entities by their ids: (R,) -> (R, D).
     """
     import torch
 
@@ -122,8 +122,8 @@ def shared_linker_inputs(
     """Return the inputs of sentences, without vectors of mentions, each entity's vector once.
 
     Args:
-        sentences: B of them.
-        vectors: gives those of entities by their ids: (U,) -> (U, D).
+        sentences: B sentences.
+        vectors: function that gives the vectors of entities by their ids: (U,) -> (U, D).
     """
     import torch
 
@@ -173,14 +173,14 @@ def inputs_without_vectors(
 ) -> "tuple[LinkerInputs, Tensor]":
     """Return the inputs of sentences, with no vectors of mentions and entities; and what is right.
 
-    Vectors of width 0 stand in their layout.
+    Vectors of width 0 stand for them.
     """
     import torch
 
     from kgkit.heads.entity_linker import LinkerInputs
 
     wide, deep = layout.shape[:2], layout.shape
-    each = [these for one in sentences for these in one.features]
+    each = [features for sentence in sentences for features in sentence.features]
     features = np.concatenate(each) if each else np.empty((0, 1), np.float32)
     pieces = np.arange(wide[1])[:, None] + np.array([0, 1])  # vectors of mentions are read as pieces
     inputs = LinkerInputs(
@@ -192,7 +192,9 @@ def inputs_without_vectors(
         candidates=torch.from_numpy(_filled(deep, layout.candidate, np.ones(len(layout.ids), np.bool_))),
     )
     right = [
-        these for one in sentences for these in one.right or [np.zeros(len(i), np.bool_) for i in one.ids]
+        candidates
+        for sentence in sentences
+        for candidates in sentence.right or [np.zeros(len(ids), np.bool_) for ids in sentence.ids]
     ]
     return inputs, torch.from_numpy(
         _filled(deep, layout.candidate, np.concatenate([np.empty(0, np.bool_), *right]))

@@ -41,18 +41,18 @@ class MaskedText(NamedTuple):
     labels: Numbers
 
 
-def hide(text: TokenizedText, places: Numbers, mask: int) -> MaskedText:
-    """Return *text* with the pieces at *places* hidden, and all that is known of the mentions they are of.
+def hide(text: TokenizedText, positions: Numbers, mask: int) -> MaskedText:
+    """Return *text* with the pieces at *positions* hidden, and all that is known of the mentions they are of.
 
     Args:
-        text: any.
-        places: (N,), ascending.
-        mask: the piece [MASK].
+        text: text as it was read.
+        positions: (N,) positions in it, ascending.
+        mask: piece [MASK].
     """
     labels, ids = np.full(len(text.ids), NOTHING, np.int64), text.ids.copy()
-    labels[places] = text.ids[places]
-    ids[places] = mask
-    mentions = {name: _secret(one, places) for name, one in text.mentions.items()}
+    labels[positions] = text.ids[positions]
+    ids[positions] = mask
+    mentions = {name: _secret(spans, positions) for name, spans in text.mentions.items()}
     return MaskedText(text._replace(ids=ids, mentions=mentions), labels)
 
 
@@ -60,9 +60,9 @@ class Masking:
     """Hides word pieces, and what knowledge bases say of them.
 
     Args:
-        mask: the piece [MASK].
-        pieces: those that may stand for another, as ids: all but special ones.
-        share: how many pieces are to be guessed, at least one of a text.
+        mask: piece [MASK].
+        pieces: ids of the pieces that may stand for another: all but special ones.
+        share: share of the pieces that are to be guessed; at least one of a text is.
         mentions: treatment of mentions with a hidden piece. `some`, to learn from: see above. `mask`, to
             measure by: they have the entity [MASK] always. `none`: they are left out, so that not even their
             extent is told.
@@ -83,9 +83,9 @@ class Masking:
 
         Which these are, and what stands for them, does not depend on what is known.
         """
-        places = np.flatnonzero(~text.special)
-        count = min(len(places), max(1, round(len(places) * self.share)))
-        hidden = np.sort(generator.permutation(places)[:count])
+        positions = np.flatnonzero(~text.special)
+        count = min(len(positions), max(1, round(len(positions) * self.share)))
+        hidden = np.sort(generator.permutation(positions)[:count])
         labels = np.full(len(text.ids), NOTHING, np.int64)
         labels[hidden] = text.ids[hidden]
         fate = generator.random(count)
@@ -97,26 +97,26 @@ class Masking:
             generators = generator.spawn(len(text.mentions))
             fates = _fates(text.mentions.values(), generators)
             drawn = zip(text.mentions.items(), fates, generators, strict=True)
-            mentions = {name: _hidden(one, hidden, own, strangers) for (name, one), own, strangers in drawn}
+            mentions = {name: _hidden(spans, hidden, own, rng) for (name, spans), own, rng in drawn}
         else:
-            less = _secret if self.mentions == "mask" else _without
-            mentions = {name: less(one, hidden) for name, one in text.mentions.items()}
+            reduced = _secret if self.mentions == "mask" else _without
+            mentions = {name: reduced(spans, hidden) for name, spans in text.mentions.items()}
         return MaskedText(text._replace(ids=ids, mentions=mentions), labels)
 
 
 def _fates(
-    known: Iterable[MentionSpans], generators: Sequence[np.random.Generator]
+    mentions: Iterable[MentionSpans], generators: Sequence[np.random.Generator]
 ) -> list[NDArray[np.float64]]:
     """Return the fate (M,) in [0, 1) of each mention of each knowledge base: of one span the same in all.
 
     The first of the *generators* draws them, so that a text of one knowledge base has the fates that it would
     have alone.
     """
-    spans = [[*map(tuple, one.spans.tolist())] for one in known]
-    every = dict.fromkeys(span for some in spans for span in some)
+    spans = [[*map(tuple, spans.spans.tolist())] for spans in mentions]
+    every = dict.fromkeys(span for listed in spans for span in listed)
     drawn = generators[0].random(len(every)) if generators else ()
     fate_of = dict(zip(every, drawn, strict=True))
-    return [np.array([fate_of[span] for span in some]) for some in spans]
+    return [np.array([fate_of[span] for span in listed]) for listed in spans]
 
 
 def _hidden(
@@ -127,14 +127,16 @@ def _hidden(
     masked = touched & (fate < _MASK)
     candidates = list(mentions.candidates)
     strange = touched & (fate >= _MASK) & (fate < _OTHER)
-    others = [
-        one.rows for one, hides in zip(mentions.candidates, touched, strict=True) if not hides and len(one)
+    visible = [
+        candidate.rows
+        for candidate, hides in zip(mentions.candidates, touched, strict=True)
+        if not hides and len(candidate)
     ]
-    for place in np.flatnonzero(strange).tolist():
-        if others:
-            candidates[place] = _strangers(np.concatenate(others), generator)
+    for index in np.flatnonzero(strange).tolist():
+        if visible:
+            candidates[index] = _strangers(np.concatenate(visible), generator)
         else:
-            masked[place] = True
+            masked[index] = True
     return mentions._replace(candidates=candidates, masked=mentions.masked | masked)
 
 
@@ -145,23 +147,25 @@ def _secret(mentions: MentionSpans, hidden: Numbers) -> MentionSpans:
 
 def _without(mentions: MentionSpans, hidden: Numbers) -> MentionSpans:
     """Return the mentions of a text that have no hidden piece."""
-    kept = ~_touched(mentions, hidden)
-    candidates = [one for one, stays in zip(mentions.candidates, kept, strict=True) if stays]
-    return MentionSpans(mentions.spans[kept], candidates, mentions.masked[kept], mentions.indices[kept])
+    visible = ~_touched(mentions, hidden)
+    candidates = [candidate for candidate, stays in zip(mentions.candidates, visible, strict=True) if stays]
+    return MentionSpans(
+        mentions.spans[visible], candidates, mentions.masked[visible], mentions.indices[visible]
+    )
 
 
-def _touched(mentions: MentionSpans, places: Numbers) -> NDArray[np.bool_]:
-    """Return (M,) which mentions have a piece at one of the *places*, which ascend."""
-    first, last = np.searchsorted(places, mentions.spans.T)
-    found: NDArray[np.bool_] = first < last
-    return found
+def _touched(mentions: MentionSpans, positions: Numbers) -> NDArray[np.bool_]:
+    """Return (M,) which mentions have a piece at one of the *positions*, which ascend."""
+    first, last = np.searchsorted(positions, mentions.spans.T)
+    touched: NDArray[np.bool_] = first < last
+    return touched
 
 
 def _strangers(rows: NDArray[np.void], generator: np.random.Generator) -> Candidates:
     """Return some of the candidates of a text, with priors that are drawn."""
     count = min(len(rows), int(generator.integers(1, _STRANGERS + 1)))
-    found = np.empty(count, CANDIDATE)
-    found[:] = generator.choice(rows, count, replace=False)
+    candidates = np.empty(count, CANDIDATE)
+    candidates[:] = generator.choice(rows, count, replace=False)
     priors = generator.random(count)
-    found["prior"] = priors / priors.sum()
-    return Candidates(found[np.argsort(-found["prior"], kind="stable")])
+    candidates["prior"] = priors / priors.sum()
+    return Candidates(candidates[np.argsort(-candidates["prior"], kind="stable")])

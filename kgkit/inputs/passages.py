@@ -32,7 +32,7 @@ class Passage(NamedTuple):
     """A text, or two.
 
     Attributes:
-        texts: one or two.
+        texts: tuple of one text, or two.
         follows: whether the second stands behind the first where they come from; None for one text.
     """
 
@@ -60,7 +60,7 @@ def read_plain(path: Path) -> Iterator[list[str]]:
         if document and number > last + 1:
             yield document
             document = []
-        document += [one for one in map(str.strip, _END.split(line)) if one]
+        document += [sentence for sentence in map(str.strip, _END.split(line)) if sentence]
         last = number
     if not last:
         raise SourceError("no text in it", path=path)
@@ -76,15 +76,17 @@ def measure_sentences(
     They are cut between words: half a word would be other pieces when it is read again.
     """
     for document in documents:
-        found = []
+        sentences = []
         for text in document:
             pieces, begin = tokens(text), 0
             while begin < len(pieces):
                 end = _cut_at(pieces, begin, longest)
-                found.append(MeasuredSentence(text[pieces.starts[begin] : pieces.ends[end - 1]], end - begin))
+                sentences.append(
+                    MeasuredSentence(text[pieces.starts[begin] : pieces.ends[end - 1]], end - begin)
+                )
                 begin = end
-        if found:
-            yield found
+        if sentences:
+            yield sentences
 
 
 def single_passages(documents: Iterable[Sequence[MeasuredSentence]], room: int) -> Iterator[Passage]:
@@ -109,10 +111,10 @@ def passage_pairs(
     document, where none can be drawn, a sentence that none follows is left out.
 
     Args:
-        documents: whose sentences have half of *room* at most.
-        tokens: cuts a second text that is too long.
-        room: word pieces, special ones not counted.
-        generator: that all is drawn from.
+        documents: documents whose sentences have half of *room* at most.
+        tokens: tokenizer that cuts a second text where it is too long.
+        room: number of word pieces, special ones not counted.
+        generator: generator that all is drawn from.
     """
     for number, document in enumerate(documents):
         at = 0
@@ -122,8 +124,8 @@ def passage_pairs(
             end = _end(document, at, goal)
             cut = at + 1 if end == at + 1 else int(generator.integers(at + 1, end))
             first = document[at:cut]
-            had = sum(one.pieces for one in first)
-            left = (goal if had < goal else room) - had
+            length = sum(sentence.pieces for sentence in first)
+            free = (goal if length < goal else room) - length
             if cut < end and (len(documents) == 1 or generator.random() < 0.5):
                 yield Passage((_joined(first), _joined(document[cut:end])), True)
                 at = end
@@ -132,8 +134,8 @@ def passage_pairs(
             if len(documents) > 1:
                 other = documents[(number + int(generator.integers(1, len(documents)))) % len(documents)]
                 begin = int(generator.integers(len(other)))
-                second = _joined(other[begin : _end(other, begin, left)])
-                yield Passage((_joined(first), _cut(second, tokens, left)), False)
+                second = _joined(other[begin : _end(other, begin, free)])
+                yield Passage((_joined(first), _cut(second, tokens, free)), False)
 
 
 def _end(document: Sequence[MeasuredSentence], begin: int, room: int) -> int:
@@ -155,7 +157,7 @@ def _cut_at(pieces: WordPieces, begin: int, longest: int) -> int:
 
 
 def _joined(sentences: Sequence[MeasuredSentence]) -> str:
-    return " ".join(one.text for one in sentences)
+    return " ".join(sentence.text for sentence in sentences)
 
 
 def _cut(text: str, tokens: PieceTokenizer, room: int) -> str:

@@ -22,9 +22,9 @@ class WordPieces(NamedTuple):
     """The word pieces of a document, special ones not among them.
 
     Attributes:
-        ids: (P,) in the tokenizer's vocabulary.
+        ids: (P,) ids in the tokenizer's vocabulary.
         starts: (P,) first code point of each, in the document's text.
-        ends: (P,) one past the last.
+        ends: (P,) code point after the last of each.
     """
 
     ids: Numbers

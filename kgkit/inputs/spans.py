@@ -27,10 +27,10 @@ class SpanConfig:
     """How mentions are read.
 
     Attributes:
-        layers: of the encoder, whose outputs are joined; -1 is the last, 0 the input embeddings.
-        size: word pieces read at once, special ones not counted.
-        context: how many of them, on each side, stand there for the others' sake alone.
-        scope: read each `sentence` alone, or a stretch of the `document`.
+        layers: layers of the encoder, whose outputs are joined; -1 is the last, 0 the input embeddings.
+        size: number of word pieces read at once, special ones not counted.
+        context: number of them, on each side, that are read for the others' sake alone.
+        scope: `sentence`, each alone, or `document`, as much of it as there is room for.
     """
 
     layers: tuple[int, ...] = (-1,)
@@ -47,8 +47,8 @@ class SpanReader:
     """Gives the mentions of documents their vectors: the mean over a mention's word pieces.
 
     Args:
-        encoder: whose layers are read.
-        config: how.
+        encoder: encoder whose layers are read.
+        config: settings.
 
     Raises:
         UsageError: if the encoder has no such layer, or reads fewer pieces than a window has.
@@ -85,8 +85,8 @@ class SpanReader:
             yield from zip(chunk, self._vectors(chunk), strict=True)
 
     def windows_of(self, documents: Sequence[Document]) -> list["SpanWindow"]:
-        """Return what the encoder is to read: each mention that has a word piece is in one of them."""
-        found = []
+        """Return the windows that the encoder reads: each mention that has a word piece is in one of them."""
+        texts = []
         for number, document in enumerate(documents):
             pieces = self.tokens(document.text)
             ranges = pieces.of(document.mentions or ())  # (M, 2)
@@ -98,40 +98,42 @@ class SpanReader:
                 context=self.config.context,
                 scope=self.config.scope,
             ):
-                mentions, places = self._owned(ranges, window)
+                mentions, spans = self._owned(ranges, window)
                 if len(mentions):
                     inside = pieces.ids[window.begin : window.end].tolist()
                     tokens = [*self.tokens.before, *inside, *self.tokens.after]
-                    found.append(SpanWindow(number, tokens, mentions, places))
-        return found
+                    texts.append(SpanWindow(number, tokens, mentions, spans))
+        return texts
 
     def _vectors(self, documents: list[Document]) -> list[Matrix]:
-        reads = self.windows_of(documents)
-        found = [np.zeros((len(document.mentions or ()), self.width), np.float32) for document in documents]
-        tokens = [read.tokens for read in reads]
+        texts = self.windows_of(documents)
+        vectors_of = [
+            np.zeros((len(document.mentions or ()), self.width), np.float32) for document in documents
+        ]
+        tokens = [text.tokens for text in texts]
         for rows, hidden in self.encoder.layers(tokens, self.config.layers):  # (n,), (n, T, K · D)
             for row, vectors in zip(rows.tolist(), hidden, strict=True):
-                read = reads[row]
-                for mention, (first, last) in zip(read.mentions.tolist(), read.spans.tolist(), strict=True):
-                    found[read.document][mention] = vectors[first:last].mean(0)
-        return found
+                text = texts[row]
+                for mention, (first, last) in zip(text.mentions.tolist(), text.spans.tolist(), strict=True):
+                    vectors_of[text.document][mention] = vectors[first:last].mean(0)
+        return vectors_of
 
     def _owned(self, ranges: Numbers, window: Window) -> tuple[Numbers, Numbers]:
-        """Return (m,) the mentions that begin in what is the window's own, and (m, 2) their places in it."""
+        """Return (m,) the mentions that begin in what is the window's own, and (m, 2) their spans in it."""
         begins = (ranges[:, 0] >= window.own) & (ranges[:, 0] < window.own_end)
         mentions = np.flatnonzero(begins & (ranges[:, 1] > ranges[:, 0]))
         # What a long mention has beyond the window is not read.
-        places = np.minimum(ranges[mentions], window.end) - window.begin + len(self.tokens.before)
-        return mentions, places
+        spans = np.minimum(ranges[mentions], window.end) - window.begin + len(self.tokens.before)
+        return mentions, spans
 
 
 class SpanWindow(NamedTuple):
     """A stretch of a document that the encoder reads at once, and the mentions that it gives vectors of.
 
     Attributes:
-        document: its number.
+        document: number of the document.
         tokens: ids of its word pieces, special ones included.
-        mentions: (m,) which of the document's.
+        mentions: (m,) indices of mentions of the document.
         spans: (m, 2) their pieces among the tokens, end exclusive.
     """
 

@@ -41,9 +41,10 @@ class TaggingConfig:
     """How a tagger reads.
 
     Attributes:
-        size: word pieces read at once, special ones not counted; None: 254, or as many as the encoder reads.
-        context: how many of them, on each side, stand there for the others' sake alone; None: an eighth.
-        scope: read each `sentence` alone, or a stretch of the `document`.
+        size: number of word pieces read at once, special ones not counted; None: 254, or as many as the
+            encoder reads.
+        context: number of them, on each side, that are read for the others' sake alone; None: an eighth.
+        scope: `sentence`, each alone, or `document`, as much of it as there is room for.
     """
 
     size: int | None = None
@@ -56,9 +57,9 @@ class TaggingWindow(NamedTuple):
 
     Attributes:
         ids: (T,) special ones included.
-        shapes: (T,) of the words that the pieces are of.
-        begin: the first of the document's words that are the window's own.
-        firsts: (W,) the first piece of each of these.
+        shapes: (T,) shapes of the words that the pieces are of.
+        begin: index of the first of the document's words that are the window's own.
+        firsts: (W,) first piece of each of these.
     """
 
     ids: Numbers
@@ -82,12 +83,12 @@ class WordReader:
     """Cuts documents into words and windows of word pieces.
 
     Args:
-        encoder: that will read them.
-        config: how.
+        encoder: encoder that will read them.
+        config: settings.
         lowercase: whether texts are lowercased before they are cut into pieces; None: as the encoder says.
 
     Attributes:
-        config: with numbers in the place of None.
+        config: settings, with numbers instead of None.
 
     Raises:
         UsageError: if the encoder reads fewer pieces than a window has.
@@ -108,7 +109,7 @@ class WordReader:
                 f"windows of {self.size} pieces do not fit into the {encoder.window} that "
                 f"{encoder.name} reads"
             )
-        windows(0, (), size=self.size, context=self.context)  # tells what cannot be
+        windows(0, (), size=self.size, context=self.context)  # raises for what cannot be
 
     def loses_case(self) -> bool:
         """Say whether letters of either case are the same word pieces."""
@@ -122,11 +123,11 @@ class WordReader:
         of_pieces = np.zeros(len(pieces), np.int64)  # (P,)
         if len(firsts):
             # From the first word's first piece on, every piece is of some word.
-            places = np.arange(int(firsts[0]), len(pieces))
-            of_pieces[places] = shapes[np.searchsorted(firsts, places, "right") - 1]
+            positions = np.arange(int(firsts[0]), len(pieces))
+            of_pieces[positions] = shapes[np.searchsorted(firsts, positions, "right") - 1]
         before, after = np.array(self.tokens.before, np.int64), np.array(self.tokens.after, np.int64)
         begins = [pieces.within(*sentence)[0] for sentence in document.sentences or ()]
-        readings = []
+        read = []
         for window in windows(
             len(pieces), begins, size=self.size, context=self.context, scope=self.config.scope
         ):
@@ -135,23 +136,25 @@ class WordReader:
                 continue
             inside = slice(window.begin, window.end)
             ids = np.concatenate([before, pieces.ids[inside], after])
-            told = np.pad(of_pieces[inside], (len(before), len(after)))
-            readings.append(TaggingWindow(ids, told, first, firsts[first:end] - window.begin + len(before)))
-        return DocumentWords(starts, ends, readings)
+            piece_shapes = np.pad(of_pieces[inside], (len(before), len(after)))
+            read.append(
+                TaggingWindow(ids, piece_shapes, first, firsts[first:end] - window.begin + len(before))
+            )
+        return DocumentWords(starts, ends, read)
 
 
 def _words(text: str, pieces: WordPieces) -> tuple[Numbers, Numbers, Numbers]:
     """Return where each word with a piece of its own starts and ends, and which piece is its first."""
     spans = np.array(token_spans(text), np.int64).reshape(-1, 2)
     firsts = np.searchsorted(pieces.ends, spans[:, 0], "right")
-    there = firsts < np.searchsorted(pieces.starts, spans[:, 1], "left")
-    spans, firsts = spans[there], firsts[there]
+    real = firsts < np.searchsorted(pieces.starts, spans[:, 1], "left")
+    spans, firsts = spans[real], firsts[real]
     own = np.append(True, firsts[1:] > firsts[:-1])[: len(firsts)]
     return spans[own, 0], spans[own, 1], firsts[own]
 
 
 def shape(word: str) -> int:
-    """Return the place in `SHAPES` of the shape of *word*.
+    """Return the index in `SHAPES` of the shape of *word*.
 
     Example:
         >>> [SHAPES[shape(word)] for word in ("the", "Rome", "EU", "A", "iPod", "1996", "B2", "$")]
@@ -169,36 +172,36 @@ def shape(word: str) -> int:
     return 2 if letters[0] != letters[0].lower() and letters[1:] == letters[1:].lower() else 5
 
 
-def tagger_inputs(readings: Sequence[TaggingWindow], *, padding: int, shapes: bool = True) -> "TaggerInputs":
+def tagger_inputs(windows: Sequence[TaggingWindow], *, padding: int, shapes: bool = True) -> "TaggerInputs":
     """Return the inputs of windows.
 
     Args:
-        readings: n of them.
-        padding: the id of what fills the shorter ones.
-        shapes: whether shapes of words are told.
+        windows: n windows.
+        padding: id of the piece that fills the shorter ones.
+        shapes: whether the tagger reads shapes of words.
     """
     import torch
 
     from kgkit.heads.tagger import TaggerInputs
 
-    ids, there = _filled([one.ids for one in readings], padding)
-    firsts, words = _filled([one.firsts for one in readings], 0)
-    told = _filled([one.shapes for one in readings], 0)[0] if shapes else None
+    ids, real = _filled([window.ids for window in windows], padding)
+    firsts, words = _filled([window.firsts for window in windows], 0)
+    word_shapes = _filled([window.shapes for window in windows], 0)[0] if shapes else None
     return TaggerInputs(
         ids=torch.from_numpy(ids),
-        pieces=torch.from_numpy(there),
+        pieces=torch.from_numpy(real),
         firsts=torch.from_numpy(firsts),
         words=torch.from_numpy(words),
-        shapes=None if told is None else torch.from_numpy(told),
+        shapes=None if word_shapes is None else torch.from_numpy(word_shapes),
     )
 
 
 def _filled(rows: Sequence[Numbers], filling: int) -> tuple[Numbers, NDArray[np.bool_]]:
     """Return rows of numbers as one matrix, and where there is something in it."""
     longest = max(map(len, rows))
-    made = np.full((len(rows), longest), filling, np.int64)
-    there = np.zeros(made.shape, np.bool_)
+    array = np.full((len(rows), longest), filling, np.int64)
+    real = np.zeros(array.shape, np.bool_)
     for number, row in enumerate(rows):
-        made[number, : len(row)] = row
-        there[number, : len(row)] = True
-    return made, there
+        array[number, : len(row)] = row
+        real[number, : len(row)] = True
+    return array, real

@@ -32,8 +32,8 @@ class TokenizedText(NamedTuple):
     Attributes:
         ids: (T,) word pieces, special ones included.
         types: (T,) segment of each, as the encoder counts the texts of a pair.
-        special: (T,) bool, which are special ones.
-        mentions: by the name of a knowledge base, the mentions in it.
+        special: (T,) bool, whether a piece is a special one.
+        mentions: mentions by the name of their knowledge base.
     """
 
     ids: Numbers

@@ -3,7 +3,6 @@
 B  trees of a batch    N  word pieces of one, those of its facts and special ones included
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,28 +10,28 @@ import numpy as np
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.pieces import PieceTokenizer, WordPieces
+from kgkit.inputs.pieces import WordPieces
+from kgkit.inputs.texts import TextReader
 from kgkit.trees import Flattener, FlatTree, Frame, TreeBuilder
 from kgkit.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
     from kgkit.heads.kbert import KBertInputs
 
-_log = logging.getLogger(__name__)
-
 SIZE: Final = 128
 """Word pieces of a tree, facts and special pieces included, unless another number is asked for."""
 
-_MAX_SEEN: Final = 100_000  # tokens
+_MAX_CACHED: Final = 100_000  # tokens
 
 
-class TreeReader:
+class TreeReader(TextReader):
     """Gives K-BERT texts to read.
 
     Args:
-        encoder: whose tokenizer cuts them, and what is injected.
-        builder: makes their trees; one without knowledge bases makes trees without facts, for a control.
-        size: word pieces of a tree; a text that is longer is cut, the longer of a pair first, and it is said.
+        encoder: encoder whose tokenizer cuts them, and what is injected.
+        builder: builder of their trees; one without knowledge bases makes trees without facts, for a control.
+        size: number of word pieces of a tree; of longer texts the rest is not read, of a pair the longer is
+            cut first, and a warning is logged once.
 
     Raises:
         UsageError: if the encoder reads fewer pieces, or there is no room for any.
@@ -45,17 +44,11 @@ class TreeReader:
     """
 
     def __init__(self, encoder: Encoder, builder: TreeBuilder, *, size: int = SIZE) -> None:
-        self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=encoder.settings.lowercase)
-        self.builder, self.size = builder, size
-        self.padding = encoder.tokenizer.pad_token_id or 0
-        self.typed = getattr(encoder.model.config, "type_vocab_size", 0) > 1
+        super().__init__(encoder, size=size, noun="trees")
+        self.builder = builder
         frame = Frame(self.tokens.before, self.tokens.between, self.tokens.after)
-        least = sum(map(len, frame)) + 2
-        if not least <= size <= encoder.window:
-            raise UsageError(f"trees of {size} pieces; {encoder.name} reads {least} to {encoder.window}")
         self._flatten = Flattener(self.tokens, frame, size)
-        self._said = False
-        self._seen: dict[str, WordPieces] = {}
+        self._cache: dict[str, WordPieces] = {}
 
     def __call__(self, texts: Iterable[Sequence[Document | LinkedDocument]]) -> Iterator[FlatTree]:
         """Yield the tree of each text, or pair of texts, as it is read.
@@ -70,8 +63,9 @@ class TreeReader:
         """Return the tree of a text, or of a pair of texts.
 
         Args:
-            texts: one, or two.
-            tokens: code points of the first text, end exclusive: no word piece is of two of these.
+            texts: sequence of one text, or two.
+            tokens: spans of tokens in the first text, in code points, end exclusive: no word piece is of two
+                of these.
 
         Raises:
             UsageError: if there are more texts than two, or none; as `TreeBuilder` does.
@@ -81,25 +75,24 @@ class TreeReader:
         [tree] = self.builder([texts])
         cut = [self._by_token(tree.texts[0], tokens), *map(self.tokens, tree.texts[1:])] if tokens else ()
         flat = self._flatten(tree, cut)
-        if self._flatten.shortened and not self._said:
-            self._said = True
-            _log.warning("texts of more than %d word pieces are cut; this one has more", self.size)
+        if self._flatten.shortened:
+            self.warn_of_cut()
         return flat
 
     def _by_token(self, text: str, tokens: Sequence[tuple[int, int]]) -> WordPieces:
         """Return the word pieces of a text, each token cut by itself."""
         cut = [self._token(text[start:end]) for start, end in tokens]
-        begins = np.repeat([start for start, _ in tokens], [len(one) for one in cut])
+        begins = np.repeat([start for start, _ in tokens], [len(pieces) for pieces in cut])
         ids, starts, ends = (np.concatenate(column) for column in zip(*cut, strict=True))
         return WordPieces(ids, begins + starts, begins + ends)
 
     def _token(self, token: str) -> WordPieces:
-        found = self._seen.get(token)
-        if found is None:
-            if len(self._seen) >= _MAX_SEEN:
-                self._seen.clear()
-            found = self._seen[token] = self.tokens(token)
-        return found
+        pieces = self._cache.get(token)
+        if pieces is None:
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            pieces = self._cache[token] = self.tokens(token)
+        return pieces
 
     def batch(self, trees: Sequence[FlatTree]) -> "KBertInputs":
         """Return trees padded to the longest."""
@@ -111,12 +104,13 @@ class TreeReader:
         rows = np.zeros((5, len(trees), longest), np.int64)
         rows[0] = self.padding
         real = np.zeros((len(trees), longest), np.bool_)
-        for place, one in enumerate(trees):
-            segments = one.texts * self.tokens.second
-            own: tuple[Any, ...] = (one.tokens, one.positions, one.branches, one.hooks, segments)
+        for index, tree in enumerate(trees):
+            segments = tree.texts * self.tokens.second
+            own: tuple[Any, ...] = (tree.tokens, tree.positions, tree.branches, tree.hooks, segments)
             for row, numbers in zip(rows, own, strict=True):
-                row[place, : len(one)] = numbers
-            real[place, : len(one)] = True
+                row[index, : len(tree)] = numbers
+            real[index, : len(tree)] = True
         ids, positions, branches, hooks, types = map(torch.from_numpy, rows)
-        there = torch.from_numpy(real)
-        return KBertInputs(ids, positions, branches, hooks, there, types if self.typed else None)
+        return KBertInputs(
+            ids, positions, branches, hooks, torch.from_numpy(real), types if self.typed else None
+        )

@@ -34,10 +34,10 @@ def windows(
     is longer than a window is cut, and its parts overlap by twice *context*.
 
     Args:
-        pieces: how many there are.
-        sentences: the piece that each sentence begins with, ascending; none if they are not known.
-        size: at most so many pieces are read at once.
-        context: so many of them on each side are another window's own.
+        pieces: number of the document's word pieces.
+        sentences: first piece of each sentence, ascending; none if they are not known.
+        size: greatest number of pieces that are read at once.
+        context: number of them on each side that are another window's own.
         scope: `sentence` reads each sentence alone, without what stands around it.
 
     Raises:
@@ -48,27 +48,27 @@ def windows(
         raise UsageError(
             f"windows of {size} pieces with {context} of context on each side have none of their own"
         )
-    cuts = sorted({0, pieces, *(place for place in sentences if 0 < place < pieces)}) if pieces else []
-    found: list[Window] = []
+    cuts = sorted({0, pieces, *(begin for begin in sentences if 0 < begin < pieces)}) if pieces else []
+    result: list[Window] = []
     own = 0
     for first, last in pairwise(cuts):
         alone = scope == "sentence"
         if last - own > (size if alone else room) and own < first:
-            found.append(_window(own, first, context, 0, pieces))
+            result.append(_window(own, first, context, 0, pieces))
             own = first
         if alone and last - own <= size:
-            found.append(Window(own, last, own, last))
+            result.append(Window(own, last, own, last))
             own = last
         while last - own > room:
             low, high = (first, last) if alone else (0, pieces)
-            found.append(_window(own, own + room, context, low, high))
+            result.append(_window(own, own + room, context, low, high))
             own += room
         if alone and own < last:
-            found.append(_window(own, last, context, first, last))
+            result.append(_window(own, last, context, first, last))
             own = last
     if own < pieces:
-        found.append(_window(own, pieces, context, 0, pieces))
-    return found
+        result.append(_window(own, pieces, context, 0, pieces))
+    return result
 
 
 def _window(own: int, own_end: int, context: int, low: int, high: int) -> Window:

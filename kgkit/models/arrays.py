@@ -34,10 +34,10 @@ def read_array(path: Path) -> Array:
     try:
         with path.open("rb") as stream:
             _described(stream, path.stat().st_size)
-        found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except _REFUSED as error:
         raise damaged(path.parent, f"{path.name} is no array of numbers: {error}") from error
-    return found
+    return array
 
 
 def read_archive(path: Path) -> dict[str, Array]:
@@ -46,17 +46,17 @@ def read_archive(path: Path) -> dict[str, Array]:
     Raises:
         DamagedModel: if it is none, or an array says that it is longer than what the file has of it.
     """
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     try:
         with ZipFile(path) as archive:
             for member in archive.infolist():
                 if member.compress_type != ZIP_STORED:
                     raise ValueError(f"{member.filename} is compressed")
                 with archive.open(member) as stream:
-                    found[member.filename.removesuffix(".npy")] = _read(stream, member.file_size)
+                    arrays[member.filename.removesuffix(".npy")] = _read(stream, member.file_size)
     except (*_REFUSED, NotImplementedError, RuntimeError) as error:
         raise damaged(path.parent, f"{path.name} holds no arrays of numbers: {error}") from error
-    return found
+    return arrays
 
 
 def _read(stream: IO[bytes], size: int) -> Array:

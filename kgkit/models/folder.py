@@ -108,12 +108,12 @@ def names_with(wanted: Kind[Any] | Role | None, home: Home) -> list[str]:
 
     if wanted is None:
         return model_names(home)
-    found = []
+    names = []
     for name in model_names(home):
         with suppress(KgkitError):
             if read_current(partial(find_model_folder, name, home), fits):
-                found.append(name)
-    return found
+                names.append(name)
+    return names
 
 
 def find_trained(home: Home, name: str) -> Path:
@@ -186,13 +186,13 @@ def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
         return name
     names = vectors_names(kb.home)
     home = Home(kb.home.path.parents[1])
-    free = [one for one in names if not _brings_vectors(home, one)]
+    free = [vectors for vectors in names if not _brings_vectors(home, vectors)]
     if len(free) == 1:
         return free[0]
     if names and VECTORS not in names:
-        there = ", ".join(f"{kb.name}/{one}" for one in names)
+        listed = ", ".join(f"{kb.name}/{vectors}" for vectors in names)
         raise NotThere(
-            f"knowledge base {kb.name!r} has no vectors {VECTORS!r}; there are {there}: name one with "
+            f"knowledge base {kb.name!r} has no vectors {VECTORS!r}; there are {listed}: name one with "
             f"--vectors, or make some with `kgkit embed {kb.name} --method text`"
         )
     return VECTORS
@@ -233,14 +233,14 @@ def _embedding(manifest: LinkerManifest, kb: str, name: str) -> str:
     from kgkit.embedding.text import TextConfig
 
     usual = TextConfig()
-    wanted = {"name": name, "encoder": manifest.encoder, **manifest.texts}
+    options = {"name": name, "encoder": manifest.encoder, **manifest.texts}
     words = ["kgkit", "embed", kb, "--method", "text"]
     for option in ("name", "encoder", "template"):
-        value = wanted.get(option, getattr(usual, option))
+        value = options.get(option, getattr(usual, option))
         words += [] if value == getattr(usual, option) else [f"--{option}", value]
-    words += [word for kind in wanted.get("kinds", ()) for word in ("--kind", kind)]
-    known = manifest.texts or not manifest.build  # older models do not say how the texts were written
-    return f"`{shlex.join(words)}`" + ("" if known else ", with the --template that they had,")
+    words += [word for kind in options.get("kinds", ()) for word in ("--kind", kind)]
+    complete = manifest.texts or not manifest.build  # older models do not say how the texts were written
+    return f"`{shlex.join(words)}`" + ("" if complete else ", with the --template that they had,")
 
 
 def _again(manifest: LinkerManifest) -> str:

@@ -118,10 +118,10 @@ def find_kind(manifest: ModelManifest, folder: Path) -> Kind[Any]:
     for entry in entry_points(group=GROUP, name=manifest.kind):
         kind: Kind[Any] = entry.load()
         return kind
-    known = ", ".join(kind_names()) or "none: from a checkout, run `pip install -e .` first"
+    names = ", ".join(kind_names()) or "none: from a checkout, run `pip install -e .` first"
     raise damaged(
         folder,
-        f"it is of the kind {manifest.kind!r}, which no installed package knows (known: {known}); install "
+        f"it is of the kind {manifest.kind!r}, which no installed package knows (known: {names}); install "
         "the package that it came with",
     )
 

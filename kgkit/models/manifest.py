@@ -22,7 +22,13 @@ Temperature = Annotated[float, msgspec.Meta(ge=1e-6, le=1e6)]
 LONGEST_COMMAND: Final = 400
 """Characters of a command that an error shows."""
 
-_RUNGS: Final = ("ridge", "head", "full", "prior", "gloss")  # kinds of format 1: the types of linkers now
+_LINKER_TYPES: Final = (
+    "ridge",
+    "head",
+    "full",
+    "prior",
+    "gloss",
+)  # kinds in format 1
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -159,6 +165,6 @@ def _command_again(older: _Older) -> str:
     """Return the command that trains a model of an older format again."""
     if 0 < len(older.command) <= LONGEST_COMMAND:
         return re.sub(r" --rung\b", " --type", older.command)
-    if older.kind in _RUNGS:
+    if older.kind in _LINKER_TYPES:
         return f"kgkit train linker --type {older.kind} --name {older.name} …"
     return f"kgkit train {older.kind} --name {older.name} …"

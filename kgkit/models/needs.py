@@ -65,9 +65,9 @@ def _has_model(home: Home, name: str) -> bool:
 
 def models_needing(home: Home, name: str) -> list[str]:
     """Return the names of the models that need the model *name*."""
-    found = []
+    names = []
     for other in model_names(home):
         with suppress(KgkitError):  # one that cannot be read needs nothing
             if read_current(partial(find_model_folder, other, home), read_header).needs.linker == name:
-                found.append(other)
-    return found
+                names.append(other)
+    return names

@@ -220,5 +220,5 @@ def _has_content(folder: Path) -> bool:
 
 def _is_of_the_disk(error: Exception) -> bool:
     """Say whether the system refused to write; safetensors and tokenizers tell of that as Rust does."""
-    told = not isinstance(error, KgkitError) and _OF_RUST.search(str(error)) is not None
-    return told or isinstance(error, OSError)
+    from_rust = not isinstance(error, KgkitError) and _OF_RUST.search(str(error)) is not None
+    return from_rust or isinstance(error, OSError)

@@ -65,7 +65,7 @@ def _read_safetensors(path: Path) -> None:
         if length > size - 8:
             raise ValueError(f"its header is to be {length:,} bytes long, in a file of {size:,}")
         header = msgspec.json.decode(file.read(length), type=dict[str, dict[str, Any]])
-    ends = [one["data_offsets"][1] for name, one in header.items() if name != "__metadata__"]
+    ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
     if max(ends, default=0) != size - 8 - length:
         raise ValueError(
             f"it tells of {max(ends, default=0):,} bytes of numbers, and has {size - 8 - length:,}"

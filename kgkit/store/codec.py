@@ -63,7 +63,7 @@ SHORT = MAX_KEY // 4  # a key of so many characters fits LMDB, whatever they are
 _HEAD = alias_head.size
 SINGLE = _HEAD + CANDIDATE.itemsize  # the length of a row of one candidate, spelled as it is folded
 _PRECISION = 1e-5  # of a count that was taken from a prior
-_frombuffer = np.frombuffer
+_frombuffer, _add = np.frombuffer, np.add.reduce
 
 
 def bounded_key(text: str) -> bytes:
@@ -161,6 +161,18 @@ def has_spellings(row: bytes) -> bool:
     return size > _HEAD + CANDIDATE.itemsize * count
 
 
+def prefers(row: bytes, spelled: str) -> bool:
+    """Say whether an alias has other candidates, or in another order, where a text spells it so.
+
+    If not, `decode_alias` gives the same with and without the spelling.
+    """
+    if len(row) == SINGLE:
+        return False
+    count: int = alias_head.unpack_from(row)[0] & MAX_ROWS
+    tail = row[_HEAD + CANDIDATE.itemsize * count :]
+    return bool(tail) and count > 1 and any(one.surface == spelled for one in decode_spellings(tail))
+
+
 def spellings(row: bytes) -> list[Spelling]:
     """Return the exact surfaces of an alias; none if its key in the table is the only one."""
     tail = row[alias_head.size + (alias_head.unpack_from(row)[0] & MAX_ROWS) * CANDIDATE.itemsize :]
@@ -213,14 +225,17 @@ def _prefer(rows: Rows, found: Sequence[Spelling], spelled: str) -> Candidates:
     exact = next((spelling for spelling in found if spelling.surface == spelled), None)
     if exact is None or not exact.rows:
         return Candidates(rows)
+    known = rows["prior"]
     seen = np.zeros(len(rows), np.float32)
     seen[exact.rows] = exact.shares
-    weighed = seen * rows["prior"]
-    if not weighed.any():  # nobody counted what this spelling means
+    weighed = seen * known
+    if not (total := _add(weighed)):  # nobody counted what this spelling means
         weighed = seen
-    if not weighed.any():  # nor, of what it means, this spelling
-        weighed[exact.rows] = 1
-    priors = (rows["prior"] + weighed / weighed.sum()) / 2
-    preferred = rows.copy()
-    preferred["prior"] = priors
-    return Candidates(preferred[np.argsort(-priors, kind="stable")])
+        if not (total := _add(weighed)):  # nor, of what it means, this spelling
+            weighed[exact.rows] = 1
+            total = _add(weighed)
+    priors = (known + weighed / total) / 2
+    order = (-priors).argsort(kind="stable")
+    preferred = rows[order]
+    preferred["prior"] = priors[order]
+    return Candidates(preferred)

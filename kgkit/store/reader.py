@@ -285,18 +285,26 @@ class StoreReader:
         A key is a second token, or a second and a third with a space between;
         bit n of its value is set if an alias of n tokens begins so.
         """
-        key = bounded_key(token)
         try:
-            row = self._local.get(key, None, self._starts)
+            try:
+                row = self._local.get(token.encode(), None, self._starts)
+            except _ODD_KEY:
+                row = self._local.get(bounded_key(token), None, self._starts)
+            if row is None and len(token) > _SHORT:
+                row = self._local.get(bounded_key(token), None, self._starts)
             return None if row is None else codec.decode_starts(row)
         except DAMAGE as error:
             raise self.damage(error) from error
 
     def lemmas(self, folded: str) -> list[tuple[str, str]]:
         """Return `(lemma, part of speech)` of an irregular form."""
-        key = bounded_key(folded)
         try:
-            row = self._local.get(key, None, self._forms)
+            try:
+                row = self._local.get(folded.encode(), None, self._forms)
+            except _ODD_KEY:
+                row = self._local.get(bounded_key(folded), None, self._forms)
+            if row is None and len(folded) > _SHORT:
+                row = self._local.get(bounded_key(folded), None, self._forms)
             return [] if row is None else codec.decode_forms(row)
         except DAMAGE as error:
             raise self.damage(error) from error

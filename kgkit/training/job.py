@@ -155,8 +155,8 @@ def fit(
 
 def scores_by_epoch(trained: TrainingState) -> dict[str, Any]:
     """Return what was measured of the best epoch, its number as `best_epoch`, and of each one as `epochs`."""
-    epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
-    best = {key: one for key, one in (trained.best or {}).items() if key != "step"}
+    epochs = [{key: value for key, value in row.items() if key != "step"} for row in trained.evaluations]
+    best = {key: value for key, value in (trained.best or {}).items() if key != "step"}
     chosen = {"best_epoch": best.pop("epoch")} if "epoch" in best else {}
     return {**chosen, **best, "epochs": epochs}
 

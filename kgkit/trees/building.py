@@ -66,7 +66,7 @@ class Tree(NamedTuple):
     hooks: tuple[Hook, ...]
 
 
-_Known = tuple[int, int, tuple[Branch, ...]]
+_Facts = tuple[int, int, tuple[Branch, ...]]
 """Start and end of a mention, and what one knowledge base says of it."""
 
 
@@ -126,25 +126,27 @@ class TreeBuilder:
             UnknownEntity: for a link to an entity that the knowledge base does not have.
         """
         for documents in texts:
-            hooks = [hook for number, one in enumerate(documents) for hook in self._hooks(number, one)]
-            yield Tree(tuple(one.text for one in documents), tuple(hooks))
+            hooks = [
+                hook for number, document in enumerate(documents) for hook in self._hooks(number, document)
+            ]
+            yield Tree(tuple(document.text for document in documents), tuple(hooks))
 
     def _hooks(self, number: int, document: Document | LinkedDocument) -> Iterator[Hook]:
         if not self._generators:
             return
-        known = self._linked(document) if isinstance(document, LinkedDocument) else self._queried(document)
-        told = (one for one in known if one[2])  # who has no facts covers nobody who has
-        for (start, end), some in groupby(_apart(told), key=lambda one: one[:2]):
-            branches = islice(chain.from_iterable(one[2] for one in some), self._config.max_facts)
+        mentions = self._linked(document) if isinstance(document, LinkedDocument) else self._queried(document)
+        with_facts = (mention for mention in mentions if mention[2])  # who has no facts covers nobody who has
+        for (start, end), some in groupby(_without_overlaps(with_facts), key=lambda mention: mention[:2]):
+            branches = islice(chain.from_iterable(mention[2] for mention in some), self._config.max_facts)
             yield Hook(number, start, end, tuple(branches))
 
-    def _queried(self, document: Document) -> Iterator[_Known]:
+    def _queried(self, document: Document) -> Iterator[_Facts]:
         alone = len(self._generators) == 1  # else whose candidates they are is not said
         for generator in self._generators:
             mentions = document.mentions
             if mentions is None:
-                [found] = generator([document])
-                mentions = longest(found.mentions or [])
+                [queried] = generator([document])
+                mentions = longest(queried.mentions or [])
             else:
                 check_mentions(document)
             for mention in mentions:
@@ -154,7 +156,7 @@ class TreeBuilder:
                 if len(candidates):
                     yield mention.start, mention.end, self._injected(generator.kb, int(candidates.ids[0]))
 
-    def _linked(self, document: LinkedDocument) -> Iterator[_Known]:
+    def _linked(self, document: LinkedDocument) -> Iterator[_Facts]:
         for link in document.links:
             if link.entity is None:
                 continue
@@ -166,27 +168,28 @@ class TreeBuilder:
 
     def _injected(self, kb: KnowledgeBase, entity: int) -> tuple[Branch, ...]:
         """Return the first facts of an entity."""
-        found = self._facts.get((kb.name, entity))
-        if found is None:
+        branches = self._facts.get((kb.name, entity))
+        if branches is None:
             if len(self._facts) >= _MAX_REMEMBERED:
                 self._facts.clear()
-            told = [*islice(self._told(kb, entity), self._config.max_facts)]
-            key = kb.key(entity) if told else ""
-            found = self._facts[kb.name, entity] = tuple(
-                Branch(words if self._config.relations else words[1:], kb.name, key) for words in told
+            statements = [*islice(self._statements(kb, entity), self._config.max_facts)]
+            key = kb.key(entity) if statements else ""
+            branches = self._facts[kb.name, entity] = tuple(
+                Branch(words if self._config.relations else words[1:], kb.name, key) for words in statements
             )
-        return found
+        return branches
 
-    def _told(self, kb: KnowledgeBase, entity: int) -> Iterator[tuple[str, str]]:
-        """Yield what is known of an entity: a relation, and the name at its other end."""
+    def _statements(self, kb: KnowledgeBase, entity: int) -> Iterator[tuple[str, str]]:
+        """Yield the statements of an entity: a relation or attribute, and the label or value it has."""
         for fact in kb.match(entity):
             other = kb[fact.object]
             yield fact.relation, other.label or other.key
         if self._config.attributes:
             for name, value in kb[entity].attributes.items():
-                for one in value if isinstance(value, list) else [value]:
-                    if isinstance(one, str | int | float) and not isinstance(one, bool) and f"{one}".strip():
-                        yield name, f"{one}"
+                for item in value if isinstance(value, list) else [value]:
+                    is_value = isinstance(item, str | int | float) and not isinstance(item, bool)
+                    if is_value and f"{item}".strip():
+                        yield name, f"{item}"
 
 
 def generators_of(kbs: Sequence[KnowledgeBase], query: str, *, all_surfaces: bool = False) -> list[Generator]:
@@ -213,10 +216,10 @@ def generators_of(kbs: Sequence[KnowledgeBase], query: str, *, all_surfaces: boo
     return [generator_for(kb, all_surfaces=all_surfaces) for kb in kbs]
 
 
-def _apart(mentions: Iterable[_Known]) -> Iterator[_Known]:
+def _without_overlaps(mentions: Iterable[_Facts]) -> Iterator[_Facts]:
     """Yield mentions by start: of those that overlap the first, of these the longest, and all of its span."""
     span = (0, 0)
-    for one in sorted(mentions, key=lambda one: (one[0], -one[1])):
-        if one[0] >= span[1] or one[:2] == span:
-            span = one[:2]
-            yield one
+    for mention in sorted(mentions, key=lambda mention: (mention[0], -mention[1])):
+        if mention[0] >= span[1] or mention[:2] == span:
+            span = mention[:2]
+            yield mention

@@ -61,8 +61,8 @@ def visible(branches: Integers, hooks: Integers) -> NDArray[np.bool_]:
     """
     mine, other = branches[..., :, None], branches[..., None, :]  # (…, N, 1), (…, 1, N)
     hooked = (hooks[..., :, None] == hooks[..., None, :]) & (hooks[..., :, None] > 0)  # (…, N, N)
-    found: NDArray[np.bool_] = (mine == other) | (hooked & ((mine == 0) | (other == 0)))
-    return found
+    matrix: NDArray[np.bool_] = (mine == other) | (hooked & ((mine == 0) | (other == 0)))
+    return matrix
 
 
 class Pieces(Protocol):
@@ -99,13 +99,15 @@ def cutter(pattern: str = r"\S", special: Iterable[str] = ()) -> Cut:
 
     Without one these are its characters, as the released code reads Chinese.
     """
-    whole = "".join(f"{re.escape(token)}|" for token in special)
-    tokens = re.compile(whole + pattern)
+    specials = "".join(f"{re.escape(token)}|" for token in special)
+    tokens = re.compile(specials + pattern)
 
     def cut(text: str) -> Strings:
-        found = [*tokens.finditer(text)]
+        matches = [*tokens.finditer(text)]
         return Strings(
-            [one[0] for one in found], [one.start() for one in found], [one.end() for one in found]
+            [match[0] for match in matches],
+            [match.start() for match in matches],
+            [match.end() for match in matches],
         )
 
     return cut
@@ -152,18 +154,18 @@ class Flattener:
             pieces: of its texts, where these are cut already.
         """
         pieces = pieces or [self._cut(text) for text in tree.texts]
-        lengths, room = self._shared([len(one.ids) for one in pieces])
+        lengths, room = self._shared([len(text.ids) for text in pieces])
         flat = _Flat()
         flat.add_special(self._frame.before, 0)
-        for number, (one, length) in enumerate(zip(pieces, lengths, strict=True)):
+        for number, (text, length) in enumerate(zip(pieces, lengths, strict=True)):
             if number:
                 flat.add_special(self._frame.between, number - 1)
-            done = 0
+            end = 0
             for hook in tree.hooks:
                 if hook.text != number:
                     continue
-                stop = bisect_left(one.starts, hook.end, done)
-                first = bisect_right(one.ends, hook.start, done, stop)
+                stop = bisect_left(text.starts, hook.end, end)
+                first = bisect_right(text.ends, hook.start, end, stop)
                 if stop > length or first == stop:
                     continue
                 hanging = []
@@ -173,10 +175,10 @@ class Flattener:
                         hanging.append(tokens)
                         room -= len(tokens)
                 if hanging:
-                    flat.add_text(number, one, done, stop)
+                    flat.add_text(number, text, end, stop)
                     flat.hang(number, stop - first, hanging)
-                    done = stop
-            flat.add_text(number, one, done, length)
+                    end = stop
+            flat.add_text(number, text, end, length)
         flat.add_special(self._frame.after, len(pieces) - 1)
         return flat.tree()
 
@@ -189,8 +191,8 @@ class Flattener:
         self.shortened |= over > 0
         while over > 0:  # the longer one gives until it is as long as the other, then both in turn
             longest = max(range(len(lengths)), key=lengths.__getitem__)
-            rest = max((length for place, length in enumerate(lengths) if place != longest), default=0)
-            cut = min(over, max(1, lengths[longest] - rest))
+            second = max((length for index, length in enumerate(lengths) if index != longest), default=0)
+            cut = min(over, max(1, lengths[longest] - second))
             lengths[longest] -= cut
             over -= cut
         return lengths, -over
@@ -200,7 +202,7 @@ class Flattener:
         if tokens is None:
             if len(self._words) >= _MAX_REMEMBERED:
                 self._words.clear()
-            tokens = self._words[words] = [one for word in words for one in self._cut(word).ids]
+            tokens = self._words[words] = [token for word in words for token in self._cut(word).ids]
         return tokens
 
 

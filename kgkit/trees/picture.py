@@ -48,16 +48,13 @@ def picture(tree: FlatTree, *, suffix: str = ".svg", title: str = "") -> bytes:
 
 
 def _svg(tree: FlatTree, title: str) -> Iterator[str]:
-    lefts, rows = _places(tree)
+    lefts, rows = _layout(tree)
     widths = [_wide(token) for token in tree.tokens]
     top = _MARGIN + (2 * _LINE if title else _LINE)
     labels = max(widths, default=0) + _GAP
     squares = _SQUARE * len(tree)
     tree_high = (1 + max(rows, default=0)) * _LINE + 2 * _GAP
-    wide = (
-        max([left + width for left, width in zip(lefts, widths, strict=True)] + [labels + squares])
-        + 2 * _MARGIN
-    )
+    wide = max([x + width for x, width in zip(lefts, widths, strict=True)] + [labels + squares]) + 2 * _MARGIN
     high = top + tree_high + squares + _MARGIN
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" '
@@ -73,43 +70,43 @@ def _svg(tree: FlatTree, title: str) -> Iterator[str]:
     yield "</g>\n</svg>\n"
 
 
-def _places(tree: FlatTree) -> tuple[list[float], list[int]]:
+def _layout(tree: FlatTree) -> tuple[list[float], list[int]]:
     """Return where each token stands: how far to the right, and in which row, the text in row 0."""
     lefts, rows = [0.0] * len(tree), [0] * len(tree)
     at = edge = begin = 0.0  # of the text, of what hangs below it, of the last mention
     row = 0
-    runs = groupby(range(len(tree)), key=lambda place: (int(tree.branches[place]), int(tree.hooks[place])))
-    for (branch, hook), places in runs:
+    runs = groupby(range(len(tree)), key=lambda index: (int(tree.branches[index]), int(tree.hooks[index])))
+    for (branch, hook), indices in runs:
         if hook and not branch:  # a mention stands clear of what hangs from the one before
             begin, row = max(at, edge), 0
             at = begin
         row += branch > 0
-        left = begin if branch else at
-        for place in places:
-            lefts[place], rows[place] = left, row if branch else 0
-            left += _wide(tree.tokens[place]) + _GAP + _DIGIT * (len(str(tree.positions[place])) - 1)
-        at, edge = (at, max(edge, left)) if branch else (left, edge)
+        x = begin if branch else at
+        for index in indices:
+            lefts[index], rows[index] = x, row if branch else 0
+            x += _wide(tree.tokens[index]) + _GAP + _DIGIT * (len(str(tree.positions[index])) - 1)
+        at, edge = (at, max(edge, x)) if branch else (x, edge)
     return lefts, rows
 
 
 def _tree(tree: FlatTree, lefts: list[float], rows: list[int], widths: list[float]) -> Iterator[str]:
-    for place, token in enumerate(tree.tokens):
-        branch, left, top = int(tree.branches[place]), lefts[place], rows[place] * _LINE
+    for index, token in enumerate(tree.tokens):
+        branch, x, top = int(tree.branches[index]), lefts[index], rows[index] * _LINE
         colour = _colour(branch)
-        if branch and (place == 0 or tree.branches[place - 1] != branch):  # the line that it hangs from
-            yield f'<path d="M{left + 4:g} {(rows[place] - 1) * _LINE + 5}V{top - 12}" stroke="{colour}"/>\n'
-        weight = ' font-weight="bold"' if not branch and tree.hooks[place] else ""
-        yield f'<text x="{left:g}" y="{top}" fill="{colour}"{weight}>{escape_xml(str(token))}</text>\n'
-        right, number = left + widths[place] + 1, tree.positions[place]
+        if branch and (index == 0 or tree.branches[index - 1] != branch):  # the line that it hangs from
+            yield f'<path d="M{x + 4:g} {(rows[index] - 1) * _LINE + 5}V{top - 12}" stroke="{colour}"/>\n'
+        weight = ' font-weight="bold"' if not branch and tree.hooks[index] else ""
+        yield f'<text x="{x:g}" y="{top}" fill="{colour}"{weight}>{escape_xml(str(token))}</text>\n'
+        right, number = x + widths[index] + 1, tree.positions[index]
         yield f'<text x="{right:g}" y="{top + 4}" font-size="9" fill="{_FAINT}">{number}</text>\n'
 
 
 def _matrix(tree: FlatTree) -> Iterator[str]:
-    seen = visible(tree.branches, tree.hooks)
+    matrix = visible(tree.branches, tree.hooks)
     for row, token in enumerate(tree.tokens):
         colour, name = _colour(int(tree.branches[row])), escape_xml(str(token))
         yield f'<text x="-6" y="{row * _SQUARE + 12}" text-anchor="end" fill="{colour}">{name}</text>\n'
-        for column in np.flatnonzero(seen[row]).tolist():
+        for column in np.flatnonzero(matrix[row]).tolist():
             shade = _colour(int(max(tree.branches[row], tree.branches[column])))
             yield (
                 f'<rect x="{column * _SQUARE + 1}" y="{row * _SQUARE + 1}" width="{_SQUARE - 2}" '

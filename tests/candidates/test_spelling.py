@@ -285,6 +285,18 @@ def test_words_joined_by_hyphens_are_found_as_the_kb_writes_them(kb, settings):
     assert found(generator, "Ice - cream") == []
 
 
+def test_what_a_compound_means_by_itself_is_looked_up_once(kb, monkeypatch):
+    generator, asked = AliasGenerator(kb), []
+    read = generator._read_compound
+    monkeypatch.setattr(generator, "_read_compound", lambda *given: asked.append(given[-1]) or read(*given))
+    assert found(generator, "An ice-cream and co-operative ice-cream") == [
+        "ice-cream",
+        "co-operative",
+        "ice-cream",
+    ]
+    assert asked == ["ice-cream", "co-operative"]
+
+
 def test_a_lemma_is_found_across_hyphens_and_a_part_is_no_abbreviation(lexicon):
     generator = LemmaGenerator(lexicon)
     assert found(generator, "Two ice-creams, and co-operative care") == [

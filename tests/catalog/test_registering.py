@@ -329,7 +329,7 @@ def test_a_list_that_has_nothing_to_change_does_not_load_sqlalchemy(tmp_path):
     home = Home(tmp_path / "home")
     register(home, "toy", build(home, 2))
     code = (
-        "import sys; from kgkit.commands.kb.list import list_kbs; from pathlib import Path\n"
+        "import sys; from kgkit.commands.kb.list_kbs import list_kbs; from pathlib import Path\n"
         "list_kbs(Path(sys.argv[1])); print('sqlalchemy' in sys.modules)"
     )
     assert run_python(code, home.path).stdout.splitlines()[-1] == "False"

@@ -111,7 +111,7 @@ def test_lines_of_which_nothing_can_be_kept_are_not_said_to_be_there_already():
         f"town@{published()}: 2 entities (+0), 1 triples (+0), 2 aliases (+0)\n",
     )
     assert done.err.splitlines() == [
-        "town has of typo.jsonl what it can keep: nothing was changed",
+        "town has all of typo.jsonl that it can keep already: nothing was changed",
         "dropped: 1 × alias of no entity: 'Mainhattan' → frankfort",
     ]
 

@@ -188,3 +188,11 @@ def test_prune_names_every_model_that_needs_what_it_removes(home):
     pruned = run("kb", "prune", "words", "--home", home)
     assert pruned.out == f"words@{kb.build}\n"
     assert pruned.err == f"warning: the model facts needs words@{kb.build}: train it again\n"
+
+
+def test_help_of_every_model_option_names_the_list():
+    scored = "wsd el ner ppl probe wic relation typing classification tagging ranking"
+    commands = ["link", "tag", *(f"evaluate {task}" for task in scored.split())]
+    for command in commands:
+        shown = " ".join(run(*command.split(), "--help").out.replace("│", " ").split())
+        assert "--model" in shown and "kgkit models list" in shown, command

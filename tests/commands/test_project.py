@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kgkit
-from kgkit.commands.project import group_of, telling_field
+from kgkit.commands.project import default_field, group_of
 from kgkit.types import Entity
 from tests.cli_helpers import run
 from tests.vector_toys import DIRECTIONS, built, made
@@ -100,14 +100,14 @@ def entity(number, **settings):
 
 def test_entities_are_coloured_by_their_types_if_most_have_some():
     typed = [entity(0, types=("city", "place")), entity(1, types=("river",)), entity(2)]
-    assert telling_field(typed) == "types"
+    assert default_field(typed) == "types"
     assert [group_of(one, "types") for one in typed] == ["city", "river", ""]
 
 
 def test_else_by_an_attribute_of_few_values_else_by_part_of_speech_or_kind():
     files = ("noun.animal", "noun.plant")
     told = [entity(n, attributes={"gloss": str(n), "lexfile": files[n % 2], "n": n}) for n in range(200)]
-    assert telling_field(told) == "lexfile"
+    assert default_field(told) == "lexfile"
     assert group_of(told[0], "n") == ""
-    assert telling_field([entity(0, pos="n"), entity(1, pos="v")]) == "pos"
-    assert telling_field([entity(0, kind="page"), entity(1, kind="page")]) == "kind"
+    assert default_field([entity(0, pos="n"), entity(1, pos="v")]) == "pos"
+    assert default_field([entity(0, kind="page"), entity(1, kind="page")]) == "kind"

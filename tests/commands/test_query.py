@@ -147,7 +147,7 @@ def test_a_path_to_itself_has_no_step(home):
     assert run("path", "dog.n.01", "dog.n.01", "--home", home) == (
         0,
         "",
-        "dog.n.01 is dog.n.01: nothing to go\n",
+        "dog.n.01 is dog.n.01: the path is empty\n",
     )
     assert json.loads(run("path", "dog.n.01", "dog.n.01", "--json", "--home", home).out) == []
 

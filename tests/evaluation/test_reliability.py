@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from kgkit.commands.confidence import Watched
+from kgkit.commands.confidence import ConfidenceRecorder
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import binned, reliability
 from kgkit.evaluation.reliability import picture
@@ -86,18 +86,18 @@ def test_what_a_model_would_have_said_without_its_temperature_is_remembered(home
     with linker.kb:
         for linked in linker([Document("a", "The dog ran to the bank.")]):
             expected = {link.start: len(link.candidates) for link in linked.links}
-        watched = Watched(linker)
-        for _ in watched([Document("a", "The dog ran to the bank.")]):
-            watched.note(lambda link: link.start > 5)
+        recorder = ConfidenceRecorder(linker)
+        for _ in recorder([Document("a", "The dog ran to the bank.")]):
+            recorder.observe(lambda link: link.start > 5)
     assert max(expected.values()) > 1
     bare = [float(shares(np.exp(np.arange(n, 0, -1, dtype=np.float32))).max()) for n in expected.values()]
     now = [float(scorer.score(n).max()) for n in expected.values()]
     right = [start > 5 for start in expected]
-    (before, bare_curve), (after, curve) = watched.curves()
+    (before, bare_curve), (after, curve) = recorder.curves()
     assert (before, after) == ("temperature 1", "temperature 0.25")
     assert bare_curve.error == pytest.approx(binned(bare, right).error, abs=1e-5)
     assert curve.error == pytest.approx(binned(now, right).error, abs=1e-5)
-    assert watched.told()["without_temperature"] == pytest.approx(bare_curve.error)
+    assert recorder.as_dict()["without_temperature"] == pytest.approx(bare_curve.error)
 
 
 class Doubting(Tempered):
@@ -117,14 +117,14 @@ def test_null_decides_under_an_evaluation_as_without_one(home):
     with linker.kb:
         [alone] = linker([document])
         [every] = Linker(linker.kb, scorer=Tempered())([document])
-        watched = Watched(linker)
-        [linked] = watched([document])
-        watched.note(lambda link: True)
+        recorder = ConfidenceRecorder(linker)
+        [linked] = recorder([document])
+        recorder.observe(lambda link: True)
     assert linked.links == alone.links and 0 < len(linked.links) < len(every.links)
     # Without its temperature NULL has another share too.
     scorer.temperature, counts = 1, [len(link.candidates) for link in linked.links]
     bare = [float(scorer.score(count).max()) for count in counts]
-    [(_, curve), _] = watched.curves()
+    [(_, curve), _] = recorder.curves()
     assert curve.error == pytest.approx(binned(bare, [True] * len(bare)).error, abs=1e-5)
 
 

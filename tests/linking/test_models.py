@@ -173,7 +173,7 @@ def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, 
     path = find_trained(Home(kb.home.path.parents[1]), "tuned") / MANIFEST
     told = json.loads(path.read_text())
     path.write_text(json.dumps({**told, "command": "kgkit train linker " + "x" * 500}))
-    short = "that trained it: `kgkit train linker --task wsd --rung full --name tuned --kb words …`"
+    short = "that trained it: `kgkit train linker --task wsd --type full --name tuned --kb words …`"
     with pytest.raises(StaleModel, match=short):
         linked(kb, "tuned")
     path.write_text(json.dumps({**told, "needs": {}}))  # as those that serve any knowledge base

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliability, draw_reliability
+from kgkit.commands.confidence import (
+    ConfidenceRecorder,
+    ReliabilityOption,
+    check_reliability,
+    draw_reliability,
+)
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Document, Link
 
-Named = list[tuple[str, "LinkScore"]]
+NamedScores = list[tuple[str, "LinkScore"]]
 """Names of data sets, with their scores."""
 
 _MAX_PAGES = 500_000
@@ -52,8 +57,8 @@ def el(
         typer.Option(
             "--mentions",
             metavar="WHOSE",
-            help="Whose spans are linked: given (those of the data), found (what the KB knows), or the name "
-            "of a tagger.",
+            help="Mentions to link: given (those of the data), found (surfaces of the KB), or those of a "
+            "tagger, by its name.",
         ),
     ] = "found",
     threshold: Annotated[
@@ -67,7 +72,9 @@ def el(
     redirects: Annotated[
         Path | None,
         typer.Option(
-            "--redirects", metavar="FILE", help="JSON of title and title of the same page: they are equal."
+            "--redirects",
+            metavar="FILE",
+            help="JSON object from title to title of the same page; both count as equal.",
         ),
     ] = None,
     predictions: PredictionsOption = None,
@@ -95,7 +102,7 @@ def el(
             "--mentions given links all mentions of the data, whether they overlap or not: leave out "
             f"--overlaps {overlaps}"
         )
-    moved = Redirects() if redirects is None else read_redirects(redirects)
+    redirect_map = Redirects() if redirects is None else read_redirects(redirects)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold, nil="mark",
         vectors=vectors, device=device, mentions=None if mentions in ("given", "found") else mentions,
@@ -104,9 +111,9 @@ def el(
         max_candidates=LinkerConfig.max_candidates, top_k=LinkerConfig.max_candidates or 0,
         all_surfaces=all_surfaces,
     )  # fmt: skip
-    scores: Named = []
-    watched = Watched(linker)
-    page, sets, links = _Pages(linker.kb, moved), _Sets(data), 0
+    scores: NamedScores = []
+    recorder = ConfidenceRecorder(linker)
+    page, sets, links = _Pages(linker.kb, redirect_map), _Sets(data), 0
     where = Home.find(home)
     run = recorded(
         where, command=typed(), device=device, model=known_model(where, model), data=data,
@@ -118,10 +125,12 @@ def el(
         write = None if predictions is None else stack.enter_context(writing_links(predictions))
         for name, documents in sets:
             total = LinkScore()
-            for gold, answers in _answered(watched, documents, linker.kb if mentions == "given" else None):
+            for gold, answers in _link_documents(
+                recorder, documents, linker.kb if mentions == "given" else None
+            ):
                 page.look_for(gold)
                 total += score_document(gold.gold, answers, page)
-                watched.note(_Verdict(gold, page))
+                recorder.observe(_Verdict(gold, page))
                 if write is not None:
                     write(gold.document.id, answers)
                 tell(f"{name}, {total.documents:,} documents")
@@ -132,21 +141,23 @@ def el(
         for name, score in shown:
             record.score("el", name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
             record.score("el", name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
-        sure, whole = watched.told(), shown[-1][0]
-        if sure["links"]:
+        calibration, set_name = recorder.as_dict(), shown[-1][0]
+        if calibration["links"]:
             record.score(
-                "el", whole, f"calibration error, mentions {mentions}", sure["expected_calibration_error"],
-                sure["links"],
+                "el", set_name, f"calibration error, mentions {mentions}",
+                calibration["expected_calibration_error"], calibration["links"],
             )  # fmt: skip
         if reliability is not None:
-            draw_reliability(reliability, watched, f"{whole}, {linker.model}, mentions {mentions}")
-        called = f"{linker.kb.name}@{linker.kb.build}"
+            draw_reliability(reliability, recorder, f"{set_name}, {linker.model}, mentions {mentions}")
+        kb_name = f"{linker.kb.name}@{linker.kb.build}"
         if page.mentions == together.mentions > 0:
-            raise UsageError(f"none of the gold entities is in knowledge base {called}: is it the right one?")
+            raise UsageError(
+                f"none of the gold entities is in knowledge base {kb_name}: is it the right one?"
+            )
     if as_json:
         write_json(
             {
-                "kb": called,
+                "kb": kb_name,
                 "model": linker.model,
                 "mentions": mentions,
                 "overlaps": overlaps,
@@ -155,7 +166,7 @@ def el(
                     for (name, score), path in zip(scores, data, strict=True)
                 ],
                 "together": together.as_dict(),
-                "calibration": sure,
+                "calibration": calibration,
                 "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},
             }
         )
@@ -180,7 +191,7 @@ class _Sets:
 
     def __init__(self, data: Iterable[Path]) -> None:
         self.data = list(data)
-        self._seen: set[str] = set()
+        self._document_ids: set[str] = set()
 
     def __iter__(self) -> Iterator[tuple[str, Iterator["GoldDocument"]]]:
         names = set_names(self.data, ".jsonl", ".ndjson", ".json")
@@ -192,34 +203,34 @@ class _Sets:
 
         for gold in read_gold_documents(path):
             name = gold.document.id
-            if name in self._seen:
+            if name in self._document_ids:
                 raise UsageError(f"two of the data sets have the document {name!r}: score them one at a time")
-            self._seen.add(name)
+            self._document_ids.add(name)
             yield gold
 
 
 class _Pages:
-    """Gives all titles of one page the same name: those that redirects join, and the keys of one entity.
+    """Maps all titles of one page to one name: those that redirects join, and the keys of one entity.
 
     Attributes:
         missing: gold entities that the KB does not have under any of their titles.
         mentions: how many gold mentions mean one of them.
     """
 
-    def __init__(self, kb: "KnowledgeBase", moved: "Redirects") -> None:
-        self.kb, self.moved = kb, moved
+    def __init__(self, kb: "KnowledgeBase", redirects: "Redirects") -> None:
+        self.kb, self.redirects = kb, redirects
         self.missing: set[str] = set()
         self.mentions = 0
         self._pages: dict[str, str] = {}
-        self._known: dict[str, bool] = {}
+        self._in_kb: dict[str, bool] = {}
 
     def __call__(self, title: str) -> str:
         page = self._pages.get(title)
         if page is None:
             if len(self._pages) >= _MAX_PAGES:
                 self._pages.clear()
-            # The KB has its say twice: a title may be a key before it is redirected, or after.
-            page = self.moved(self._key(title) or title)
+            # A title may be a key of the KB before it is redirected, or after.
+            page = self.redirects(self._key(title) or title)
             page = self._pages[title] = self._key(page) or page
         return page
 
@@ -232,11 +243,11 @@ class _Pages:
 
     def _has(self, title: str) -> bool:
         page = self(title)
-        if page not in self._known:
-            self._known[page] = self._key(page) is not None or any(
-                self._key(each) is not None for each in self.moved.titles(title)
+        if page not in self._in_kb:
+            self._in_kb[page] = self._key(page) is not None or any(
+                self._key(each) is not None for each in self.redirects.titles(title)
             )
-        return self._known[page]
+        return self._in_kb[page]
 
     def _key(self, title: str) -> str | None:
         """Return the key of the entity of a title, whichever way it has its spaces; None if there is none."""
@@ -247,23 +258,23 @@ class _Pages:
 
 
 class _Verdict:
-    """Says of a link whether it is right."""
+    """Checks whether a link is right."""
 
     def __init__(self, gold: "GoldDocument", page: _Pages) -> None:
         self.page = page
         self.gold = {(label.start, label.end): label.entity for label in gold.gold}
 
     def __call__(self, link: "Link") -> bool:
-        meant = self.gold.get((link.start, link.end))
-        return None not in (meant, link.entity) and self.page(meant or "") == self.page(link.entity or "")
+        entity = self.gold.get((link.start, link.end))
+        return None not in (entity, link.entity) and self.page(entity or "") == self.page(link.entity or "")
 
 
-def _answered(
-    linker: Watched, documents: Iterable["GoldDocument"], given: "KnowledgeBase | None"
+def _link_documents(
+    linker: ConfidenceRecorder, documents: Iterable["GoldDocument"], kb: "KnowledgeBase | None"
 ) -> Iterator[tuple["GoldDocument", list["Labelled"]]]:
     """Yield each document with its links, as the linker gets to them.
 
-    With a KB as *given*, spans are those of the data, and candidates too where the data have some.
+    With a *kb*, spans are those of the data, and candidates too where the data have some.
     """
     from msgspec import structs
 
@@ -272,37 +283,37 @@ def _answered(
 
     waiting: deque[GoldDocument] = deque()
 
-    def asked() -> Iterator["Document"]:
+    def inputs() -> Iterator["Document"]:
         for gold in documents:
             waiting.append(gold)
-            if given is None:
+            if kb is None:
                 yield structs.replace(gold.document, mentions=None)
             else:
-                yield with_candidates(given, gold.document, gold.candidates)
+                yield with_candidates(kb, gold.document, gold.candidates)
 
-    for linked in linker(asked()):
+    for linked in linker(inputs()):
         yield waiting.popleft(), links_of(linked)
 
 
-def _write(scores: Named, model: str, mentions: str) -> None:
+def _write(scores: NamedScores, model: str, mentions: str) -> None:
     def ratios(score: "LinkScore") -> list[str]:
-        told = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
-        return [number(score.mentions), *percents(*told)]
+        measures = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
+        return [number(score.mentions), *percents(*measures)]
 
-    def became(score: "LinkScore") -> Iterator[tuple[str, ...]]:
-        for of, what, count, total in _kinds(score):
+    def outcomes(score: "LinkScore") -> Iterator[tuple[str, ...]]:
+        for of, what, count, total in _outcome_counts(score):
             yield of, what, number(count), "".join(percents(count / total) if total else ())
 
     write_line(f"model {model}, mentions {mentions}")
     headings = "mentions", "P", "R", "F1", "macro F1", "accuracy"
     write_scores([], headings, ((name, [ratios(score)]) for name, score in scores))
     write_line()
-    rows = ((name, became(score)) for name, score in scores)
+    rows = ((name, outcomes(score)) for name, score in scores)
     write_scores(["of", "what became of them"], ["count", "%"], rows)
 
 
-def _kinds(score: "LinkScore") -> list[tuple[str, str, int, int]]:
-    """Return what was counted, what became of it, how often, and of how many."""
+def _outcome_counts(score: "LinkScore") -> list[tuple[str, str, int, int]]:
+    """Return what was counted, its outcome, how often, and of how many."""
     mentions, nil, links = score.mentions, score.nil, score.links
     return [
         ("mentions", "right", score.right, mentions),

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from kgkit.linking.knowbert import TrainedKnowBert
     from kgkit.types import Triple
 
-    Told = TypeVar("Told", Fact, Triple)
+    FactT = TypeVar("FactT", Fact, Triple)
 
 KnowBertOption = Annotated[
     str,
     typer.Option(
-        "--model", metavar="NAME", help="Of a KnowBert (`kgkit models list` names them); or its folder."
+        "--model", metavar="NAME", help="Name of a KnowBert (`kgkit models list` names them), or its folder."
     ),
 ]
-BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts read at once.")]
+BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")]
 
 
 def ppl(
@@ -41,21 +41,21 @@ def ppl(
     ],
     model: KnowBertOption,
     batch: BatchOption = 32,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of what is hidden.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, metavar="N", help="Random seed of the masked pieces.")
+    ] = 0,
     blind: Annotated[
         bool,
-        typer.Option(
-            "--blind", metavar="", help="Do not tell that there is a mention where a word is hidden."
-        ),
+        typer.Option("--blind", metavar="", help="Leave out the mentions that have a masked word piece."),
     ] = False,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a KnowBert on guessing hidden words: the perplexity of a word piece, and how many are right.
+    """Score a KnowBert on predicting masked words: perplexity and accuracy over word pieces.
 
-    15 of 100 word pieces are hidden, the same ones for all models with one tokenizer and one seed that were
+    15 of 100 word pieces are masked, the same ones for all models with one tokenizer and one seed that were
     trained for texts of one size.
     """
     from kgkit.home import Home
@@ -72,7 +72,7 @@ def ppl(
         config={"model": model, "blind": blind},
     )  # fmt: skip
     with (
-        _opened(model, where, device) as trained,
+        _open_language_model(model, where, device) as trained,
         messages.progress(f"scoring {model}") as tell,
         run as record,
     ):
@@ -81,25 +81,25 @@ def ppl(
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
             passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
-            def show(_: str, done: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {done:,} of {total:,}")
+            def show(_: str, count: int, total: int, name: str = name) -> None:
+                tell(f"{name}, {count:,} of {total:,}")
 
-            told = perplexity(
+            result = perplexity(
                 trained.knowbert, reader, masking, passages, size=batch, seed=seed, progress=show
             )
-            scores.append((name, told))
-            record.score("ppl", name, "perplexity", told.perplexity, told.pieces)
-            record.score("ppl", name, "accuracy", told.accuracy, told.pieces)
+            scores.append((name, result))
+            record.score("ppl", name, "perplexity", result.perplexity, result.pieces)
+            record.score("ppl", name, "accuracy", result.accuracy, result.pieces)
     if as_json:
         sets = [
-            {"name": name, "data": str(path), **told._asdict()}
-            for (name, told), path in zip(scores, data, strict=True)
+            {"name": name, "data": str(path), **result._asdict()}
+            for (name, result), path in zip(scores, data, strict=True)
         ]
         write_json({"model": model, "blind": blind, "sets": sets})
         return
     rows = [
-        (name, [(number(one.pieces), f"{one.perplexity:.3f}", f"{100 * one.accuracy:.2f}")])
-        for name, one in scores
+        (name, [(number(result.pieces), f"{result.perplexity:.3f}", f"{100 * result.accuracy:.2f}")])
+        for name, result in scores
     ]
     write_scores([], ["pieces", "perplexity", "accuracy"], rows)
 
@@ -122,10 +122,15 @@ def probe(
     ] = None,
     kb: Annotated[
         str | None,
-        typer.Option("--kb", metavar="KB", help="Facts of a knowledge base, told by its labels."),
+        typer.Option(
+            "--kb", metavar="KB", help="Facts of a knowledge base, with the labels of its entities."
+        ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Facts of a relation, drawn; else all.")
+        int | None,
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Facts of each relation, drawn at random; by default all."
+        ),
     ] = None,
     batch: BatchOption = 32,
     seed: SeedOption = 0,
@@ -134,9 +139,9 @@ def probe(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a KnowBert on recalling facts: the mean reciprocal rank of the word pieces of a hidden name.
+    """Score a KnowBert on recalling facts: the mean reciprocal rank of the word pieces of a masked name.
 
-    Of each fact the subject is hidden, and then the object, from the knowledge bases too.
+    Of each fact the subject is masked, and then the object, for the knowledge bases too.
     """
     from kgkit.evaluation.facts import probes, read_facts, read_templates, score_recall
     from kgkit.home import Home
@@ -149,29 +154,29 @@ def probe(
         raise UsageError("there are no facts: name files with --data, or a knowledge base with --kb")
     check_files([*files, templates])
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    facts = _drawn([fact for path in files for fact in read_facts(path)], limit, seed)
-    told_by = read_templates(templates)
+    facts = _draw_facts([fact for path in files for fact in read_facts(path)], limit, seed)
+    templates_by_relation = read_templates(templates)
     if kb is not None:
-        told, nameless = _facts_of(kb, home, list(told_by), limit, seed)
-        facts += told
+        kb_facts, nameless = _facts_of(kb, home, list(templates_by_relation), limit, seed)
+        facts += kb_facts
         if nameless:
             messages.say(f"{nameless:,} facts of {kb} are left out: an entity has no label, or both have one")
-    asked = probes(facts, told_by)
-    if not asked.instances:
-        lacking = ", ".join(asked.left_out) or f"of {kb}"
-        raise UsageError(f"{templates} has a template for none of the relations: {lacking}")
+    prompts = probes(facts, templates_by_relation)
+    if not prompts.instances:
+        names = ", ".join(prompts.left_out) or f"of {kb}"
+        raise UsageError(f"{templates} has a template for none of the relations: {names}")
     run = recorded(
         where, command=typed(), device=device, model=known_model(where, model), data=[*files, templates],
         seeds=[seed], config={"model": model, "kb": kb, "limit": limit},
     )  # fmt: skip
     with (
-        _opened(model, where, device) as trained,
+        _open_language_model(model, where, device) as trained,
         messages.progress(f"asking {model}") as tell,
         run as record,
     ):
         ranks = recalled(
-            trained.knowbert, trained.reader, masking_of(trained.encoder).mask, asked.instances, size=batch,
-            progress=lambda _, done, total: tell(f"{done:,} of {total:,}"),
+            trained.knowbert, trained.reader, masking_of(trained.encoder).mask, prompts.instances, size=batch,
+            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
         )  # fmt: skip
         score = score_recall(ranks)
         record.score("probe", TOGETHER, "mrr", score.mrr, score.pieces)
@@ -179,28 +184,30 @@ def probe(
             record.score("probe", relation, "mrr", mrr, instances)
     relations = score.relations.items()
     if as_json:
-        found = {relation: {"mrr": mrr, "instances": count} for relation, (mrr, count) in relations}
-        missing = {"without_template": asked.left_out}
-        write_json({"model": model, **score._asdict(), "relations": found, **missing})
+        by_relation = {relation: {"mrr": mrr, "instances": count} for relation, (mrr, count) in relations}
+        missing = {"without_template": prompts.left_out}
+        write_json({"model": model, **score._asdict(), "relations": by_relation, **missing})
     else:
         rows = [(relation, [(number(count), f"{mrr:.4f}")]) for relation, (mrr, count) in relations]
         rows.append((TOGETHER, [(number(score.instances), f"{score.mrr:.4f}")]))
         write_scores([], ["instances", "MRR"], rows, "relation")
-    if asked.left_out:
-        messages.say(f"no template for {sum(asked.left_out.values()):,} facts of {', '.join(asked.left_out)}")
-    if lost := len(asked.instances) - score.instances:
-        messages.say(f"{lost:,} sentences are too long to be asked")
+    if prompts.left_out:
+        messages.say(
+            f"no template for {sum(prompts.left_out.values()):,} facts of {', '.join(prompts.left_out)}"
+        )
+    if lost := len(prompts.instances) - score.instances:
+        messages.say(f"{lost:,} sentences are too long for the model")
 
 
-def _opened(model: str, home: "Home", device: str) -> "TrainedKnowBert":
+def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowBert":
     from kgkit.linking.knowbert import TrainedKnowBert
 
     trained = TrainedKnowBert.open(model, home=home, around=None, device=device)
     if not trained.manifest.language_model:
         trained.close()
         raise UsageError(
-            f"the model {model} guesses no words: its last task was {trained.manifest.task}, and it has no "
-            "trained head for them; `kgkit train knowbert --task mlm` trains one"
+            f"the model {model} predicts no masked words: its last task was {trained.manifest.task}, and it "
+            "has no trained head for them; `kgkit train knowbert --task mlm` trains one"
         )
     return trained
 
@@ -208,34 +215,34 @@ def _opened(model: str, home: "Home", device: str) -> "TrainedKnowBert":
 def _facts_of(
     kb: str, home: Path | None, relations: Sequence[str], limit: int | None, seed: int
 ) -> "tuple[list[Fact], int]":
-    """Return facts of a knowledge base, entities by their labels, and how many cannot be asked by them."""
+    """Return facts of a knowledge base, entities by their labels, and how many have none that can be used."""
     from kgkit.evaluation.facts import Fact
     from kgkit.kb import open_kb
 
-    with open_kb(kb, home) as opened:
+    with open_kb(kb, home) as base:
         every = [
             triple
             for relation in relations
-            if relation in opened.relations
-            for triple in opened.match(relation=relation)
+            if relation in base.relations
+            for triple in base.match(relation=relation)
         ]
         named = [
-            Fact(opened[one.subject].label.strip(), one.relation, opened[one.object].label.strip())
-            for one in _drawn(every, limit, seed)
+            Fact(base[triple.subject].label.strip(), triple.relation, base[triple.object].label.strip())
+            for triple in _draw_facts(every, limit, seed)
         ]
-        kept = [one for one in named if one.subject and one.object and one.subject != one.object]
-        return kept, len(named) - len(kept)
+        facts = [fact for fact in named if fact.subject and fact.object and fact.subject != fact.object]
+        return facts, len(named) - len(facts)
 
 
-def _drawn(facts: "list[Told]", limit: int | None, seed: int) -> "list[Told]":
+def _draw_facts(facts: "list[FactT]", limit: int | None, seed: int) -> "list[FactT]":
     """Return at most so many facts of each relation, in their order."""
     if limit is None:
         return facts
     import numpy as np
 
-    counts, kept = Counter[str](), set[int]()
-    for place in np.random.default_rng(seed).permutation(len(facts)).tolist():
-        if counts[facts[place].relation] < limit:
-            counts[facts[place].relation] += 1
-            kept.add(place)
-    return [fact for place, fact in enumerate(facts) if place in kept]
+    counts, chosen = Counter[str](), set[int]()
+    for index in np.random.default_rng(seed).permutation(len(facts)).tolist():
+        if counts[facts[index].relation] < limit:
+            counts[facts[index].relation] += 1
+            chosen.add(index)
+    return [fact for index, fact in enumerate(facts) if index in chosen]

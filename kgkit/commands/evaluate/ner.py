@@ -32,7 +32,7 @@ def ner(
 ) -> None:
     """Score a tagger on finding names, as conlleval does: span and type must be right.
 
-    Beside it stand the types, each by itself, and the score of spans whatever their type.
+    The table also has the scores of each type, and of spans without types.
     """
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
     from kgkit.home import Home
@@ -42,11 +42,11 @@ def ner(
     from kgkit.training.tagging import score_tagger
 
     check_sets(data, predictions)
-    messages, found = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    tagger = Tagger.open(model, home=found, device=device)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    tagger = Tagger.open(model, home=where, device=device)
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
-        found, command=typed(), device=device, model=known_model(found, model), data=data,
+        where, command=typed(), device=device, model=known_model(where, model), data=data,
         config={"model": tagger.name},
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
@@ -78,9 +78,9 @@ def ner(
 
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:
     def rows(score: "NameScores") -> Iterator[tuple[str, ...]]:
-        for part, told in {"all": score.overall, **score.by_type, "spans": score.spans}.items():
-            counts = map(number, (told.gold, told.found, told.right))
-            yield part, *counts, *percents(told.precision, told.recall, told.f1)
+        for part, counted in {"all": score.overall, **score.by_type, "spans": score.spans}.items():
+            counts = map(number, (counted.gold, counted.found, counted.right))
+            yield part, *counts, *percents(counted.precision, counted.recall, counted.f1)
 
     write_line(f"model {model}")
     headings = "names", "found", "right", "P", "R", "F1"

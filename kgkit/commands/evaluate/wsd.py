@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgkit.commands.confidence import ReliabilityOption, Watched, check_reliability, draw_reliability
+from kgkit.commands.confidence import (
+    ConfidenceRecorder,
+    ReliabilityOption,
+    check_reliability,
+    draw_reliability,
+)
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
@@ -44,7 +49,7 @@ def wsd(
         typer.Option(
             "--gold",
             metavar="FILE",
-            help="X.gold.key.txt that belongs to it; as often as --data, in its order.",
+            help="X.gold.key.txt of each --data, in the same order.",
         ),
     ],
     kb: KBOption = None,
@@ -58,7 +63,7 @@ def wsd(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a model on word sense disambiguation, beside the first sense of WordNet.
+    """Score a model on word sense disambiguation, with the first sense of WordNet as baseline.
 
     Reads the files of the unified framework (Raganato et al. 2017). Spans, lemmas and
     parts of speech are those of the data; every sense of a lemma is a candidate.
@@ -78,7 +83,7 @@ def wsd(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, max_candidates=None, top_k=0,
         vectors=vectors, device=device,
     )  # fmt: skip
-    watched = Watched(linker)
+    recorder = ConfidenceRecorder(linker)
     sets: list[_Set] = []
     where = Home.find(home)
     run = recorded(
@@ -89,49 +94,55 @@ def wsd(
         for name, of_data, of_gold in zip(set_names(data, ".xml", ".data"), data, gold, strict=True):
             tell(name)
             sets.append(_Set(name, of_data, of_gold))
-            sets[-1].answer(watched)
-        whole = _together(sets)
+            sets[-1].answer(recorder)
+        together = _together(sets)
         if predictions is not None:
-            write_keys(predictions, whole.predictions())
-        shown = sets if len(sets) == 1 else [*sets, whole]
+            write_keys(predictions, together.predictions())
+        shown = sets if len(sets) == 1 else [*sets, together]
         scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
-        sure = watched.told()
-        if sure["links"]:
+        calibration = recorder.as_dict()
+        if calibration["links"]:
             record.score(
-                "wsd", shown[-1].name, "calibration error", sure["expected_calibration_error"], sure["links"]
+                "wsd",
+                shown[-1].name,
+                "calibration error",
+                calibration["expected_calibration_error"],
+                calibration["links"],
             )
         if reliability is not None:
-            draw_reliability(reliability, watched, f"{shown[-1].name}, {linker.model}")
-        called = f"{linker.kb.name}@{linker.kb.build}"
-        unknown = sum(1 for senses in whole.keys.values() if not any(sense in linker.kb for sense in senses))
-        if unknown == len(whole.keys):
-            raise UsageError(f"none of the gold senses is in knowledge base {called}: is it the right one?")
+            draw_reliability(reliability, recorder, f"{shown[-1].name}, {linker.model}")
+        kb_name = f"{linker.kb.name}@{linker.kb.build}"
+        unknown = sum(
+            1 for senses in together.keys.values() if not any(sense in linker.kb for sense in senses)
+        )
+        if unknown == len(together.keys):
+            raise UsageError(f"none of the gold senses is in knowledge base {kb_name}: is it the right one?")
     if as_json:
         write_json(
             {
-                "kb": called,
+                "kb": kb_name,
                 "model": linker.model,
                 "sets": [
-                    {"name": name, "data": str(each.data), "gold": str(each.gold), **_told(score, first)}
+                    {"name": name, "data": str(each.data), "gold": str(each.gold), **_as_dict(score, first)}
                     for (name, score, first), each in zip(scores, sets, strict=False)
                 ],
-                "together": _told(*scores[-1][1:]),
-                "calibration": sure,
+                "together": _as_dict(*scores[-1][1:]),
+                "calibration": calibration,
             }
         )
     else:
         _write(scores, linker.model)
     if unknown:
         messages.say(f"the gold senses of {unknown:,} instances are not in the knowledge base")
-    without_gold = len(whole.pos.keys() - whole.keys.keys())
+    without_gold = len(together.pos.keys() - together.keys.keys())
     if without_gold:
         messages.say(f"{without_gold:,} instances have no gold and are not scored")
     if reliability is not None:
         messages.say(f"how sure the links are: {reliability}")
     if predictions is not None:
-        messages.say(f"answers to {len(whole.predictions()):,} instances: {predictions}")
+        messages.say(f"answers to {len(together.predictions()):,} instances: {predictions}")
 
 
 @dataclass
@@ -146,22 +157,22 @@ class _Set:
     answers: Answers = field(default_factory=dict)
     first: Answers = field(default_factory=dict)
 
-    def answer(self, watched: Watched) -> None:
+    def answer(self, recorder: ConfidenceRecorder) -> None:
         """Read the files and answer every instance, by the linker and by the first sense."""
         from kgkit.evaluation import read_documents, read_gold
 
         assert self.data is not None and self.gold is not None
         self.keys = read_gold(self.gold)
-        ranks = _Ranks(watched.linker.kb)
+        ranks = _Ranks(recorder.linker.kb)
         documents = list(read_documents(self.data))
         for document in documents:
             for mention in document.mentions or ():
                 self.pos[mention.id] = mention.pos
                 if (sense := ranks.first(mention)) is not None:
                     self.first[mention.id] = (sense,)
-        for linked in watched(documents):
+        for linked in recorder(documents):
             self.answers |= {link.id: (link.sense,) for link in linked.links if link.sense is not None}
-            watched.note(lambda link: link.sense in self.keys[link.id] if link.id in self.keys else None)
+            recorder.observe(lambda link: link.sense in self.keys[link.id] if link.id in self.keys else None)
 
     def scores(self, answers: Answers) -> "Scores":
         """Score answers to the instances that have gold."""
@@ -180,16 +191,16 @@ def _together(sets: list[_Set]) -> _Set:
     Raises:
         UsageError: if two sets have an instance in common: scored together it would count twice.
     """
-    whole = _Set(TOGETHER)
+    union = _Set(TOGETHER)
     for each in sets:
-        common = next((instance for instance in each.pos if instance in whole.pos), None)
+        common = next((instance for instance in each.pos if instance in union.pos), None)
         if common is not None:
             raise UsageError(f"two of the data sets have the instance {common!r}: score them one at a time")
-        whole.pos |= each.pos
-        whole.keys |= each.keys
-        whole.answers |= each.answers
-        whole.first |= each.first
-    return whole
+        union.pos |= each.pos
+        union.keys |= each.keys
+        union.answers |= each.answers
+        union.first |= each.first
+    return union
 
 
 class _Ranks:
@@ -197,26 +208,28 @@ class _Ranks:
 
     def __init__(self, kb: "KnowledgeBase") -> None:
         self.kb = kb
-        self._known: dict[tuple[str, str], str | None] = {}
+        self._first_senses: dict[tuple[str, str], str | None] = {}
 
     def first(self, mention: "Mention") -> str | None:
         """Return the key of the sense that comes first; None if the KB has none for the mention."""
-        asked = mention.lemma, mention.pos
-        if asked not in self._known:
-            found = self.kb.candidates(mention.lemma, pos=mention.pos, prefer_case=False)
+        key = mention.lemma, mention.pos
+        if key not in self._first_senses:
+            results = self.kb.candidates(mention.lemma, pos=mention.pos, prefer_case=False)
             senses = [
-                self.kb[candidate.sense] for candidate in self.kb.decode(found) if candidate.sense is not None
+                self.kb[candidate.sense]
+                for candidate in self.kb.decode(results)
+                if candidate.sense is not None
             ]
             ranked = [sense for sense in senses if "rank" in sense.attributes]
             best = min(ranked, key=lambda sense: int(sense.attributes["rank"]), default=None)
-            self._known[asked] = None if best is None else best.key
-        return self._known[asked]
+            self._first_senses[key] = None if best is None else best.key
+        return self._first_senses[key]
 
 
-def _told(score: "Scores", first: "Scores") -> dict[str, Any]:
-    def parts(one: "Scores") -> dict[str, Any]:
-        by_pos = {pos: part.as_dict() for pos, part in one.by_pos.items()}
-        return {"overall": one.overall.as_dict(), "by_pos": by_pos}
+def _as_dict(score: "Scores", first: "Scores") -> dict[str, Any]:
+    def parts(scores: "Scores") -> dict[str, Any]:
+        by_pos = {pos: part.as_dict() for pos, part in scores.by_pos.items()}
+        return {"overall": scores.overall.as_dict(), "by_pos": by_pos}
 
     return {**parts(score), "first_sense": parts(first)}
 
@@ -224,8 +237,8 @@ def _told(score: "Scores", first: "Scores") -> dict[str, Any]:
 def _write(scores: list[tuple[str, "Scores", "Scores"]], model: str) -> None:
     def rows(score: "Scores", first: "Scores") -> Iterator[tuple[str, ...]]:
         for pos, part in {"": score.overall, **score.by_pos}.items():
-            beside = first.by_pos[pos] if pos else first.overall
-            ratios = percents(part.precision, part.recall, part.f1, beside.f1)
+            baseline = first.by_pos[pos] if pos else first.overall
+            ratios = percents(part.precision, part.recall, part.f1, baseline.f1)
             yield _POS.get(pos, "all"), number(part.total), *ratios
 
     write_line(f"model {model}")

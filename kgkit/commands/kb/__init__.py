@@ -5,7 +5,7 @@ import typer
 from kgkit.commands.kb import add, diff, export, import_kb, info, list_kbs, prune, publish, rm, verify
 from kgkit.commands.kb.build import build_kb
 
-app = typer.Typer(no_args_is_help=True, help="Look after the knowledge bases on this machine.")
+app = typer.Typer(no_args_is_help=True, help="Manage the knowledge bases on this machine.")
 
 app.command("list")(list_kbs.list_kbs)
 app.command("info")(info.info)

@@ -1,4 +1,4 @@
-"""`kgkit kb add`: new entities, aliases and triples for a knowledge base that is there."""
+"""`kgkit kb add`: new entities, aliases and triples for an existing knowledge base."""
 
 import time
 from typing import Annotated
@@ -13,14 +13,14 @@ from kgkit.commands.output import write_json, write_line
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The knowledge base to add to.")],
     source: Annotated[
-        str, typer.Argument(metavar="FILE", help="What to add; kb:NAME adds another knowledge base.")
+        str, typer.Argument(metavar="FILE", help="Source to add; kb:NAME adds another knowledge base.")
     ],
     builder: Annotated[
         str | None,
         typer.Option(
             "--builder",
             metavar="BUILDER",
-            help="Which builder reads it; unless given, the name of the file says.",
+            help="Which builder reads it; by default chosen by the name of the file.",
         ),
     ] = None,
     home: HomeOption = None,
@@ -33,7 +33,7 @@ def add(
     stay, so vectors and models made for the old build still fit.
     """
     from kgkit.building.add import add_to_kb
-    from kgkit.commands.kb.info import described
+    from kgkit.commands.kb.info import describe_build
     from kgkit.exchange import builder_by_name
     from kgkit.home import Home
     from kgkit.store import read_build
@@ -54,12 +54,12 @@ def add(
     if built.build != before.build:
         messages.say(f"added to {built.name} in {time.monotonic() - began:.1f} s: {built.path}")
     elif built.dropped:
-        messages.say(f"{name} has of {source} what it can keep: nothing was changed")
+        messages.say(f"{name} has all of {source} that it can keep already: nothing was changed")
     else:
         messages.say(f"{name} has all of {source} already: nothing was changed")
     messages.say_dropped(built.dropped, built.examples)
     if as_json:
-        write_json(described(built.name, built.path, built.manifest))
+        write_json(describe_build(built.name, built.path, built.manifest))
     else:
         new = built.manifest
         figures = ", ".join(

@@ -23,24 +23,26 @@ def build_kb(
         typer.Option(
             "--source",
             metavar="PATH",
-            help="What it reads, may be given several times; kb:NAME is another knowledge base. Some "
-            "builders can obtain it themselves.",
+            help="File or folder to read, may be given several times; kb:NAME is another knowledge base. "
+            "Some builders can obtain it themselves.",
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; else the builder's."),
+        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; by default the builder's."),
     ] = None,
     engine: Annotated[
         Literal["memory", "local", "spark"] | None,
-        typer.Option("--engine", metavar="ENGINE", help="memory, local or spark; else the builder's choice."),
+        typer.Option(
+            "--engine", metavar="ENGINE", help="memory, local or spark; by default the builder's choice."
+        ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", metavar="N", help="Processes that read; else one a processor."),
+        typer.Option("--workers", metavar="N", help="Reading processes; by default one a processor."),
     ] = None,
     memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="What grouping may use: 1GB, 500MB, …")
+        str, typer.Option("--memory", metavar="SIZE", help="Memory for grouping: 1GB, 500MB, …")
     ] = "4GB",
     limit: Annotated[
         int | None,
@@ -68,7 +70,7 @@ def build_kb(
         bool,
         typer.Option(
             "--resume/--no-resume",
-            help="Go on from what a stopped build has read (the default), or begin anew.",
+            help="Resume from what a stopped build has read (the default), or start again.",
         ),
     ] = True,
     master: Annotated[
@@ -80,11 +82,11 @@ def build_kb(
 ) -> None:
     """Build a knowledge base and publish it.
 
-    Until the last step the one of that name, if there is one, stays as it is.
+    Until the last step an existing knowledge base of that name stays unchanged.
     """
     from kgkit.building.build import build_kb as build
     from kgkit.building.options import GOING_ON, cores
-    from kgkit.commands.kb.info import described
+    from kgkit.commands.kb.info import describe_build
     from kgkit.home import Home
 
     messages = Messages(quiet=quiet, bars=not as_json)
@@ -125,7 +127,7 @@ def build_kb(
             f"Add it again, or go back with `kgkit kb publish {built.name}@{before}`"
         )
     if as_json:
-        write_json(described(built.name, built.path, built.manifest))
+        write_json(describe_build(built.name, built.path, built.manifest))
     else:
         manifest = built.manifest
         write_line(
@@ -135,7 +137,7 @@ def build_kb(
 
 
 def _additions(kb: "KBHome", build: str | None) -> list[str]:
-    """Return the names of what has been added to a build."""
+    """Return the names of the sources added to a build."""
     from kgkit.errors import KgkitError
     from kgkit.store.reader import read_manifest
 

@@ -1,4 +1,4 @@
-"""`kgkit kb diff`: what sets two knowledge bases apart, or two builds of one."""
+"""`kgkit kb diff`: differences between two knowledge bases, or two builds of one."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption, opened
+from kgkit.commands.options import HomeOption, QuietOption, open_chosen_kb
 from kgkit.commands.output import plain, write_bytes, write_line
 from kgkit.errors import UsageError
 
@@ -20,7 +20,7 @@ def diff(
     old: Annotated[str, typer.Argument(metavar="OLD", help="NAME or NAME@BUILD.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="NAME or NAME@BUILD.")],
     summary: Annotated[
-        bool, typer.Option("--summary", metavar="", help="Only how many differences there are of each kind.")
+        bool, typer.Option("--summary", metavar="", help="Only the number of differences of each kind.")
     ] = False,
     as_jsonl: Annotated[
         bool, typer.Option("--jsonl", metavar="", help="Write a JSON object for each difference.")
@@ -33,7 +33,7 @@ def diff(
 ) -> None:
     """Compare two knowledge bases, or two builds of one: entities, aliases, triples, redirects.
 
-    A line each: + what only NEW has, - what only OLD has, ~ what they have differently.
+    A line each: + is only in NEW, - only in OLD, ~ differs.
     """
     import msgspec
 
@@ -41,33 +41,33 @@ def diff(
 
     if summary and as_jsonl:
         raise UsageError("--summary or --jsonl: one of them, not both")
-    with opened(old, home) as before, opened(new, home) as after:
+    with open_chosen_kb(old, home) as before, open_chosen_kb(new, home) as after:
         counts: Counter[tuple[str, str]] = Counter()
-        for found in differences(before, after):
-            counts[found.what, found.change] += 1
+        for difference in differences(before, after):
+            counts[difference.what, difference.change] += 1
             if as_jsonl:
-                write_bytes(msgspec.json.encode(_described(found)) + b"\n")
+                write_bytes(msgspec.json.encode(_as_dict(difference)) + b"\n")
             elif not summary:
-                write_line(f"{_SIGN[found.change]} {found.what} {plain(_told(found))}")
-        traits = _traits(before, after)
-        for name, (was, now) in traits.items():
+                write_line(f"{_SIGN[difference.change]} {difference.what} {plain(_as_line(difference))}")
+        settings = _changed_settings(before, after)
+        for name, (was, now) in settings.items():
             if as_jsonl:
-                told = {"change": "changed", "what": "trait", "name": name, "old": was, "new": now}
-                write_bytes(msgspec.json.encode(told) + b"\n")
+                record = {"change": "changed", "what": "trait", "name": name, "old": was, "new": now}
+                write_bytes(msgspec.json.encode(record) + b"\n")
             else:
                 write_line(f"~ {name}: {_or_none(was)} → {_or_none(now)}")
         if summary:
             for (what, change), count in sorted(counts.items()):
                 write_line(f"{_SIGN[change]} {count:,} × {what}")
-        if not counts and not traits:
+        if not counts and not settings:
             Messages(quiet=quiet).say(
                 f"{before.name}@{before.build} and {after.name}@{after.build} hold the same"
             )
-    if exit_code and (counts or traits):
+    if exit_code and (counts or settings):
         raise typer.Exit(1)
 
 
-def _described(found: "Difference") -> dict[str, Any]:
+def _as_dict(difference: "Difference") -> dict[str, Any]:
     from kgkit.types import Entity
 
     def shown(record: Any) -> Any:
@@ -75,50 +75,61 @@ def _described(found: "Difference") -> dict[str, Any]:
             return {name: value for name, value in record.to_dict().items() if name != "id"}
         return record
 
-    return {"change": found.change, "what": found.what, "old": shown(found.old), "new": shown(found.new)}
+    return {
+        "change": difference.change,
+        "what": difference.what,
+        "old": shown(difference.old),
+        "new": shown(difference.new),
+    }
 
 
-def _told(found: "Difference") -> str:
+def _as_line(difference: "Difference") -> str:
     """Return a difference as a line for people."""
     from kgkit.types import Alias, Entity, Form, Occurrences, Redirect, Triple
 
-    record = found.new or found.old
+    record = difference.new or difference.old
     match record:
         case Entity():
-            if not isinstance(found.old, Entity) or not isinstance(found.new, Entity):
+            if not isinstance(difference.old, Entity) or not isinstance(difference.new, Entity):
                 return f"{record.key}: {record.label}"
-            was, now = found.old.to_dict(), found.new.to_dict()
+            was, now = difference.old.to_dict(), difference.new.to_dict()
             return f"{record.key}: " + "; ".join(
                 f"{name} {was[name]!r} → {now[name]!r}" for name in was if was[name] != now[name]
             )
         case Alias():
-            if isinstance(found.old, Alias) and isinstance(found.new, Alias):
-                return f"{record.surface!r} → {record.key}: {_counted(found.old)} → {_counted(found.new)}"
-            return f"{record.surface!r} → {record.key}: {_counted(record)}"
+            if isinstance(difference.old, Alias) and isinstance(difference.new, Alias):
+                counts = f"{_format_count(difference.old)} → {_format_count(difference.new)}"
+                return f"{record.surface!r} → {record.key}: {counts}"
+            return f"{record.surface!r} → {record.key}: {_format_count(record)}"
         case Triple():
             return f"{record.subject} {record.relation} {record.object}"
         case Redirect():
-            was_to = f"{found.old.target} → " if isinstance(found.old, Redirect) and found.new else ""
+            was_to = (
+                f"{difference.old.target} → "
+                if isinstance(difference.old, Redirect) and difference.new
+                else ""
+            )
             return f"{record.source} → {was_to}{record.target}"
         case Form():
             return f"{record.surface!r}: {record.lemma} ({record.pos})"
         case Occurrences():
-            if isinstance(found.old, Occurrences) and isinstance(found.new, Occurrences):
-                return f"of {record.surface!r}: {_linked(found.old)} → {_linked(found.new)}"
-            return f"of {record.surface!r}: {_linked(record)}"
+            if isinstance(difference.old, Occurrences) and isinstance(difference.new, Occurrences):
+                counts = f"{_format_occurrences(difference.old)} → {_format_occurrences(difference.new)}"
+                return f"of {record.surface!r}: {counts}"
+            return f"of {record.surface!r}: {_format_occurrences(record)}"
     raise AssertionError(record)
 
 
-def _counted(alias: Any) -> str:
+def _format_count(alias: Any) -> str:
     return f"{alias.count:g}" + (f", {alias.sense}" if alias.sense else "")
 
 
-def _linked(told: Any) -> str:
-    return f"{told.linked:g} of {told.count:g} linked"
+def _format_occurrences(occurrences: Any) -> str:
+    return f"{occurrences.linked:g} of {occurrences.count:g} linked"
 
 
-def _traits(old: "KnowledgeBase", new: "KnowledgeBase") -> dict[str, tuple[Any, Any]]:
-    """Return what differs beside the records: what the builds were told, and inverses of common relations."""
+def _changed_settings(old: "KnowledgeBase", new: "KnowledgeBase") -> dict[str, tuple[Any, Any]]:
+    """Return the settings of the builds that differ, and the inverses of common relations that do."""
     names = ("smoothing", "generator", "language")
     both = {name: (getattr(old.manifest, name), getattr(new.manifest, name)) for name in names}
     before, after = dict(old.store.relations), dict(new.store.relations)

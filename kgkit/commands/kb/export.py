@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from kgkit.commands.messages import Messages, Tell
-from kgkit.commands.options import HomeOption, QuietOption, opened
+from kgkit.commands.messages import Messages, ProgressCallback
+from kgkit.commands.options import HomeOption, QuietOption, open_chosen_kb
 from kgkit.commands.output import check_place, whole_file, write_bytes
 from kgkit.errors import NotThere, UsageError
 
@@ -24,7 +24,7 @@ FormatOption = Annotated[
         "--format",
         "-f",
         metavar="FORMAT",
-        help=f"One of {', '.join(FORMATS)}; unless given, what the name of the file says.",
+        help=f"One of {', '.join(FORMATS)}; by default chosen by the name of the file.",
     ),
 ]
 
@@ -34,7 +34,7 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to; `-` is standard output; a folder for csv."
+            "--output", "-o", metavar="FILE", help="File to write; `-` is standard output; a folder for csv."
         ),
     ],
     format: FormatOption = None,
@@ -43,7 +43,7 @@ def export(
 ) -> None:
     """Write a knowledge base in the format of another program.
 
-    `kgkit kb import` brings it back; what tsv and wn-lmf lose is said when they are written.
+    `kgkit kb import` reads it back; for tsv and wn-lmf a message names what is lost.
     """
     from kgkit.building.records import StoredRecords
     from kgkit.exchange import find_format, guess_format
@@ -52,30 +52,33 @@ def export(
     to_stdout = str(output) == "-"
     if to_stdout and format is None:
         raise UsageError(f"to standard output in which format? --format FORMAT, one of {', '.join(FORMATS)}")
-    made = find_format(format) if format is not None else guess_format(output)
-    if to_stdout and made.folder:
-        raise UsageError(f"{made.title} is a folder of files: name one with --output")
+    file_format = find_format(format) if format is not None else guess_format(output)
+    if to_stdout and file_format.folder:
+        raise UsageError(f"{file_format.title} is a folder of files: name one with --output")
     if not to_stdout:
-        check_folder(output) if made.folder else check_place(output)
+        check_folder(output) if file_format.folder else check_place(output)
     began = time.monotonic()
-    with opened(name, home, verify=True) as kb, messages.progress(f"writing {made.title}") as tell:
-        files = made.files(StoredRecords(kb))
-        losses = list(made.losses)
-        if kb.store.has_occurrences and not made.has_occurrences:
+    with (
+        open_chosen_kb(name, home, verify=True) as kb,
+        messages.progress(f"writing {file_format.title}") as tell,
+    ):
+        files = file_format.files(StoredRecords(kb))
+        losses = list(file_format.losses)
+        if kb.store.has_occurrences and not file_format.has_occurrences:
             losses.append("how often surfaces occur in texts, and so link probabilities")
         if losses:
-            messages.say(f"{made.title} does not carry: {'; '.join(losses)}")
-        if made.folder:
+            messages.say(f"{file_format.title} does not carry: {'; '.join(losses)}")
+        if file_format.folder:
             _write_folder(files, output, tell)
         elif to_stdout:
             for content in files[""]:
                 write_bytes(content)
         else:
             with whole_file(output) as write:
-                for content in _packed(_told(files[""], tell), output.suffix):
+                for content in _compress(_report_bytes(files[""], tell), output.suffix):
                     write(content)
     if not to_stdout:
-        messages.say(f"wrote {name} as {made.title} in {time.monotonic() - began:.1f} s: {output}")
+        messages.say(f"wrote {name} as {file_format.title} in {time.monotonic() - began:.1f} s: {output}")
 
 
 def check_folder(path: Path) -> None:
@@ -91,24 +94,24 @@ def check_folder(path: Path) -> None:
         raise NotThere(f"no folder {path.parent} to write {path.name} to: `mkdir -p {path.parent}` makes it")
 
 
-def _write_folder(files: Mapping[str, Iterator[bytes]], path: Path, tell: Tell) -> None:
+def _write_folder(files: Mapping[str, Iterator[bytes]], path: Path, tell: ProgressCallback) -> None:
     """Write *files* beside *path* and rename their folder, so that it appears whole or not at all."""
-    beside = path.absolute().with_name(f".{secrets.token_hex(8)}.part")
-    beside.mkdir()
+    temporary = path.absolute().with_name(f".{secrets.token_hex(8)}.part")
+    temporary.mkdir()
     try:
         for name, contents in files.items():
-            with (beside / name).open("wb") as file:
-                file.writelines(_told(contents, tell))
+            with (temporary / name).open("wb") as file:
+                file.writelines(_report_bytes(contents, tell))
                 file.flush()
                 os.fsync(file.fileno())
-        beside.rename(path.absolute())
+        temporary.rename(path.absolute())
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _packed(contents: Iterator[bytes], suffix: str) -> Iterator[bytes]:
+def _compress(contents: Iterator[bytes], suffix: str) -> Iterator[bytes]:
     """Yield *contents* compressed as the name of their file says."""
     packer: Any
     match suffix:
@@ -132,7 +135,7 @@ def _packed(contents: Iterator[bytes], suffix: str) -> Iterator[bytes]:
     yield packer.flush()
 
 
-def _told(contents: Iterator[bytes], tell: Tell) -> Iterator[bytes]:
+def _report_bytes(contents: Iterator[bytes], tell: ProgressCallback) -> Iterator[bytes]:
     written = 0
     for content in contents:
         yield content

@@ -12,10 +12,10 @@ from kgkit.errors import NotThere
 
 
 def import_kb(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="What to read; a folder for csv.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="File to read; a folder for csv.")],
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; else the file's."),
+        typer.Option("--name", metavar="NAME", help="Name of the knowledge base; by default the file's."),
     ] = None,
     format: FormatOption = None,
     home: HomeOption = None,
@@ -30,9 +30,9 @@ def import_kb(
 
     if not source.exists():
         raise NotThere(f"no file {source}")
-    made = find_format(format) if format is not None else guess_format(source)
+    file_format = find_format(format) if format is not None else guess_format(source)
     build_kb(
-        made.builder,
+        file_format.builder,
         source=[str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
         home=home,

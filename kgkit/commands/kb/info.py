@@ -1,9 +1,9 @@
-"""`kgkit kb info`: what a knowledge base says of itself."""
+"""`kgkit kb info`: what a knowledge base holds, and where it came from."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgkit.commands.options import HomeOption, JSONOption, KBArgument, opened
+from kgkit.commands.options import HomeOption, JSONOption, KBArgument, open_chosen_kb
 from kgkit.commands.output import Column, number, plain, size, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ def info(name: KBArgument = None, home: HomeOption = None, as_json: JSONOption =
     """Show what a knowledge base holds and where it came from."""
     from kgkit.home import Home
 
-    with opened(name, home) as kb:
+    with open_chosen_kb(name, home) as kb:
         if as_json:
-            write_json(described(kb.name, kb.store.folder, kb.manifest))
+            write_json(describe_build(kb.name, kb.store.folder, kb.manifest))
         else:
             _card(kb, Home.find(home).kb(kb.name).build_names())
 
 
-def described(name: str, folder: Path, manifest: "Manifest") -> dict[str, Any]:
+def describe_build(name: str, folder: Path, manifest: "Manifest") -> dict[str, Any]:
     """Return a manifest with the KB's name, the folder of its build, and its size in bytes."""
     import msgspec
 
@@ -39,7 +39,7 @@ def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
         "licence": source.licence,
         "url": source.url,
         "builder": f"{manifest.builder} {manifest.builder_version}, kgkit {manifest.kgkit_version}",
-        "options": ", ".join(f"{name} {_told(value)}" for name, value in manifest.options.items()),
+        "options": ", ".join(f"{name} {_format_option(value)}" for name, value in manifest.options.items()),
         "created": manifest.created,
         "language": manifest.language,
         "candidates": manifest.generator,
@@ -83,5 +83,5 @@ def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
         write_line(f"dropped: {number(count)} × {reason}")
 
 
-def _told(option: Any) -> str:
+def _format_option(option: Any) -> str:
     return " ".join(map(str, option)) if isinstance(option, list) else f"{option:,}".removesuffix(".0")

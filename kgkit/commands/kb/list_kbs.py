@@ -27,13 +27,13 @@ def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietO
     from kgkit.home import Home
 
     where, messages = Home.find(home), Messages(quiet=quiet)
-    found = [_summary(kb) for kb in where.kbs()]
+    summaries = [_summary(kb) for kb in where.kbs()]
     try:
         if as_json:
-            write_json(found)
-        elif found:
-            write_table(_COLUMNS, [_row(kb) for kb in found])
-        if not found:
+            write_json(summaries)
+        elif summaries:
+            write_table(_COLUMNS, [_row(kb) for kb in summaries])
+        if not summaries:
             messages.say(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
     finally:  # whether or not the reader has heard enough
         try:

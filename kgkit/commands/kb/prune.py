@@ -27,8 +27,7 @@ def prune(
 ) -> None:
     """Remove every build but the published one, and print the names of those removed.
 
-    What builds that were stopped have read goes with them, and so does what was done for vectors by jobs
-    that were stopped.
+    The partial work of builds and of vector jobs that were stopped is removed too.
     """
     from kgkit.home import Home
     from kgkit.store import find_build

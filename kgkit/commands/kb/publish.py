@@ -1,4 +1,4 @@
-"""`kgkit kb publish`: make an earlier build the one that the name stands for."""
+"""`kgkit kb publish`: publish an earlier build under its name again."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from kgkit.errors import UsageError
 
 
 def publish(
-    name: Annotated[str, typer.Argument(metavar="NAME@BUILD", help="The build that NAME is to stand for.")],
+    name: Annotated[str, typer.Argument(metavar="NAME@BUILD", help="The build to publish under NAME.")],
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:

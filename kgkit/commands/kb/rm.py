@@ -25,7 +25,7 @@ def rm(
     where = Home.find(home)
     kb = where.kb(name)
     if not kb.path.is_dir():
-        others = ", ".join(other.name for other in where.kbs()) or "none"
-        raise NotThere(f"no knowledge base {name!r} in {where.path}; there are: {others}")
+        names = ", ".join(kb_home.name for kb_home in where.kbs()) or "none"
+        raise NotThere(f"no knowledge base {name!r} in {where.path}; there are: {names}")
     remove(kb)
     Messages(quiet=quiet).say(f"removed {name}")

@@ -1,4 +1,4 @@
-"""`kgkit kb verify`: is a knowledge base what its manifest says?"""
+"""`kgkit kb verify`: check a knowledge base against its manifest."""
 
 from contextlib import suppress
 from functools import partial
@@ -18,16 +18,16 @@ def verify(
         typer.Option(
             "--quick",
             metavar="",
-            help="Compare the checksums of its files only, which finds any damage since.",
+            help="Compare the checksums of the files only, which finds any damage since the build.",
         ),
     ] = False,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Read a whole knowledge base and its vectors, and check them against their manifests and themselves.
+    """Read a whole knowledge base and its vectors, and check them for damage and consistency.
 
-    Exits with 1 if anything is wrong with them.
+    Exits with 1 if there are problems.
     """
     from kgkit.errors import NotThere
     from kgkit.home import Home
@@ -37,21 +37,21 @@ def verify(
     from kgkit.versions import read_current
 
     where, chosen = Home.find(home), chosen_kb(name, home)
-    found = find_build(where, chosen)
-    with Messages(quiet=quiet, bars=not as_json).progress(f"verifying {found.name}@{found.build}"):
-        found, problems = read_build(where, chosen, partial(problems_of, quick=quick))
-        kb = where.kb(found.name)
+    build = find_build(where, chosen)
+    with Messages(quiet=quiet, bars=not as_json).progress(f"verifying {build.name}@{build.build}"):
+        build, problems = read_build(where, chosen, partial(problems_of, quick=quick))
+        kb = where.kb(build.name)
         for vectors in vectors_names(kb):
             with suppress(NotThere):  # removed meanwhile
                 problems += [
                     f"vectors {vectors}: {problem}"
                     for problem in read_current(partial(find_vectors, kb, vectors), damages)
                 ]
-    called = f"{found.name}@{found.build}"
+    name_of_build = f"{build.name}@{build.build}"
     if as_json:
-        write_json({"name": found.name, "build": found.build, "sound": not problems, "problems": problems})
+        write_json({"name": build.name, "build": build.build, "sound": not problems, "problems": problems})
     else:
         for problem in problems or ["sound"]:
-            write_line(f"{called}: {problem}")
+            write_line(f"{name_of_build}: {problem}")
     if problems:
         raise typer.Exit(1)

@@ -47,8 +47,8 @@ def info(name: ModelArgument, home: HomeOption = None, as_json: JSONOption = Fal
 def _sentences(model: Mapping[str, Any]) -> Iterator[str]:
     """Yield what every model has, a sentence each."""
     yield f"{model['name']} is {model['what']}{', for the task ' + model['task'] if model['task'] else ''}."
-    others = f", or as {', '.join(model['roles'][1:])}" if model["roles"][1:] else ""
-    yield f"It opens as {model['roles'][0]}{others}."
+    further = f", or as {', '.join(model['roles'][1:])}" if model["roles"][1:] else ""
+    yield f"It opens as {model['roles'][0]}{further}."
     if model["encoder"]:
         yield f"Its encoder is {model['encoder']}."
     needs = needs_in_words(model["needs"]) or "no particular knowledge base, vectors or other model"
@@ -67,7 +67,7 @@ def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
         elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
-            for number, one in enumerate(value, 1):
-                yield from _flat(one, f"{before}{name}.{number}.")
+            for number, row in enumerate(value, 1):
+                yield from _flat(row, f"{before}{name}.{number}.")
         elif value not in (None, "", [], ()):
             yield f"{before}{name}", ", ".join(map(str, value)) if isinstance(value, list | tuple) else value

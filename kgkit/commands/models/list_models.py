@@ -30,11 +30,11 @@ def list_models(home: HomeOption = None, as_json: JSONOption = False, quiet: Qui
     from kgkit.models.folder import model_names
 
     where = Home.find(home)
-    found = [_summary_or_error(name, where) for name in model_names(where)]
+    models = [_summary_or_error(name, where) for name in model_names(where)]
     if as_json:
-        write_json(found)
+        write_json(models)
     else:
-        write_table(_COLUMNS, [_row(model) for model in found])
+        write_table(_COLUMNS, [_row(model) for model in models])
     if not any(where.models.glob("*")):
         Messages(quiet=quiet).say(f"no model has been trained in {where.path}: `kgkit train` trains some")
 

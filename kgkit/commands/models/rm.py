@@ -30,16 +30,16 @@ def rm(
     from kgkit.models.registering import mark_gone
 
     where = Home.find(home)
-    wanted = list(dict.fromkeys(names))
-    for name in wanted:  # all of them can go, or nothing is removed
+    models = list(dict.fromkeys(names))
+    for name in models:  # all of them can go, or nothing is removed
         _check_there(where, name)
-        others = [other for other in models_needing(where, name) if other not in wanted]
-        if others and not force:
+        dependents = [other for other in models_needing(where, name) if other not in models]
+        if dependents and not force:
             raise UsageError(
-                f"{', '.join(others)} cannot be opened without the model {name}: remove those too, or say "
-                "--force"
+                f"{', '.join(dependents)} cannot be opened without the model {name}: remove those too, or "
+                "say --force"
             )
-    for name in wanted:
+    for name in models:
         remove_model(where, name)
         mark_gone(where, name)
         Messages(quiet=quiet).say(f"removed {name}")
@@ -52,5 +52,5 @@ def _check_there(home: "Home", name: str) -> None:
         return
     if (SHIPPED / name).is_dir() and name in model_names(home):
         raise UsageError(f"the model {name} comes with kgkit, and stays")
-    trained = [one for one in model_names(home) if has_model(home, one)]
+    trained = [model for model in model_names(home) if has_model(home, model)]
     raise NotThere(f"no model {name!r} in {home.models}; there are: {', '.join(trained) or 'none'}")

@@ -29,15 +29,17 @@ def verify(
     from kgkit.versions import read_current
 
     where = Home.find(home)
-    wanted = list(dict.fromkeys(names or model_names(where)))
-    for name in wanted:
+    models = list(dict.fromkeys(names or model_names(where)))
+    for name in models:
         find_model_folder(name, where)  # all of them are there, or none is read
-    found = [(name, read_current(partial(find_model_folder, name, where), verify_model)) for name in wanted]
+    checked = [(name, read_current(partial(find_model_folder, name, where), verify_model)) for name in models]
     if as_json:
-        write_json([{"name": name, "sound": not problems, "problems": problems} for name, problems in found])
+        write_json(
+            [{"name": name, "sound": not problems, "problems": problems} for name, problems in checked]
+        )
     else:
-        for name, problems in found:
+        for name, problems in checked:
             for problem in problems or ["sound"]:
                 write_line(f"{name}: {problem}")
-    if any(problems for _, problems in found):
+    if any(problems for _, problems in checked):
         raise typer.Exit(1)

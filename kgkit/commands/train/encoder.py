@@ -1,4 +1,4 @@
-"""`kgkit train encoder`: a small BERT from nothing, for a language that has none here."""
+"""`kgkit train encoder`: a small BERT from scratch, for a language without a pretrained one."""
 
 import time
 from dataclasses import asdict
@@ -33,15 +33,15 @@ def encoder(
     ],
     name: NameOption,
     task: Annotated[
-        Literal["mlm"], typer.Option("--task", metavar="TASK", help="mlm: hidden words, and what follows.")
+        Literal["mlm"], typer.Option("--task", metavar="TASK", help="mlm: masked words and next sentences.")
     ] = "mlm",
     dev: DevOption = None,
     layers: Annotated[int, typer.Option("--layers", min=1, metavar="N", help="Transformer layers.")] = 4,
-    width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="Numbers of a vector.")] = 256,
-    heads: Annotated[int, typer.Option("--heads", min=1, metavar="N", help="Of attention, in a layer.")] = 4,
-    cased: Annotated[
-        bool, typer.Option("--cased", metavar="", help="Leave texts as they are; else they are lowercased.")
-    ] = False,
+    width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="Width of the layers.")] = 256,
+    heads: Annotated[
+        int, typer.Option("--heads", min=1, metavar="N", help="Attention heads of a layer.")
+    ] = 4,
+    cased: Annotated[bool, typer.Option("--cased", metavar="", help="Do not lowercase the texts.")] = False,
     epochs: EpochsOption = 3,
     steps: StepsOption = None,
     batch: TextsOption = 32,
@@ -54,10 +54,10 @@ def encoder(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a small BERT from nothing, on plain text (Devlin et al. 2019).
+    """Train a small BERT from scratch, on plain text (Devlin et al. 2019).
 
     It serves as --encoder of kgkit train kbert, and as --from of kgkit train knowbert.
-    A training that was stopped goes on where it was, if nothing has been changed since.
+    A training that was stopped resumes where it was, if nothing has been changed since.
     """
     from kgkit.home import Home
     from kgkit.methods.knowbert_settings import KnowBertTraining
@@ -85,8 +85,8 @@ def encoder(
     )  # fmt: skip
     with messages.progress(f"training {name}") as show, run as record:
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
         folder = train_encoder(
             where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
@@ -94,11 +94,11 @@ def encoder(
         manifest = read_trained(where, name, folder, KNOWBERT)
         record.model = name if catalogue(where, manifest) else None
         results = manifest.results
-        for one in (one for one in results["epochs"] if one["epoch"] == results["best_epoch"]):
-            for metric in sorted(set(one) - {"epoch"}):
-                record.score(task, "held out", metric, one[metric], int(results["held_out"]))
-    place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
+        for epoch in (epoch for epoch in results["epochs"] if epoch["epoch"] == results["best_epoch"]):
+            for metric in sorted(set(epoch) - {"epoch"}):
+                record.score(task, "held out", metric, epoch[metric], int(results["held_out"]))
+    note = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{note}: {folder.parent}")
     if as_json:
         import msgspec
 

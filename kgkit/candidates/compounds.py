@@ -1,0 +1,286 @@
+"""Words joined by hyphens: what they mean where the KB writes them with spaces, or as one word.
+
+What depends on the words alone is looked up once per compound and remembered; what depends on the words
+around is sought only where one of these begins a surface that is long enough.
+"""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from kgkit.candidates.entries import UNSEEN, Cut, Entry, Reading, Varying
+from kgkit.candidates.hyphens import HYPHENS, as_one_word, with_plain_hyphens
+from kgkit.candidates.spelling import in_capitals_only
+from kgkit.store.layout import MAX_TOKENS
+from kgkit.types import Candidates, Mention
+
+if TYPE_CHECKING:
+    from kgkit.candidates.matching import GeneratorConfig
+    from kgkit.kb import KnowledgeBase
+
+_SHORT: Final = 3  # letters of an abbreviation
+_MAX_PARTS: Final = (
+    MAX_TOKENS // 2
+)  # of a compound that may be one word; more may not be in a window of a long text
+_AROUND: Final = 3  # words on each side of words joined by hyphens that may belong to the same surface
+_REMEMBERED: Final = 64  # characters of a compound
+
+
+class Compound(Struct, frozen=True, gc=False):
+    """What there is to know of words joined by hyphens, whatever stands around them.
+
+    Attributes:
+        one_word: what they mean, written as one word; None if nothing.
+        openings: which of the words begin surfaces that go on with the next one.
+        abbreviations: which of the words are no mentions.
+    """
+
+    one_word: Candidates | Varying | None
+    openings: tuple[int, ...]
+    abbreviations: tuple[int, ...]
+
+
+class CompoundMentions(Struct, frozen=True, gc=False):
+    """What compounds change about the mentions of a text.
+
+    Attributes:
+        more: mentions that the text as it stands does not have, or that count less than its own of the same
+            span; of several of a span the first counts.
+        abbreviations: where parts stand that are no mentions by themselves: start and end.
+    """
+
+    more: list[Mention]
+    abbreviations: list[tuple[int, int]]
+
+
+class CompoundReader(ABC):
+    """Reads the words of a text that are joined by hyphens: a part of every generator."""
+
+    kb: "KnowledgeBase"
+    config: "GeneratorConfig"
+
+    def _with_compounds(self, cut: Cut, hyphens: list[int], found: list[Mention]) -> list[Mention]:
+        """Return *found*, and what words joined by hyphens mean where the KB writes them otherwise.
+
+        A part that the KB has with capitals only is no mention: *co-operative* is no carbon monoxide.
+
+        Args:
+            cut: of the text.
+            hyphens: where they are.
+            found: the mentions of the text as it stands, all of them, by start, then by length.
+        """
+        compounds = self._compounds(cut, hyphens)
+        if compounds.more:
+            spans = {_span(one): one for one in reversed(compounds.more)}
+            merged: list[Mention] = []
+            before = 0
+            for span in sorted(spans):
+                place = bisect_left(found, span, before, key=_span)
+                merged += found[before:place]
+                before = place
+                if place == len(found) or _span(found[place]) != span:  # the text as it stands goes before
+                    merged.append(spans[span])
+            found = merged + found[before:]
+        if compounds.abbreviations:
+            abbreviations = {*compounds.abbreviations}
+            found = [one for one in found if _span(one) not in abbreviations]
+        return found
+
+    def _compounds(self, cut: Cut, hyphens: list[int]) -> CompoundMentions:
+        """Return what the words that are joined by *hyphens* change about the mentions of a text."""
+        text, offsets, memory = cut.text, cut.offsets, cut.memory
+        more = [] if text.isascii() else self._with_plain_hyphens(cut, hyphens)
+        plain = {_span(mention) for mention in more}
+        abbreviations: list[tuple[int, int]] = []
+        for joints in _joints(cut, hyphens):
+            first, last = joints[0] - 1, joints[-1] + 1
+            start, end = offsets[2 * first], offsets[2 * last + 1]
+            spelled = text[start:end]
+            compound = memory.compounds.get(spelled, UNSEEN)
+            if compound is UNSEEN:
+                compound = self._read_compound(cut, first, last, spelled)
+                if len(spelled) <= _REMEMBERED:
+                    memory.compounds.remember(spelled, compound)
+            low = max(0, first - _AROUND)
+            openings = self._openings(cut, low, first, len(joints), compound)
+            respelled = self._respelled(cut, joints, low, openings) if openings else []
+            more += respelled
+            if compound is None:
+                continue
+            if (
+                compound.one_word is not None
+                and (start, end) not in plain
+                and all(_span(mention) != (start, end) for mention in respelled)
+                and not self._is_surface(cut, first, end)
+            ):
+                self._add(text, start, end, compound.one_word, more)
+            for part in compound.abbreviations:
+                piece = 2 * (first + 2 * part)
+                abbreviations.append((offsets[piece], offsets[piece + 1]))
+        return CompoundMentions(more, abbreviations)
+
+    def _read_compound(self, cut: Cut, first: int, last: int, spelled: str) -> Compound | None:
+        """Return what there is to know of the compound of tokens *first* to *last*; None if nothing."""
+        parts = cut.entries[first : last + 1 : 2]
+        one_word = self._one_word(cut, spelled) if len(parts) <= _MAX_PARTS else None
+        openings = [
+            part
+            for part in range(len(parts) - 1)
+            if (starts := parts[part].starts) is not None
+            and not starts.keys().isdisjoint(parts[part + 1].texts)
+        ]
+        abbreviations = [
+            part for part in range(len(parts)) if self._is_abbreviation(cut, first + 2 * part, parts[part])
+        ]
+        if one_word is None and not openings and not abbreviations:
+            return None
+        return Compound(one_word, tuple(openings), tuple(abbreviations))
+
+    def _one_word(self, cut: Cut, spelled: str) -> Candidates | Varying | None:
+        """Return what a compound means that is written as one word."""
+        joined = as_one_word(spelled)
+        if joined is None:
+            return None
+        forms = self.forms(joined)
+        if len(forms) == 1 and self.kb.store.alias_row(forms[0].text) is None:
+            return None  # as most are
+        entry = cut.memory.entries[joined]
+        if entry.candidates is None:
+            return None
+        return Varying(entry.candidates, entry.hidden) if entry.varies else entry.candidates
+
+    def _with_plain_hyphens(self, cut: Cut, hyphens: list[int]) -> list[Mention]:
+        """Return mentions across hyphens of Unicode that the KB writes with those of keyboards."""
+        text, plain = cut.text, with_plain_hyphens(cut.text)
+        others = [hyphen for hyphen in hyphens if text[hyphen] != plain[hyphen]]
+        if not others:
+            return []
+        as_plain = self._cut(plain, cut.memory.cased)
+        return [
+            Mention(one.start, one.end, text[one.start : one.end], one.candidates)
+            for one in self._with_compounds(as_plain, hyphens, self._every(as_plain))
+            if bisect_left(others, one.start) < bisect_left(others, one.end)
+        ]
+
+    def _openings(
+        self, cut: Cut, low: int, first: int, joints: int, compound: Compound | None
+    ) -> Sequence[int]:
+        """Return which words about a compound may begin surfaces that go across its hyphens.
+
+        Args:
+            cut: of the text.
+            low: the first of the tokens about the compound.
+            first: its own first token.
+            joints: how many hyphens it has.
+            compound: what is known of it.
+
+        Returns:
+            Their places, counted from *low* on, the hyphens left out.
+        """
+        entries, openings = cut.entries, []
+        for place in range(low, first):
+            starts, lengths = entries[place].starts, 0
+            if starts is not None:
+                for form in entries[place + 1].texts:
+                    lengths |= starts.get(form, 0)
+                if lengths >> first - place + 2:
+                    openings.append(place - low)
+        if compound is not None:
+            openings += [first - low + part for part in compound.openings]
+        return openings
+
+    def _respelled(self, cut: Cut, joints: list[int], low: int, openings: Sequence[int]) -> list[Mention]:
+        """Return mentions across the hyphens of a compound, at *joints*, if these count as spaces."""
+        high = min(len(cut.entries), joints[-1] + 2 + _AROUND)
+        entries, part = [], low
+        for joint in joints:
+            entries += cut.entries[part:joint]
+            part = joint + 1
+        entries += cut.entries[part:high]
+        pieces, offsets, part = [], [], 2 * low
+        for joint in joints:  # the hyphen is the gap
+            pieces += [*cut.pieces[part : 2 * joint], cut.pieces[2 * joint + 1]]
+            offsets += [*cut.offsets[part : 2 * joint], cut.offsets[2 * joint + 1]]
+            part = 2 * joint + 3
+        pieces += cut.pieces[part : 2 * high + 1]
+        offsets += cut.offsets[part : 2 * high + 1]
+        window = self._window(
+            Cut(cut.text, pieces, offsets, entries, cut.memory, cut.memory.respelled, "", offsets)
+        )
+        found: list[Mention] = []
+        for place in openings:
+            self._several(window, place, found)
+        if not found:
+            return found
+        at = [cut.offsets[2 * joint] for joint in joints]
+        return [
+            mention
+            for mention in found
+            if (after := bisect_right(at, mention.start)) < len(at) and at[after] < mention.end
+        ]
+
+    def _is_surface(self, cut: Cut, first: int, end: int) -> bool:
+        """Say whether the tokens from *first* on, up to code point *end*, are a mention as they stand."""
+        found: list[Mention] = []
+        if self._opens(cut.entries[first]):
+            self._several(cut, first, found)
+        return any(mention.end == end for mention in found)
+
+    def _opens(self, entry: Entry) -> bool:
+        return entry.starts is not None
+
+    def _is_abbreviation(self, cut: Cut, place: int, entry: Entry) -> bool:
+        """Say whether a part of a compound is in lower case, and what the KB knows of it has capitals."""
+        if self.config.all_surfaces or entry.candidates is None:
+            return False
+        word = cut.pieces[2 * place + 1]
+        short = cut.memory.cased or len(word) <= _SHORT
+        return short and word.islower() and self._in_capitals_only(entry)
+
+    def _in_capitals_only(self, entry: Entry) -> bool:
+        rows = [row for form in entry.forms if (row := self.kb.store.alias_row(form.text)) is not None]
+        with self.kb.store.reading():
+            return all(map(in_capitals_only, rows))
+
+    def _window(self, cut: Cut) -> Cut:
+        return cut
+
+    @abstractmethod
+    def forms(self, token: str) -> tuple[Reading, ...]:
+        """Return what a token may stand for in a surface, itself (folded) first."""
+
+    @abstractmethod
+    def _cut(self, text: str, cased: bool | None = None) -> Cut: ...
+
+    @abstractmethod
+    def _every(self, cut: Cut) -> list[Mention]: ...
+
+    @abstractmethod
+    def _several(self, cut: Cut, place: int, found: list[Mention]) -> None: ...
+
+    @abstractmethod
+    def _add(
+        self, text: str, start: int, end: int, meaning: Candidates | Varying, found: list[Mention]
+    ) -> None: ...
+
+
+def _joints(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:
+    """Yield, for each word that is joined by hyphens, their places among the tokens."""
+    joints: list[int] = []
+    for hyphen in hyphens:
+        place = (bisect_left(cut.offsets, hyphen) + 1) // 2
+        if cut.pieces[2 * place + 1] not in HYPHENS:
+            continue  # it has a mark of its own
+        if joints and place != joints[-1] + 2:
+            yield joints
+            joints = []
+        joints.append(place)
+    if joints:
+        yield joints
+
+
+def _span(mention: Mention) -> tuple[int, int]:
+    return mention.start, mention.end

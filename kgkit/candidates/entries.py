@@ -1,0 +1,115 @@
+"""What a generator knows of the tokens of a text, and lists of mentions."""
+
+from bisect import bisect_left
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from kgkit.candidates.memory import Memory, Spans
+from kgkit.candidates.spelling import position_hides_case
+from kgkit.store.surfaces import Matcher
+from kgkit.types import Candidates, Mention
+
+ANY: Final = 0xFF
+"""The part-of-speech bits of a form that may be any."""
+
+UNSEEN: Final = object()
+"""What a memory has of a span that was not looked up yet."""
+
+
+class Reading(Struct, frozen=True, gc=False):
+    """What a token may stand for in a surface, and for which parts of speech (bits)."""
+
+    text: str
+    pos: int
+
+
+class Entry(Struct, frozen=True, gc=False):
+    """What there is to know of a token type.
+
+    Attributes:
+        candidates: of the token alone; None if it is no surface.
+        starts: how the surfaces go on that begin with it, as `StoreReader.starts`
+            tells; None if there are none.
+        texts: of its forms.
+        forms: what it may stand for in a longer surface, itself (folded) first.
+        spaced: asks the KB's tries for surfaces in which a space follows the token;
+            None if there are none.
+        tight: the same for surfaces that go on at once.
+        varies: whether candidates are others where the position hides the case of the token.
+        hidden: these others, if so.
+    """
+
+    candidates: Candidates | None
+    starts: dict[str, int] | None
+    texts: tuple[str, ...]
+    forms: tuple[Reading, ...]
+    spaced: Matcher | None = None
+    tight: Matcher | None = None
+    varies: bool = False
+    hidden: Candidates | None = None
+
+
+class Varying(NamedTuple):
+    """Candidates of a span that are others where its position hides the case of its letters."""
+
+    candidates: Candidates
+    hidden: Candidates | None
+
+
+class Cut(Struct, frozen=True, gc=False):
+    """A text and its tokens.
+
+    Attributes:
+        text: as given.
+        pieces: white space and tokens in turn.
+        offsets: where each of them ends.
+        entries: of the tokens.
+        memory: where these come from.
+        spans: what is remembered of spans of several tokens: of those in which a hyphen counts as a space,
+            what is known of them as they are then written.
+        folded: the text, folded, for tries: white space single, a line end between paragraphs; else empty.
+        bounds: where each piece ends in `folded`.
+    """
+
+    text: str
+    pieces: list[str]
+    offsets: list[int]
+    entries: list[Entry]
+    memory: Memory
+    spans: Spans
+    folded: str
+    bounds: list[int]
+
+
+def case_is_hidden(text: str, pieces: list[str], offsets: list[int], place: int) -> bool:
+    """Do as `position_hides_case` for the token at *place*; most follow a word, where no sentence begins."""
+    piece = 2 * place
+    if place and pieces[piece] == " " and pieces[piece - 1].isalnum() and not pieces[piece + 1].isupper():
+        return False
+    return position_hides_case(text, offsets[piece], offsets[piece + 1])
+
+
+def alike(found: Candidates, hidden: Candidates | None) -> bool:
+    """Say whether two are the same; comparing bytes takes a tenth of the time."""
+    return hidden is not None and found.rows.tobytes() == hidden.rows.tobytes()
+
+
+def starting_from(mentions: list[Mention], begin: int) -> list[Mention]:
+    """Return those of *mentions*, which come by start, that start at *begin* or behind it."""
+    return mentions[bisect_left(mentions, begin, key=_start) :] if begin else mentions
+
+
+def _start(mention: Mention) -> int:
+    return mention.start
+
+
+def longest(mentions: list[Mention]) -> list[Mention]:
+    """Return the leftmost-longest of *mentions*, which come by start: none overlaps another."""
+    kept: list[Mention] = []
+    for mention in mentions:
+        if not kept or mention.start >= kept[-1].end:
+            kept.append(mention)
+        elif mention.start == kept[-1].start and mention.end > kept[-1].end:
+            kept[-1] = mention
+    return kept
