@@ -28,7 +28,7 @@ from benchmarks.significance import chance, counted, f1_of, spread
 from kgkit.encoder import Encoder
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.ner import chunks
-from kgkit.evaluation.tasks import find_task
+from kgkit.evaluation.tasks import find_task, gold_labels
 from kgkit.home import Home
 from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb
@@ -139,10 +139,11 @@ def counts(examples: list[Example], answers: dict[str, str]) -> NDArray[np.int64
     """Return (N, 3): how many answers are right, given, and to be given, of each example."""
     if not examples[0].tokens:
         right = np.array([[answers[one.id] == one.gold for one in examples]])
-        return counted(right)[0]
+        rights: NDArray[np.int64] = counted(right)[0]
+        return rights
     rows = []
     for one in examples:
-        told, meant = {*chunks(answers[one.id].split())}, {*chunks(one.gold or ())}
+        told, meant = {*chunks(answers[one.id].split())}, {*chunks(gold_labels(one))}
         rows.append([len(told & meant), len(told), len(meant)])
     return np.array(rows)
 

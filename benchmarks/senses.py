@@ -1,9 +1,9 @@
-"""The ladder of linkers on word senses: F1 as publications have it, and where a rung leans on the prior.
+"""Linkers of all types on word senses: F1 as publications have it, and where a linker leans on the prior.
 
     python -m benchmarks.senses --home HOME --model prior --model gloss --model senses [--vectors full]
 
 HOME holds WordNet, vectors of its texts, and the trained models that are named; `nearest:NAME` is the
-classifier of nearest neighbours over the means of a model of the rung `ridge`. Candidates are those of the
+classifier of nearest neighbours over the means of a model of the type `ridge`. Candidates are those of the
 gold lemma and part of speech, as the framework has it.
 """
 
@@ -19,7 +19,7 @@ from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.kb import KnowledgeBase
-from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking import Linker, Scorer
 from kgkit.linking.ridge import RidgeScorer, meanings, queries
 from kgkit.linking.scoring import Scores
 from kgkit.types import NO_CANDIDATES, Candidates, Document
@@ -37,14 +37,14 @@ bins, on the five.
 """
 
 
-class Nearest:
+class Nearest(Scorer):
     """The sense whose mean of contexts is nearest; the first candidate, where none of them was seen.
 
     Peters et al. (2018), "Deep contextualized word representations", 5.3, after
     Melamud et al. (2016).
     """
 
-    ahead = 32
+    batch_size = 32
 
     def __init__(self, ridge: RidgeScorer) -> None:
         self.ridge, self.name = ridge, f"nearest neighbour ({ridge.name})"
@@ -162,13 +162,12 @@ def main() -> None:
     rows = []
     with kgkit.open_kb("wordnet", home=chosen.home) as kb:
         for model in chosen.model:
-            config = LinkerConfig(
-                model=model.removeprefix("nearest:"), coherence=chosen.coherence,
+            linker = Linker.open(
+                kb, model=model.removeprefix("nearest:"), coherence=chosen.coherence,
                 vectors=chosen.vectors, max_candidates=None, nil="mark", top_k=1,
             )  # fmt: skip
-            linker = Linker(kb, config)
             if model.startswith("nearest:") and isinstance(linker.scorer, RidgeScorer):
-                linker = Linker(kb, config, scorer=Nearest(linker.scorer))
+                linker.scorer = Nearest(linker.scorer)
             rows.append(
                 row(linker.model, {name: answered(linker, name, seen) for name in (*FIVE, "ALLamended")})
             )

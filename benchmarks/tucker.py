@@ -31,11 +31,11 @@ from benchmarks.tucker_stock import Clock, OutOfTime, factory, run
 from benchmarks.tucker_subset import SYMMETRIC, Subset, subset
 from benchmarks.tucker_table import page
 from kgkit.embedding.tucker.config import TuckERConfig
-from kgkit.embedding.tucker.known import KnownTails
 from kgkit.embedding.tucker.method import _loop, _quiet, both_ways, embed_tucker, pykeen_settings
-from kgkit.embedding.tucker.ranking import Scores, ranks
+from kgkit.embedding.tucker.ranking import RankingScores, ranks
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 from kgkit.embedding.tucker.triples import stored_triples
+from kgkit.embedding.tucker.true_tails import TrueTails
 
 SUBSET = "subset.npz"
 NEIGHBOURS_OF = (
@@ -100,13 +100,15 @@ def ours_on_the_subset(work: Path, seconds: float, every: float, changes: dict[s
 def groups(model: Any, data: Subset, path: Path) -> None:
     """Write the scores of the test triples by group of relations."""
     questions = both_ways(data.test)
-    known = KnownTails(both_ways(np.concatenate([data.train, data.valid, data.test])))
+    known = TrueTails(both_ways(np.concatenate([data.train, data.valid, data.test])))
     found = ranks(model, questions, known)
     names = np.array(data.relations)[questions[:, 1] // 2]
     symmetric = np.isin(names, SYMMETRIC)
     lines = {"all": found, "symmetric": found[symmetric], "others": found[~symmetric]}
     lines |= {str(name): found[names == name] for name in np.unique(names)}
-    path.write_text(json.dumps({name: asdict(Scores.of(rows)) for name, rows in lines.items()}, indent=1))
+    path.write_text(
+        json.dumps({name: asdict(RankingScores.of(rows)) for name, rows in lines.items()}, indent=1)
+    )
 
 
 def stock_on_the_subset(work: Path, which: str, seconds: float, every: float) -> None:
@@ -152,8 +154,8 @@ def one_small(data: Any, loss: str, way: str, seed: int, epochs: int) -> dict[st
         )  # fmt: skip
     seconds = time.process_time() - begun
     parts = [getattr(data, part).mapped_triples.numpy() for part in ("training", "validation", "testing")]
-    known = KnownTails(both_ways(np.concatenate(parts)))
-    scores = Scores.of(ranks(model, both_ways(parts[2]), known))
+    known = TrueTails(both_ways(np.concatenate(parts)))
+    scores = RankingScores.of(ranks(model, both_ways(parts[2]), known))
     return {"loss": loss, "way": way, "seed": seed, "epochs": epochs, "seconds": seconds, **asdict(scores)}
 
 

@@ -17,8 +17,8 @@ from pykeen.training.callbacks import TrainingCallback
 from pykeen.triples import CoreTriplesFactory
 
 from benchmarks.tucker_subset import Subset
-from kgkit.embedding.tucker.known import KnownTails
-from kgkit.embedding.tucker.ranking import Scores, ranks
+from kgkit.embedding.tucker.ranking import RankingScores, ranks
+from kgkit.embedding.tucker.true_tails import TrueTails
 
 
 def both_ways(triples: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ class Clock(TrainingCallback):
     def __init__(self, subset: Subset, limit: float, every: float, log: Path) -> None:
         super().__init__()
         self.valid, self.test = both_ways(subset.valid), both_ways(subset.test)
-        self.known = KnownTails(both_ways(np.concatenate([subset.train, subset.valid, subset.test])))
+        self.known = TrueTails(both_ways(np.concatenate([subset.train, subset.valid, subset.test])))
         self.limit, self.every, self.log = limit, every, log
         self.spent, self.steps, self.next = 0.0, 0, every
         self.started = time.process_time()
@@ -85,7 +85,7 @@ class Clock(TrainingCallback):
 
     def write(self, epoch: int, questions: np.ndarray, part: str) -> None:
         """Rank and note."""
-        scores = Scores.of(ranks(self.model, questions, self.known))
+        scores = RankingScores.of(ranks(self.model, questions, self.known))
         line = {
             "seconds": round(self.spent, 1), "epoch": epoch, "steps": self.steps,
             "seconds_a_step": self.spent / self.steps, "loss": float(np.mean(self.losses[-200:])),

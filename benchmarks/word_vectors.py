@@ -45,7 +45,7 @@ def write_dump(data: Path, out: Path) -> None:
 
 def make(data: str, out: str, width: int = 384, iterations: int = 5, workers: int = 1) -> str:
     """Train, unless it is done; return the file of the vectors in the format of word2vec."""
-    from kgkit.embedding.wikipedia2vec.training import TrainingConfig, required, train
+    from kgkit.embedding.wikipedia2vec.training import SkipGramConfig, import_required, train
 
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,11 +55,11 @@ def make(data: str, out: str, width: int = 384, iterations: int = 5, workers: in
     if not dump.exists():
         write_dump(Path(data), folder / "text.part")
         (folder / "text.part").replace(dump)
-    config = TrainingConfig(
+    config = SkipGramConfig(
         dump=dump, width=width, lowercase=True, iterations=iterations, workers=workers, min_entity_count=1
     )
     model = train(config, folder, lambda done, of: print(f"step {done}/{of}", file=sys.stderr))
-    required()("wikipedia2vec").Wikipedia2Vec.load(str(model)).save_text(str(text), "word2vec")
+    import_required()("wikipedia2vec").Wikipedia2Vec.load(str(model)).save_text(str(text), "word2vec")
     return str(text)
 
 

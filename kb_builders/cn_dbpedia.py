@@ -28,7 +28,7 @@ CARDS: Final = frozenset(["BaiduCARD", "DESC"])
 TAGS: Final = frozenset(["BaiduTAG", "CATEGORY_ZH"])
 """What they call its tags."""
 
-ONE_NAME: Final = frozenset(
+SINGLE_VALUED: Final = frozenset(
     "中文名 中文名称 外文名 外文名称 英文名 英文名称 全称 全名 原名 本名 书名".split()
 )
 """Attributes whose value is a name of the entity."""
@@ -70,8 +70,8 @@ class CNDBpediaBuilder(Builder):
 
     def observe(self, source: Path, part: str) -> Iterator[Record | Step]:
         file, span = dump.part_of(source, part)
-        told = _triples if file.fields == dump.TRIPLE else _mentions
-        return told(file.path, dump.lines_of(file.path, span))
+        read = _triples if file.fields == dump.TRIPLE else _mentions
+        return read(file.path, dump.lines_of(file.path, span))
 
 
 def without_bracket(key: str) -> tuple[str, str]:
@@ -83,13 +83,13 @@ def without_bracket(key: str) -> tuple[str, str]:
     if key[-1:] not in _CLOSING or not key:
         return key, ""
     depth = 0
-    for place in range(len(key) - 1, -1, -1):
-        if key[place] in _CLOSING:
+    for index in range(len(key) - 1, -1, -1):
+        if key[index] in _CLOSING:
             depth += 1
-        elif key[place] in _OPENING:
+        elif key[index] in _OPENING:
             depth -= 1
             if not depth:
-                name, inside = key[:place].strip(), key[place + 1 : -1].strip()
+                name, inside = key[:index].strip(), key[index + 1 : -1].strip()
                 return (name, inside) if name and inside else (key, "")
     return key, ""
 
@@ -130,7 +130,7 @@ def _triples(path: Path, batches: Iterator[dump.Lines]) -> Iterator[Record | Ste
                 description = description or value.replace(_PARAGRAPH, "\n")
             elif attribute in TAGS:
                 types.append(value)
-            elif attribute in ONE_NAME or attribute in NAMES:
+            elif attribute in SINGLE_VALUED or attribute in NAMES:
                 yield Attribute(key, attribute, value)
                 for name in _names(attribute, value):
                     if name not in (key, label):
@@ -144,7 +144,7 @@ def _triples(path: Path, batches: Iterator[dump.Lines]) -> Iterator[Record | Ste
 
 
 def _names(attribute: str, value: str) -> list[str]:
-    names = [value] if attribute in ONE_NAME else map(str.strip, _BETWEEN_NAMES.split(value))
+    names = [value] if attribute in SINGLE_VALUED else map(str.strip, _BETWEEN_NAMES.split(value))
     return [name for name in names if 0 < len(name) <= LONGEST_NAME]
 
 
@@ -168,7 +168,7 @@ def _mentions(path: Path, batches: Iterator[dump.Lines]) -> Iterator[Record | St
 
 def _wrong(path: Path, batch: dump.Lines, names: Sequence[str]) -> SourceError:
     """Return what is wrong with the first line of *batch* that is wrong."""
-    for place, line in enumerate(batch.texts):
+    for index, line in enumerate(batch.texts):
         fields = [field.strip() for field in line.split("\t")]
         if not line.rstrip("\r") or (len(fields) == len(names) and all(fields)):
             continue
@@ -176,5 +176,5 @@ def _wrong(path: Path, batch: dump.Lines, names: Sequence[str]) -> SourceError:
             what = f"expected {len(names)} tab-separated fields ({', '.join(names)}), found {len(fields)}"
         else:
             what = f"the {names[fields.index('')]} is empty"
-        return SourceError(what, path=path, line=batch.number(place), text=line)
+        return SourceError(what, path=path, line=batch.number(index), text=line)
     raise AssertionError("every line is as it should be")

@@ -42,8 +42,8 @@ class DumpFile(NamedTuple):
     """One file of a dump.
 
     Attributes:
-        path: where it is.
-        fields: what the columns of its lines are: `TRIPLE` or `MENTION`.
+        path: path of the file.
+        fields: columns of its lines: `TRIPLE` or `MENTION`.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Lines(NamedTuple):
 
     Attributes:
         texts: the lines, without their ends.
-        number: tells the number in the file of the line at a place in `texts`.
+        number: function that tells the number in the file of the line at a place in `texts`.
     """
 
     texts: list[str]
@@ -73,7 +73,7 @@ def dump_files(source: Path) -> list[DumpFile]:
         SourceError: for a file of another kind, an archive, or a folder without a file of either kind.
     """
     if not source.is_dir():
-        return [_recognised(source)]
+        return [_recognise(source)]
     paths = sorted(path for path in source.iterdir() if path.name.endswith(_ENDINGS) and path.is_file())
     if not paths:
         raise SourceError(
@@ -82,20 +82,20 @@ def dump_files(source: Path) -> list[DumpFile]:
         )
     plain: dict[str, Path] = {}
     for path in paths:
-        other = plain.setdefault(_unpacked(path.name), path)
+        other = plain.setdefault(_unpack(path.name), path)
         if other is not path:
             raise SourceError(f"lies beside {other.name}, the same file: leave one of them there", path=path)
-    return sorted(map(_recognised, paths), key=lambda file: file.fields != TRIPLE)
+    return sorted(map(_recognise, paths), key=lambda file: file.fields != TRIPLE)
 
 
-def _unpacked(name: str) -> str:
+def _unpack(name: str) -> str:
     """Return *name* without what compression has put behind it."""
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
     return name
 
 
-def _recognised(path: Path) -> DumpFile:
+def _recognise(path: Path) -> DumpFile:
     if path.is_file():
         with path.open("rb") as file:
             start = file.read(4)
@@ -132,11 +132,11 @@ def part_names(file: DumpFile) -> list[str]:
 def part_of(source: Path, name: str) -> tuple[DumpFile, tuple[int, int] | None]:
     """Return the file of a part, and the bytes that are it; None for all of a compressed file."""
     file, _, piece = name.rpartition("@")
-    found = _recognised(source / file if source.is_dir() else source)
+    file_of_dump = _recognise(source / file if source.is_dir() else source)
     if piece == _ALL:
-        return found, None
+        return file_of_dump, None
     start, _, stop = piece.partition("-")
-    return found, (int(start), int(stop))
+    return file_of_dump, (int(start), int(stop))
 
 
 def _cuts(path: Path, end: int) -> list[int]:
@@ -201,13 +201,13 @@ def _plain_lines(path: Path, start: int, end: int) -> Iterator[Lines]:
             if not block:
                 raise SourceError("has become shorter while it was read", path=path)
             if len(block) > _LONGEST and max(map(len, block.split(b"\n"))) >= _LONGEST:
-                raise _explained(path)
+                raise _explain(path)
             if b"\0" in block:
-                raise _explained(path)
+                raise _explain(path)
             try:
                 text = (block.removeprefix(_BOM) if position == 0 else block).decode()
             except UnicodeDecodeError:
-                raise _explained(path) from None
+                raise _explain(path) from None
             texts = text.split("\n")
             if not texts[-1]:
                 texts.pop()
@@ -215,17 +215,17 @@ def _plain_lines(path: Path, start: int, end: int) -> Iterator[Lines]:
                 yield Lines(texts[first : first + LINES], partial(_number, path, position, first))
 
 
-def _number(path: Path, position: int, first: int, place: int) -> int:
+def _number(path: Path, position: int, first: int, offset: int) -> int:
     """Return the number of a line: *first* + *place* behind byte *position*. It is counted when asked for."""
     before = 0
     with path.open("rb") as file:
         while position > 0 and (block := file.read(min(_BLOCK, position))):
             before += block.count(b"\n")
             position -= len(block)
-    return before + first + place + 1
+    return before + first + offset + 1
 
 
-def _explained(path: Path) -> SourceError:
+def _explain(path: Path) -> SourceError:
     """Return what `text_lines` has to say of a file in which something is wrong."""
     try:
         for _ in text_lines(path):

@@ -29,11 +29,11 @@ from kgkit.building import (
     Entity,
     Files,
     Form,
+    KBProperties,
     Occurrences,
     Record,
     Redirect,
     SourceInfo,
-    Traits,
     Triple,
     check_attributes,
     check_occurrences,
@@ -46,10 +46,10 @@ SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.bz2", ".jsonl.xz")
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the first line may say of the whole; `Builder` explains the traits.
+    """What the first line may say of the whole; `Builder` explains the properties.
 
     Attributes:
-        label_aliases: the label of an entity is an alias of it, unless it is given as one.
+        label_aliases: whether the label of an entity is an alias of it, unless it is given as one.
     """
 
     name: str = ""
@@ -64,9 +64,9 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     label_aliases: bool = True
 
     def __post_init__(self) -> None:
-        for one, other in self.inverses.items():
-            if any(other in pair and one not in pair for pair in self.inverses.items()):
-                raise ValueError(f"{other!r} is the inverse of {one!r} and of another relation too")
+        for relation, other in self.inverses.items():
+            if any(other in pair and relation not in pair for pair in self.inverses.items()):
+                raise ValueError(f"{other!r} is the inverse of {relation!r} and of another relation too")
 
 
 class Surface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -121,7 +121,7 @@ class JSONLBuilder(Builder):
         # `.` has no name of its own.
         name = head.name or (source.name or source.resolve().name if folder else source.name.split(".")[0])
         info = SourceInfo(name=name, version=head.version, licence=head.licence, url=head.url, date=head.date)
-        return Files(info, files, Traits(head.inverses, head.smoothing, head.generator, head.language))
+        return Files(info, files, KBProperties(head.inverses, head.smoothing, head.generator, head.language))
 
     def parts(self, source: Path) -> Sequence[str]:
         return [file.name for file in _files(source)]
@@ -130,7 +130,7 @@ class JSONLBuilder(Builder):
         files = _files(source)
         label_aliases = _head(files[0]).label_aliases
         path = source if source.is_file() else source / part
-        seen: set[str] = set()
+        keys: set[str] = set()
         for number, text in text_lines(path):
             if text.isspace():
                 continue
@@ -138,11 +138,11 @@ class JSONLBuilder(Builder):
                 line = _decode(text)
                 for record in _records(line, label_aliases, first=number == 1 and path == files[0]):
                     if isinstance(record, Entity):
-                        if record.key in seen:
+                        if record.key in keys:
                             raise ValueError(
                                 f"a second entity has the key {record.key!r}: keys must be unique"
                             )
-                        seen.add(record.key)
+                        keys.add(record.key)
                     yield record
             except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
                 raise SourceError(_sentence(error), path=path, line=number, text=text) from None
@@ -156,21 +156,21 @@ def _files(source: Path) -> list[Path]:
                 f"no file {source}: a knowledge base as JSON lines is one file, or a folder of them"
             )
         return [source]
-    found = [
+    paths = [
         next((path for suffix in SUFFIXES if (path := source / f"{name}{suffix}").is_file()), None)
         for name in FILES
     ]
-    if found[0] is None:
+    if paths[0] is None:
         raise SourceError(
             "is a folder without entities.jsonl: name a file of JSON lines, or put the entities there",
             path=source,
         )
-    known = [path for path in found if path is not None]
+    listed = [path for path in paths if path is not None]
     for path in sorted(source.iterdir()):
-        if path.name.endswith(SUFFIXES) and path not in known:
+        if path.name.endswith(SUFFIXES) and path not in listed:
             names = ", ".join(f"{name}.jsonl" for name in FILES)
             raise SourceError(f"is none of the files that a folder may hold: {names}", path=path)
-    return known
+    return listed
 
 
 def _head(path: Path) -> Head:
@@ -184,27 +184,27 @@ def _head(path: Path) -> Head:
 
 
 def _records(line: _Line, label_aliases: bool, *, first: bool) -> Iterator[Record]:
-    given = [
+    kinds = [
         name
         for name in _KINDS
         if getattr(line, name) is not None and not (name == "key" and line.alias is not None)
     ]
-    if len(given) != 1:
-        what = " and ".join(map(repr, given)) if given else "none of " + ", ".join(map(repr, _KINDS))
+    if len(kinds) != 1:
+        what = " and ".join(map(repr, kinds)) if kinds else "none of " + ", ".join(map(repr, _KINDS))
         raise ValueError(f"has {what}: one of them says what a line is")
-    make, allowed = _KINDS[given[0]]
+    make, allowed = _KINDS[kinds[0]]
     for name in line.__struct_fields__:
         if name not in allowed and getattr(line, name) is not None:
             raise ValueError(
-                f"{name!r} does not belong on a line with {given[0]!r}, which takes {', '.join(allowed)}"
+                f"{name!r} does not belong on a line with {kinds[0]!r}, which takes {', '.join(allowed)}"
             )
-    if given[0] == "kgkit" and not first:
+    if kinds[0] == "kgkit" and not first:
         raise ValueError("'kgkit' belongs on the first line only")
     yield from make(line, label_aliases)
 
 
 def _entity(line: _Line, label_aliases: bool) -> Iterator[Record]:
-    key = _needed(line, "key")
+    key = _missing_field(line, "key")
     label = line.label if line.label is not None else key
     if line.attributes:
         check_attributes(line.attributes)  # what the store cannot hold is found here, where it has a line
@@ -217,7 +217,7 @@ def _entity(line: _Line, label_aliases: bool) -> Iterator[Record]:
         line.types or (),
         line.attributes or {},
     )
-    surfaces = [Surface(found) if isinstance(found, str) else found for found in line.aliases or ()]
+    surfaces = [Surface(alias) if isinstance(alias, str) else alias for alias in line.aliases or ()]
     for surface in surfaces:
         if not surface.text:
             raise ValueError("one of the 'aliases' is empty")
@@ -229,11 +229,13 @@ def _entity(line: _Line, label_aliases: bool) -> Iterator[Record]:
 
 
 def _alias(line: _Line, _: bool) -> Iterator[Record]:
-    yield Alias(_needed(line, "alias"), _needed(line, "key"), _count(line.count or 0.0), line.sense)
+    yield Alias(
+        _missing_field(line, "alias"), _missing_field(line, "key"), _count(line.count or 0.0), line.sense
+    )
 
 
 def _occurrences(line: _Line, _: bool) -> Iterator[Record]:
-    surface = _needed(line, "surface")
+    surface = _missing_field(line, "surface")
     if line.occurrences is None or line.linked is None:
         raise ValueError(f"'{'linked' if line.linked is None else 'occurrences'}' is missing")
     check_occurrences(line.occurrences, line.linked)
@@ -241,15 +243,17 @@ def _occurrences(line: _Line, _: bool) -> Iterator[Record]:
 
 
 def _triple(line: _Line, _: bool) -> Iterator[Record]:
-    yield Triple(_needed(line, "subject"), _needed(line, "relation"), _needed(line, "object"))
+    yield Triple(
+        _missing_field(line, "subject"), _missing_field(line, "relation"), _missing_field(line, "object")
+    )
 
 
 def _redirect(line: _Line, _: bool) -> Iterator[Record]:
-    yield Redirect(_needed(line, "redirect"), _needed(line, "to"))
+    yield Redirect(_missing_field(line, "redirect"), _missing_field(line, "to"))
 
 
 def _form(line: _Line, _: bool) -> Iterator[Record]:
-    yield Form(_needed(line, "form"), _needed(line, "lemma"), line.pos or "")
+    yield Form(_missing_field(line, "form"), _missing_field(line, "lemma"), line.pos or "")
 
 
 def _nothing(line: _Line, _: bool) -> Iterator[Record]:
@@ -268,7 +272,7 @@ _KINDS: Final[Mapping[str, tuple[_Make, Sequence[str]]]] = {
 }
 
 
-def _needed(line: _Line, name: str) -> str:
+def _missing_field(line: _Line, name: str) -> str:
     value: str | None = getattr(line, name)
     if not value:
         raise ValueError(f"{name!r} is {'empty' if value == '' else 'missing'}")

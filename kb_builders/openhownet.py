@@ -67,14 +67,14 @@ class OpenHowNetBuilder(Builder):
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         try:
             with _reading_from(_root(source)):
-                found = importlib.import_module(PACKAGE).HowNetDict()
+                dictionary = importlib.import_module(PACKAGE).HowNetDict()
         except _WRONG as error:
             raise SourceError(
                 f"{PACKAGE} cannot read its files: {type(error).__name__}: {error}; download them again",
                 path=_root(source) / RESOURCES,
             ) from error
         try:
-            senses, sememes = found.get_all_senses(), found.get_all_sememes()
+            senses, sememes = dictionary.get_all_senses(), dictionary.get_all_sememes()
         except AttributeError as error:  # it has told standard output what it misses, and gone on
             raise SourceError(f"{PACKAGE} has read nothing", path=_root(source) / RESOURCES) from error
         for sense in senses:
@@ -105,8 +105,8 @@ def _sense(sense: Any) -> Iterator[Record]:
 def _sememe(sememe: Any) -> Iterator[Record]:
     attributes = {"en": sememe.en, "zh": sememe.zh, "freq": sememe.freq}
     yield Entity(sememe.en_zh, sememe.en, "", "sememe", "", (), attributes)
-    for relation, others in sememe.related_sememes.items():
-        for other in others:
+    for relation, targets in sememe.related_sememes.items():
+        for other in targets:
             yield Triple(sememe.en_zh, relation, other.en_zh)
 
 

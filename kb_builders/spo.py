@@ -45,15 +45,15 @@ class SpoBuilder(Builder):
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         # Read twice: that a string is an object only is not known before the end, and a line kept
         # would cost more than a line read again.
-        known: set[str] = set()
+        keys: set[str] = set()
         for line in _lines(source):
-            if line.subject not in known:
-                known.add(line.subject)
+            if line.subject not in keys:
+                keys.add(line.subject)
                 yield Entity(line.subject, line.subject, kind=SUBJECT)
                 yield Alias(line.subject, line.subject)
         for line in _lines(source):
-            if line.object not in known:
-                known.add(line.object)
+            if line.object not in keys:
+                keys.add(line.object)
                 yield Entity(line.object, line.object, kind=OBJECT)
             yield Triple(*line)
 

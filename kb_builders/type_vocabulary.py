@@ -50,27 +50,27 @@ class TypeVocabularyBuilder(Builder):
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         for path in lists.files(source):
-            found = lists.read(path)
-            log.info("%s: %s", path, found.attributes)
-            yield Entity(path.stem, path.stem, kind=_KIND, attributes=found.attributes)
-            for word, count in found.counts.items():
+            word_list = lists.read(path)
+            log.info("%s: %s", path, word_list.attributes)
+            yield Entity(path.stem, path.stem, kind=_KIND, attributes=word_list.attributes)
+            for word, count in word_list.counts.items():
                 yield Alias(word, path.stem, count)
 
     def derive(self, kb: KBRecords) -> Iterator[Record]:
         types = names.types_of(kb)
-        found, left_out = names.collected(kb, types)
+        by_kind, excluded = names.collect_names(kb, types)
         things = Counter(kind for kinds in types.values() for kind in kinds)
         for kind in names.TYPES:
-            if not found[kind].counts:
+            if not by_kind[kind].counts:
                 continue
             attributes: dict[str, object] = {
                 "source": f"{kb.name}@{kb.build}",
                 "things": things[kind],
-                "names": found[kind].names,
-                "words": sum(" " not in word for word in found[kind].counts),
-                "cleaned": {"surfaces that are no names": left_out[kind]},
+                "names": by_kind[kind].names,
+                "words": sum(" " not in word for word in by_kind[kind].counts),
+                "cleaned": {"surfaces that are no names": excluded[kind]},
             }
             log.info("%s: %s", kind, attributes)
             yield Entity(kind, kind, kind=_KIND, attributes=attributes)
-            for word, count in found[kind].counts.items():
+            for word, count in by_kind[kind].counts.items():
                 yield Alias(word, kind, count)

@@ -47,20 +47,20 @@ def read(path: Path) -> Listed:
     """
     counts: Counter[str] = Counter()
     cleaned: Counter[str] = Counter()
-    seen: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     names: set[str] = set()
     entries = 0
     for _, line in text_lines(path):
         entries += sum(1 for piece in line.split(",") if piece.strip())
         cleaned["white space around a line"] += line != line.strip()
         for piece in _COMMA.split(line):
-            entry = _cleaned(piece.strip(), cleaned)
+            entry = _clean(piece.strip(), cleaned)
             if entry is None:
                 continue
-            if entry in seen:
+            if entry in pairs:
                 cleaned["written twice"] += 1
                 continue
-            seen.add(entry)
+            pairs.add(entry)
             name, remark = entry
             names.add(name)
             for surface in dict.fromkeys([name, *_words(f"{name} {remark}")]):
@@ -75,7 +75,7 @@ def read(path: Path) -> Listed:
     return Listed({surface: float(count) for surface, count in counts.items()}, attributes)
 
 
-def _cleaned(text: str, cleaned: Counter[str]) -> tuple[str, str] | None:
+def _clean(text: str, cleaned: Counter[str]) -> tuple[str, str] | None:
     """Return the name in an entry, and the remark on it; None if there is no name."""
     if not text:
         return None

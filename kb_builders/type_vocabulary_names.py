@@ -66,7 +66,7 @@ TYPE_NAMES: Final[Mapping[str, frozenset[str]]] = {
         "band party politicalparty newspaper magazine church militaryunit".split()
     ),
 }
-SAYS_NOTHING: Final = frozenset("unk ukn unknown none nil null thing entity object".split())
+EMPTY_NAMES: Final = frozenset("unk ukn unknown none nil null thing entity object".split())
 
 FUNCTION_WORDS: Final = frozenset("a an and at by for from in of on or the to with".split())
 PARTICLES: Final = frozenset(
@@ -83,8 +83,8 @@ class Collected:
     """Names of one type and their words, with counts.
 
     Attributes:
-        names: how many there are.
-        counts: by name and by word; how often they stand in names, weighted by the names' counts.
+        names: number of names.
+        counts: counts by name and by word; how often they stand in names, weighted by the names' counts.
     """
 
     def __init__(self) -> None:
@@ -104,23 +104,25 @@ def types_of(kb: KBRecords) -> dict[str, tuple[str, ...]]:
     Raises:
         UsageError: if the KB does not say who is a person, a place or an organization.
     """
-    found = _by_types(kb) | _by_hypernyms(kb)
-    if not found:
+    types = _by_types(kb) | _by_hypernyms(kb)
+    if not types:
         raise UsageError(
             f"knowledge base {kb.name!r} does not tell persons, locations and organizations: its entities "
             "have no such types, and it has no WordNet hierarchy (instance_hypernym, hypernym)"
         )
-    return found
+    return types
 
 
-def collected(kb: KBRecords, types: Mapping[str, Iterable[str]]) -> tuple[dict[str, Collected], Counter[str]]:
+def collect_names(
+    kb: KBRecords, types: Mapping[str, Iterable[str]]
+) -> tuple[dict[str, Collected], Counter[str]]:
     """Return the names of the entities in *types*, by type, and how many surfaces are no names.
 
     The count of a name is that of the alias, smoothed as its KB does; 1 for all where nobody counted.
     """
-    smoothing = kb.traits.smoothing
-    found = {kind: Collected() for kind in TYPES}
-    left_out: Counter[str] = Counter()
+    smoothing = kb.properties.smoothing
+    by_kind = {kind: Collected() for kind in TYPES}
+    excluded: Counter[str] = Counter()
     counted = False
     waiting: list[tuple[str, str, list[str], float]] = []
     for alias in kb.aliases():
@@ -129,14 +131,14 @@ def collected(kb: KBRecords, types: Mapping[str, Iterable[str]]) -> tuple[dict[s
             continue
         words = name_words(alias.surface)
         if words is None:
-            left_out.update(kinds)
+            excluded.update(kinds)
             continue
         weight = alias.count + smoothing
         counted = counted or weight > 0
         waiting.extend((kind, alias.surface, words, weight) for kind in kinds)
     for kind, surface, words, weight in waiting:
-        found[kind].add(surface, words, weight if counted else 1.0)
-    return found, left_out
+        by_kind[kind].add(surface, words, weight if counted else 1.0)
+    return by_kind, excluded
 
 
 def name_words(surface: str) -> list[str] | None:
@@ -163,7 +165,7 @@ def name_words(surface: str) -> list[str] | None:
 
 def _by_types(kb: KBRecords) -> dict[str, tuple[str, ...]]:
     """Return what `Entity.types` says; nothing if none of it is a person, place or organization."""
-    found: dict[str, tuple[str, ...]] = {}
+    types: dict[str, tuple[str, ...]] = {}
     telling = False
     kinds_of: dict[str, str | None] = {}
     for entity in kb.entities():
@@ -176,19 +178,19 @@ def _by_types(kb: KBRecords) -> dict[str, tuple[str, ...]]:
         if len(kinds) > 1:
             kinds.discard("MISC")  # somebody who is a person and a thing of interest
         if kinds:
-            found[entity.key] = tuple(sorted(kinds))
+            types[entity.key] = tuple(sorted(kinds))
             telling = telling or kinds != {"MISC"}
-    return found if telling else {}
+    return types if telling else {}
 
 
 def _kind(name: str) -> str | None:
     """Return the class of a type's name, `dbo:PopulatedPlace` or `people`; None if it says nothing."""
     last = re.split("[/:#]", name.rstrip("/:#"))[-1]
     bare = "".join(filter(str.isalnum, last)).lower()
-    if not bare or bare in SAYS_NOTHING:
+    if not bare or bare in EMPTY_NAMES:
         return None
-    for kind, known in TYPE_NAMES.items():
-        if bare in known:
+    for kind, names in TYPE_NAMES.items():
+        if bare in names:
             return kind
     return "MISC"
 
@@ -207,29 +209,29 @@ def _by_hypernyms(kb: KBRecords) -> dict[str, tuple[str, ...]]:
     branches = {kind: _branch(roots, below) for kind, roots in INSTANCES.items()}
     if not any(key in branch for key in instances for branch in branches.values()):
         return {}
-    found: dict[str, tuple[str, ...]] = {}
+    types: dict[str, tuple[str, ...]] = {}
     for key in instances:
-        found[key] = tuple(kind for kind, branch in branches.items() if key in branch) or ("MISC",)
+        types[key] = tuple(kind for kind, branch in branches.items() if key in branch) or ("MISC",)
     for kind, roots in CLASSES:
         for key in _branch(roots, below):
-            if key not in found:
-                found[key] = (kind,)
+            if key not in types:
+                types[key] = (kind,)
     for entity in kb.entities("synset"):
         if entity.pos == "a":  # French, Marxist; satellites hold Old, New and A-one
-            found.setdefault(entity.key, ("MISC",))
-    return found
+            types.setdefault(entity.key, ("MISC",))
+    return types
 
 
 def _branch(roots: Iterable[str], below: Mapping[str, list[str]]) -> dict[str, None]:
     """Return what stands below *roots*, and they themselves, in an order that does not change."""
-    seen = dict.fromkeys(roots)
-    waiting = list(seen)
+    branch = dict.fromkeys(roots)
+    waiting = list(branch)
     while waiting:
         for key in below.get(waiting.pop(), ()):
-            if key not in seen:
-                seen[key] = None
+            if key not in branch:
+                branch[key] = None
                 waiting.append(key)
-    return seen
+    return branch
 
 
 def _triples(kb: KBRecords, relation: str) -> Iterator[Triple]:

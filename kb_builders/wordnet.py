@@ -122,11 +122,11 @@ class WordNetBuilder(Builder):
                 "holds data.noun (Debian's wordnet-base has it as /usr/share/wordnet) with --source"
             )
         with (source / "data.noun").open(encoding="utf-8", errors="replace") as lines:
-            found = next(filter(None, map(_VERSION.search, islice(lines, 29))), None)
+            version = next(filter(None, map(_VERSION.search, islice(lines, 29))), None)
         return Files(
             SourceInfo(
                 name="WordNet",
-                version=found[1] if found else "",
+                version=version[1] if version else "",
                 licence="WordNet 3.0 license (Princeton University)",
                 url="https://wordnet.princeton.edu/",
             ),
@@ -144,9 +144,9 @@ class Synset(NamedTuple):
         line: its number.
         key: `dog.n.01`.
         words: their spelling less markers, the lemma as the index has it, the sense key.
-        markers: place of a word -> its syntactic marker.
+        markers: mapping of the index of a word to its syntactic marker.
         frames: number of a word (0: all of them) -> its verb frames.
-        rest: the line from its count of pointers on.
+        tail: the line from its count of pointers on.
     """
 
     line: int
@@ -156,7 +156,7 @@ class Synset(NamedTuple):
     words: Sequence[tuple[str, str, str]]
     markers: Mapping[int, str]
     frames: Mapping[int, Sequence[int]]
-    rest: str
+    tail: str
 
 
 class Reading:
@@ -164,41 +164,41 @@ class Reading:
 
     def __init__(self, source: Path) -> None:
         self.source = source
-        self.counts = dict(self._parsed("cntlist.rev", _count))
-        self.index = {pos: dict(self._listed(pos)) for pos in PARTS}
+        self.counts = dict(self._parse("cntlist.rev", _count))
+        self.index = {pos: dict(self._lemma_offsets(pos)) for pos in PARTS}
         # By part of speech and offset, as pointers name a synset.
-        self.synsets = {pos: dict(self._named(pos)) for pos in PARTS}
+        self.synsets = {pos: dict(self._synsets(pos)) for pos in PARTS}
         self.synsets["s"] = self.synsets["a"]
 
     def records(self) -> Iterator[Record]:
         """Yield synsets with their facts, lemma senses with their surfaces, then irregular forms."""
-        seen: set[str] = set()
+        senses: set[str] = set()
         return chain(
-            chain.from_iterable(map(self._described, PARTS)),
-            chain.from_iterable(self._lemmas(pos, seen) for pos in PARTS),
+            chain.from_iterable(map(self._records_of, PARTS)),
+            chain.from_iterable(self._lemmas(pos, senses) for pos in PARTS),
             chain.from_iterable(map(self._forms, PARTS)),
         )
 
-    def _listed(self, pos: str) -> Iterator[tuple[str, tuple[int, list[str]]]]:
+    def _lemma_offsets(self, pos: str) -> Iterator[tuple[str, tuple[int, list[str]]]]:
         """Yield each lemma, how many senses are listed before its own, and the offsets of its synsets."""
         before = 0
-        for lemma, offsets in self._parsed(f"index.{PARTS[pos]}", _senses):
+        for lemma, offsets in self._parse(f"index.{PARTS[pos]}", _senses):
             yield lemma, (before, offsets)
             before += len(offsets)
 
-    def _named(self, pos: str) -> Iterator[tuple[str, Synset]]:
+    def _synsets(self, pos: str) -> Iterator[tuple[str, Synset]]:
         """Yield the offset of every synset of *pos*, and the synset with all that names it."""
         file, index = f"data.{PARTS[pos]}", self.index[pos]
         lines = list(self._lines(file))
         heads = {line[:8]: line for _, line in lines} if pos == "a" else {}
         for number, line in lines:
             try:
-                offset, lexfile, kind, spelled, lex_ids, rest = _fields(line)
+                offset, lexfile, kind, spelled, lex_ids, tail = _fields(line)
                 markers: Mapping[int, str] = _NONE
                 if pos == "a":
-                    spelled, markers = _unmarked(spelled)
+                    spelled, markers = _strip_markers(spelled)
                 # A key is LEMMA%TYPE:FILE:LEX_ID:HEAD:HEAD_ID; only satellites have a head.
-                middle, end = f"%{_TYPE_NUMBER[kind]}:{lexfile}:", _head(rest, heads) if kind == "s" else "::"
+                middle, end = f"%{_TYPE_NUMBER[kind]}:{lexfile}:", _head(tail, heads) if kind == "s" else "::"
                 words = []
                 for word, lex in zip(spelled, lex_ids, strict=True):
                     lemma = word if word.islower() else word.lower()
@@ -208,22 +208,22 @@ class Reading:
                 if offset not in offsets:
                     raise ValueError(f"index.{PARTS[pos]} does not list it under {lemma!r}")
                 key = f"{lemma}.{kind}.{offsets.index(offset) + 1:02d}"
-                frames = _frames(rest) if pos == "v" else _NONE
-                synset = Synset(number, key, kind, _LEXFILE[lexfile], words, markers, frames, rest)
+                frames = _frames(tail) if pos == "v" else _NONE
+                synset = Synset(number, key, kind, _LEXFILE[lexfile], words, markers, frames, tail)
             except _WRONG as error:
                 raise self._wrong(file, number, error) from None
             yield offset, synset
 
-    def _described(self, pos: str) -> Iterator[Record]:
+    def _records_of(self, pos: str) -> Iterator[Record]:
         """Yield the synsets of *pos*, each with the facts its line states."""
         synsets = self.synsets
         try:
             for synset in synsets[pos].values():
-                _, key, kind, lexfile, words, _, frames, rest = synset
-                pointers, gloss = _pointers(rest)
+                _, key, kind, lexfile, words, _, frames, tail = synset
+                pointers, gloss = _pointers(tail)
                 attributes: dict[str, object] = {"lexfile": lexfile, "lemmas": [word for word, _, _ in words]}
                 if '"' in gloss:
-                    gloss, attributes["examples"] = _unquoted(gloss)
+                    gloss, attributes["examples"] = _split_examples(gloss)
                 if 0 in frames:
                     attributes["frames"] = frames[0]
                 yield Entity(key, words[0][0], gloss.strip().strip("; "), "synset", kind, (), attributes)
@@ -235,31 +235,31 @@ class Reading:
                     else:
                         if "00" in (ends[:2], ends[2:]):
                             raise ValueError(f"a pointer from word {ends[:2]} to word {ends[2:]}")
-                        here, there = words[int(ends[:2], 16) - 1], target.words[int(ends[2:], 16) - 1]
-                        yield Triple(here[2], RELATIONS[symbol], there[2])
+                        own, targets = words[int(ends[:2], 16) - 1], target.words[int(ends[2:], 16) - 1]
+                        yield Triple(own[2], RELATIONS[symbol], targets[2])
         except _WRONG as error:
             raise self._wrong(f"data.{PARTS[pos]}", synset.line, error) from None
 
-    def _lemmas(self, pos: str, seen: set[str]) -> Iterator[Record]:
+    def _lemmas(self, pos: str, senses: set[str]) -> Iterator[Record]:
         """Yield the lemma senses of *pos*, then their surfaces; words that share a key are one sense."""
         index, counts = self.index[pos], self.counts
         surfaces: list[tuple[int, Alias]] = []
         for offset, (_, key, kind, _, words, markers, frames, _) in self.synsets[pos].items():
-            for place, (word, lemma, sense) in enumerate(words):
-                count = counts.get(sense, 0) if sense not in seen else 0
+            for position, (word, lemma, sense) in enumerate(words):
+                count = counts.get(sense, 0) if sense not in senses else 0
                 before, offsets = index.get(lemma, _UNLISTED)
                 rank = offsets.index(offset) + 1 if offset in offsets else 0
                 surfaces.append((before + rank, Alias(word, key, count, sense)))
-                if sense in seen:
+                if sense in senses:
                     continue
-                seen.add(sense)
+                senses.add(sense)
                 attributes: dict[str, object] = {"count": count}
                 if rank:
                     attributes["rank"] = rank
-                if place + 1 in frames:
-                    attributes["frames"] = frames[place + 1]
-                if place in markers:
-                    attributes["marker"] = markers[place]
+                if position + 1 in frames:
+                    attributes["frames"] = frames[position + 1]
+                if position in markers:
+                    attributes["marker"] = markers[position]
                 yield Entity(sense, word, "", "lemma", kind, (), attributes)
                 yield Triple(sense, IN_SYNSET, key)
         # In the order of the index, for its order of senses; what it does not list comes last.
@@ -269,11 +269,11 @@ class Reading:
 
     def _forms(self, pos: str) -> Iterator[Record]:
         """Yield the irregular forms of *pos*."""
-        for form, lemmas in self._parsed(f"{PARTS[pos]}.exc", _exception):
+        for form, lemmas in self._parse(f"{PARTS[pos]}.exc", _exception):
             for lemma in lemmas:
                 yield Form(form, lemma, pos)
 
-    def _parsed(self, file: str, parse: Callable[[str], T]) -> Iterator[T]:
+    def _parse(self, file: str, parse: Callable[[str], T]) -> Iterator[T]:
         """Yield what *parse* makes of each line of *file*."""
         for number, line in self._lines(file):
             try:
@@ -306,28 +306,28 @@ class Reading:
 
 def _fields(line: str) -> tuple[str, str, str, list[str], list[str], str]:
     """Return `(offset, lexicographer file, type, words, lex ids, the rest)` of a synset's line."""
-    offset, lexfile, kind, count, rest = line.split(" ", 4)
+    offset, lexfile, kind, count, tail = line.split(" ", 4)
     end = 2 * int(count, 16)
-    fields = rest.split(" ", end)
+    fields = tail.split(" ", end)
     return offset, lexfile, kind, fields[:end:2], fields[1:end:2], fields[end]
 
 
-def _unmarked(words: list[str]) -> tuple[list[str], dict[int, str]]:
+def _strip_markers(words: list[str]) -> tuple[list[str], dict[int, str]]:
     """Return *words* without their syntactic markers, and the markers by the words' places."""
-    markers = {place: found[1] for place, word in enumerate(words) if (found := _MARKER.search(word))}
+    markers = {index: marker[1] for index, word in enumerate(words) if (marker := _MARKER.search(word))}
     return [_MARKER.sub("", word) for word in words] if markers else words, markers
 
 
-def _head(rest: str, heads: Mapping[str, str]) -> str:
+def _head(tail: str, heads: Mapping[str, str]) -> str:
     """Return how the sense keys of a satellite end: its head's first word, and that word's lex id."""
-    pointers, _ = _pointers(rest)
+    pointers, _ = _pointers(tail)
     _, _, _, words, lex_ids, _ = _fields(heads[pointers[pointers.index("&") + 1]])
     return f":{_MARKER.sub('', words[0]).lower()}:{_LEX_ID[lex_ids[0]]}"
 
 
-def _pointers(rest: str) -> tuple[list[str], str]:
+def _pointers(tail: str) -> tuple[list[str], str]:
     """Return the fields of a synset's pointers, four each, and its gloss."""
-    stated, bar, gloss = rest.partition("| ")
+    stated, bar, gloss = tail.partition("| ")
     fields = stated.split()
     end = 1 + 4 * int(fields[0])
     if not bar or len(fields) < end:
@@ -335,9 +335,9 @@ def _pointers(rest: str) -> tuple[list[str], str]:
     return fields[1:end], gloss
 
 
-def _frames(rest: str) -> dict[int, list[int]]:
+def _frames(tail: str) -> dict[int, list[int]]:
     """Return the verb frames by the number of the word that they are for; 0 stands for all words."""
-    fields = rest.partition("| ")[0].split()
+    fields = tail.partition("| ")[0].split()
     at = 1 + 4 * int(fields[0])
     if len(fields) != at + 1 + 3 * int(fields[at]):
         raise IndexError
@@ -347,7 +347,7 @@ def _frames(rest: str) -> dict[int, list[int]]:
     return frames
 
 
-def _unquoted(gloss: str) -> tuple[str, list[str]]:
+def _split_examples(gloss: str) -> tuple[str, list[str]]:
     """Return the definition in a gloss, and the examples: whatever stands in quotation marks."""
     pieces = gloss.split('"')
     if len(pieces) % 2 == 0:  # the last mark has no partner and stays

@@ -53,7 +53,7 @@ def obtain(cache: Path) -> Path:
     """Return a folder with WordNet's database files, fetching them if need be.
 
     Args:
-        cache: where fetched files are kept for the next time; made if it does not exist.
+        cache: folder that keeps fetched files for the next time; made if it does not exist.
 
     Raises:
         NotThere: every way failed; the message says how each of them did.
@@ -118,9 +118,9 @@ def _from_debian(scratch: Path, files: Path) -> None:
     unpacked = scratch / "unpacked"
     _run(["dpkg-deb", "-x", str(deb), str(unpacked)], scratch)
     for file in FILES:
-        found = unpacked / "usr/share/wordnet" / file
-        if found.is_file() and not found.is_symlink():
-            found.rename(files / file)
+        path = unpacked / "usr/share/wordnet" / file
+        if path.is_file() and not path.is_symlink():
+            path.rename(files / file)
 
 
 def _download_package(scratch: Path) -> Path:
@@ -149,7 +149,7 @@ def _download_package(scratch: Path) -> Path:
 def _run(command: Sequence[str], folder: Path) -> None:
     """Run *command* in *folder*; its first complaint is the reason of a failure."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             cwd=folder,
             env={**os.environ, "LC_ALL": "C"},
@@ -162,10 +162,10 @@ def _run(command: Sequence[str], folder: Path) -> None:
         )
     except subprocess.TimeoutExpired:
         raise Failed(f"{command[0]} had not finished after {TIMEOUT} s") from None
-    if done.returncode != 0:
-        complaints = [line for line in done.stderr.splitlines() if line.startswith("E:")]
-        reason = (complaints or done.stderr.split("\n"))[0].strip()
-        raise Failed(f"{command[0]} failed: {reason or f'exit code {done.returncode}'}")
+    if result.returncode != 0:
+        complaints = [line for line in result.stderr.splitlines() if line.startswith("E:")]
+        reason = (complaints or result.stderr.split("\n"))[0].strip()
+        raise Failed(f"{command[0]} failed: {reason or f'exit code {result.returncode}'}")
 
 
 # --- Princeton's archive ---------------------------------------------------

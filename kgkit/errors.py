@@ -44,7 +44,7 @@ class SourceError(KgkitError):
     """A source file is not what its reader expects.
 
     Attributes:
-        message: what is wrong, without where.
+        message: text of what is wrong, without where.
         path: the file.
         line: its line, counted from 1, if the trouble has a line.
         text: the offending text, shortened.
@@ -70,9 +70,9 @@ class UsageError(KgkitError):
 class UnknownName(UsageError):
     """Nothing of that kind goes by that name; says which names there are."""
 
-    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
-        super().__init__(f"no {kind} named {name!r}; there are: {', '.join(known) or 'none'}")
+    def __init__(self, kind: str, name: str, names: Sequence[str]) -> None:
+        self.kind, self.name, self.names = kind, name, tuple(names)
+        super().__init__(f"no {kind} named {name!r}; there are: {', '.join(names) or 'none'}")
 
 
 class MissingExtra(UsageError):

@@ -82,8 +82,8 @@ class Home:
     def kbs(self) -> list["KBHome"]:
         """Return the KBs that have a published build, by name."""
         root = self.path / "kbs"
-        found = sorted(root.iterdir()) if root.is_dir() else []
-        kbs = [KBHome(path.name, path) for path in found if is_name(path.name)]
+        paths = sorted(root.iterdir()) if root.is_dir() else []
+        kbs = [KBHome(path.name, path) for path in paths if is_name(path.name)]
         return [kb for kb in kbs if kb.current.is_dir() or kb.published() is not None]
 
     def unfinished(self) -> list["KBHome"]:

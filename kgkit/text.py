@@ -56,7 +56,7 @@ FOLDING: Final = 1
 
 
 @cache
-def _compiled(pattern: str, groups: str) -> re.Pattern[str]:
+def _compile(pattern: str, groups: str) -> re.Pattern[str]:
     return re.compile(groups.format(pattern), re.ASCII if pattern is _ASCII else 0)
 
 
@@ -69,7 +69,7 @@ def _pattern(text: str) -> str:
 
 def token_splitter(text: str) -> re.Pattern[str]:
     """Return a pattern that splits *text* into white space and tokens: `["", "Hot", " ", "dogs", ""]`."""
-    return _compiled(_pattern(text), "({})")
+    return _compile(_pattern(text), "({})")
 
 
 def tokens(text: str) -> list[str]:
@@ -79,12 +79,12 @@ def tokens(text: str) -> list[str]:
         >>> tokens("Teddy's hot-dogs, 苹果")
         ['Teddy', "'s", 'hot', '-', 'dogs', ',', '苹', '果']
     """
-    return _compiled(_pattern(text), "{}").findall(text)
+    return _compile(_pattern(text), "{}").findall(text)
 
 
 def token_spans(text: str) -> list[tuple[int, int]]:
     """Return `(start, end)` of every token of *text*, in code points."""
-    return [match.span() for match in _compiled(_pattern(text), "{}").finditer(text)]
+    return [match.span() for match in _compile(_pattern(text), "{}").finditer(text)]
 
 
 def fold(text: str) -> str:

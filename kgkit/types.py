@@ -45,12 +45,12 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     Attributes:
         key: its stable name within the KB: `dog.n.01`, a page title.
-        label: how people write it.
+        label: name as people write it.
         description: a definition, gloss or first paragraph.
-        kind: which sort of node it is in its KB: `synset`, `lemma`, `page`.
+        kind: sort of node in its KB: `synset`, `lemma`, `page`.
         pos: part of speech where the KB has one: `n`, `v`, `a`, `s`, `r`.
-        types: what it is an instance of, in the KB's own words.
-        attributes: whatever else the source says, JSON-like.
+        types: names of what it is an instance of, in the KB's own words.
+        attributes: further values that the source states, JSON-like.
         id: its dense integer in one build; -1 until a build has given it one.
     """
 
@@ -72,9 +72,9 @@ class Alias(msgspec.Struct, frozen=True, gc=False):
     """A surface form that can mean an entity.
 
     Attributes:
-        surface: as it is written.
+        surface: text as it is written.
         key: the entity (or a redirect to it).
-        count: how often it was seen with this meaning; 0 where nobody counted.
+        count: number of times that it was seen with this meaning; 0 where nobody counted.
         sense: key of the entity that stands for this very pairing, as a
             WordNet lemma sense does; None in most KBs.
     """
@@ -113,7 +113,7 @@ class Attribute(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         key: the entity (or a redirect to it).
-        name: of the attribute; told of one entity several times, its values make a list.
+        name: name of the attribute; told of one entity several times, its values make a list.
         value: a text.
         edge: whether a value that is the key of an entity makes a triple instead.
     """
@@ -128,9 +128,9 @@ class Occurrences(msgspec.Struct, frozen=True, gc=False):
     """How often a surface occurs in texts, and how often it is a link there.
 
     Attributes:
-        surface: as it is written; occurrences are added up by the folded surface.
-        count: how often it occurs, as a link or not.
-        linked: how often it is the text of a link, at most *count*.
+        surface: text as it is written; occurrences are added up by the folded surface.
+        count: number of occurrences, as a link or not.
+        linked: number of occurrences as the text of a link, at most *count*.
     """
 
     surface: str
@@ -168,7 +168,7 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
             also had as `ids`, `senses` and `priors`. Ids are those of one build.
         null: the prior of "none of these": 1 - link probability, where the KB has one, together with
             what the generator was asked for; else 0.
-        link_probability: how likely an occurrence of the surface is a mention at all, which *null* has
+        link_probability: probability that an occurrence of the surface is a mention at all, which *null* has
             taken into account; 1 where nothing is known of it, or a mention was given.
     """
 
@@ -236,8 +236,8 @@ class Mention(msgspec.Struct, gc=False):
         start: first code point.
         end: one past the last code point.
         text: `document.text[start:end]`.
-        candidates: None until a generator has looked.
-        lemma: given by data or a tagger; empty when unknown.
+        candidates: candidates; None until a generator has looked.
+        lemma: lemma given by data or a tagger; empty when unknown.
         pos: `n`, `v`, `a` or `r`; empty when unknown.
         id: the mention's name in its data set; empty when it has none.
     """
@@ -255,11 +255,11 @@ class Document(msgspec.Struct):
     """A text on its way through kgkit.
 
     Attributes:
-        id: its name.
+        id: name of the document.
         text: the text; all offsets refer to it.
         sentences: `(start, end)` ranges, if known.
         tokens: `(start, end)` ranges, if known.
-        mentions: None when nobody has looked for any.
+        mentions: mentions; None when nobody has looked for any.
     """
 
     id: str
@@ -270,13 +270,17 @@ class Document(msgspec.Struct):
 
 
 class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One row of a link's candidate list."""
+    """One row of a link's candidate list.
+
+    `parts` are there where a linker explains its scores: see `kgkit.linking.scoring.ScoreParts`.
+    """
 
     entity: str
     prior: float
     score: float
     sense: str | None = None
     label: str = ""
+    parts: dict[str, float] | None = None
 
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -57,8 +57,8 @@ def current_version(folder: Path) -> Path | None:
     for _ in range(_LINK_READS):
         before = _stamp(link)
         with suppress(OSError):
-            if (found := folder / link.readlink()).is_dir():
-                return found
+            if (target := folder / link.readlink()).is_dir():
+                return target
         for copied in (link, folder / COPIED):
             if copied.is_dir() and not copied.is_symlink():
                 return copied
@@ -71,8 +71,8 @@ def find_content(folder: Path, file: str) -> Path | None:
     """Return where the content of *folder* lies: in its current version, or in itself if it has no versions.
 
     Args:
-        folder: which may not exist.
-        file: that the content must have; without it there is none, and the answer is None.
+        folder: folder that may not exist.
+        file: name of a file that the content must have; without it there is none, and the answer is None.
     """
     while True:
         version = current_version(folder)
@@ -93,7 +93,7 @@ def read_current(find: Callable[[], Path], read: Callable[[Path], Content]) -> C
     """Return what *read* makes of the folder that *find* returns, again if it is replaced meanwhile.
 
     Args:
-        find: returns the version to be read, as `find_content` does; raises if there is none.
+        find: function that returns the version to be read, as `find_content` does; raises if there is none.
         read: raises `KgkitError` or `OSError` if files are missing. What it returned of a version that was
             swept meanwhile, perhaps before all was read, is closed if it has a method `close`, and dropped.
     """
@@ -179,9 +179,9 @@ def publish_version(folder: Path, staged: Path, version: str) -> Path:
     Older versions stay, for `sweep`.
 
     Args:
-        folder: whose content is replaced.
-        staged: what was written, a folder in *folder* that begins with a dot.
-        version: what it is to be called; if there is a version of that name, this one takes its place.
+        folder: folder whose content is replaced.
+        staged: folder with what was written, a folder in *folder* that begins with a dot.
+        version: name of the version; if there is a version of that name, this one takes its place.
 
     Returns:
         The version.
@@ -218,8 +218,8 @@ def sweep(folder: Path) -> None:
     """
     current = current_version(folder)
     for path in sorted(folder.iterdir()):
-        kept = (CURRENT, LOCK) if current is None else (CURRENT, LOCK, current.name)
-        if path.name not in kept and (current is not None or path.name.startswith(".")):
+        names = (CURRENT, LOCK) if current is None else (CURRENT, LOCK, current.name)
+        if path.name not in names and (current is not None or path.name.startswith(".")):
             set_aside(path)
 
 

@@ -78,7 +78,7 @@ def told(kb: KnowledgeBase) -> dict[str, Any]:
         "triples": sorted((triple.subject, triple.relation, triple.object) for triple in records.triples()),
         "redirects": list(records.redirects()),
         "forms": list(records.forms()),
-        "traits": records.traits._replace(inverses=dict(records.traits.inverses)),
+        "properties": records.properties._replace(inverses=dict(records.properties.inverses)),
         "source": (source.name, source.version, source.licence, source.url, source.date),
     }
 

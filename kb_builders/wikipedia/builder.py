@@ -22,12 +22,12 @@ from kgkit.building import (
     Builder,
     Entity,
     Files,
+    KBProperties,
     Prose,
     Record,
     Redirect,
     SourceInfo,
     Step,
-    Traits,
     Triples,
 )
 from kgkit.errors import SourceError
@@ -54,9 +54,9 @@ class WikipediaBuilder(Builder):
         sites = [_site(path) for path in files.dumps]
         named = {site.name: path for path, site in zip(files.dumps, sites, strict=True) if site.name}
         if len(named) > 1:
-            (one, first), (other, second) = [*named.items()][:2]
+            (wiki, first), (other, second) = [*named.items()][:2]
             raise SourceError(
-                f"is of the wiki {other!r}, and {first.name} beside it of {one!r}: one knowledge base is "
+                f"is of the wiki {other!r}, and {first.name} beside it of {wiki!r}: one knowledge base is "
                 "made of one wiki",
                 path=second,
             )
@@ -66,32 +66,34 @@ class WikipediaBuilder(Builder):
         version = f"{site.name or name} {date}".strip()
         info = SourceInfo(name="Wikipedia", version=version, licence="CC BY-SA 4.0", url=site.url, date=date)
         # A table of page properties states nothing.
-        traits = Traits(generator=self.generator, language=site.language) if sites else None
-        return Files(info, read, traits)
+        properties = KBProperties(generator=self.generator, language=site.language) if sites else None
+        return Files(info, read, properties)
 
     def parts(self, source: Path) -> Sequence[str]:
         files = dump_files(source)
-        found = [f"{path.name}:{begin}-{stop}" for path in files.dumps for begin, stop in ranges(path)]
-        return found + [f"{path.name}:0-{path.stat().st_size}" for path in files.tables]
+        ranges_of_dumps = [
+            f"{path.name}:{begin}-{stop}" for path in files.dumps for begin, stop in ranges(path)
+        ]
+        return ranges_of_dumps + [f"{path.name}:0-{path.stat().st_size}" for path in files.tables]
 
     def observe(self, source: Path, part: str) -> Iterator[Record | Step]:
-        name, _, place = part.rpartition(":")
+        name, _, byte_range = part.rpartition(":")
         path = source / name if source.is_dir() else source
         if is_page_props(path):
             yield from wikidata_ids(path)
             return
-        yield from PageRecords(_site(path)).of(_pages(path, place))
+        yield from PageRecords(_site(path)).of(_pages(path, byte_range))
 
     def texts(self, source: Path, part: str) -> Iterator[Prose | Step]:
-        name, _, place = part.rpartition(":")
+        name, _, byte_range = part.rpartition(":")
         path = source / name if source.is_dir() else source
         if not is_page_props(path):
-            yield from PageRecords(_site(path)).texts(_pages(path, place))
+            yield from PageRecords(_site(path)).texts(_pages(path, byte_range))
 
 
-def _pages(path: Path, place: str) -> Iterator[dump.Page]:
-    begin, stop = map(int, place.split("-"))
-    return dump.pages(blocks(path, begin, stop), whole=begin == 0)
+def _pages(path: Path, byte_range: str) -> Iterator[dump.Page]:
+    begin, stop = map(int, byte_range.split("-"))
+    return dump.pages(blocks(path, begin, stop), from_start=begin == 0)
 
 
 def _site(path: Path) -> Site:
@@ -121,7 +123,7 @@ class PageRecords:
         """Yield the records of *pages*."""
         for page in self._articles(pages):
             if isinstance(page, Step):
-                yield from self._counted()
+                yield from self._count_links()
                 yield page
             else:
                 yield from self._page(page)
@@ -150,7 +152,7 @@ class PageRecords:
         if waiting:
             yield Step(waiting)
 
-    def _counted(self) -> Iterator[Aliases]:
+    def _count_links(self) -> Iterator[Aliases]:
         counts = self._links.aliases(self._counts)
         self._counts = Counter()
         if counts:
@@ -205,8 +207,8 @@ class PageRecords:
 
     def _leads_to(self, page: dump.Page) -> str | None:
         """Return what a redirect leads to; None for a page of its own."""
-        if page.redirect is None and (found := _REDIRECT(page.text)):
-            return found[1]
+        if page.redirect is None and (match := _REDIRECT(page.text)):
+            return match[1]
         return page.redirect
 
     def _ambiguous(self, title: str, text: str) -> bool:
@@ -219,12 +221,12 @@ class PageRecords:
 
     def _meanings(self, surface: str, title: str, text: str) -> Iterator[Alias]:
         """Yield the first page that each item of a disambiguation page leads to."""
-        seen = {title}
+        targets = {title}
         for item in items(text):
             for target in self._links.targets(self._links.of(item)):
                 if target and target[0] != CATEGORY:
-                    if target not in seen:
-                        seen.add(target)
+                    if target not in targets:
+                        targets.add(target)
                         yield Alias(surface, target)
                     break
 

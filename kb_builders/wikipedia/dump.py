@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from xml.parsers import expat
 
 from kb_builders.wikipedia.streams import Blocks, blocks
-from kb_builders.wikipedia.titles import Site, one_spaced
+from kb_builders.wikipedia.titles import Site, single_spaced
 from kgkit.errors import SourceError
 
 __all__ = ["Page", "pages", "site"]
@@ -38,7 +38,7 @@ class Page(NamedTuple):
     """A page.
 
     Attributes:
-        title: whole, with the namespace.
+        title: title with the namespace.
         namespace: its number; None if the dump does not tell.
         id: its number in the wiki; 0 if the dump does not tell.
         redirect: the title that the page leads to; None for a page of its own.
@@ -66,46 +66,46 @@ class _Enough(Exception):
     """The pages that follow are those of the next part."""
 
 
-def pages(content: Blocks, *, whole: bool) -> Iterator[Page]:
+def pages(content: Blocks, *, from_start: bool) -> Iterator[Page]:
     """Yield the pages that begin in a range of a dump.
 
     Args:
         content: the bytes from the beginning of the range on.
-        whole: whether that is the beginning of the file.
+        from_start: whether that is the beginning of the file.
 
     Raises:
         SourceError: at the first thing that no dump holds; it says where.
     """
     reader = _Reader(content)
-    given = iter(content) if whole else _from_first_page(content, reader)
-    for block in given:
+    blocks = iter(content) if from_start else _from_first_page(content, reader)
+    for block in blocks:
         try:
             reader.feed(block)
         except _Enough:
-            yield from reader.taken()
+            yield from reader.take_pages()
             return
-        yield from reader.taken()
+        yield from reader.take_pages()
     reader.close()
-    yield from reader.taken()
+    yield from reader.take_pages()
 
 
 def _from_first_page(content: Blocks, reader: "_Reader") -> Iterator[bytes]:
     """Yield an opening tag, and the bytes from the first page of the range on; nothing if there is none."""
     before, passed = b"", 0
-    rest = iter(content)
-    for block in rest:
+    blocks = iter(content)
+    for block in blocks:
         data = before + block
-        found = data.find(_OPENING)
-        if found >= 0 and not (content.end is not None and passed + found >= content.end):
-            reader.begin_at(passed + found - len(_ROOT))
-            yield _ROOT + data[found:]
-            yield from rest
+        begin = data.find(_OPENING)
+        if begin >= 0 and not (content.end is not None and passed + begin >= content.end):
+            reader.begin_at(passed + begin - len(_ROOT))
+            yield _ROOT + data[begin:]
+            yield from blocks
             return
         if content.end is not None and passed + len(data) >= content.end + len(_OPENING):
             break
         before = data[-len(_OPENING) + 1 :]
         passed += len(data) - len(before)
-    reader.nothing_there()
+    reader.fail_if_empty()
 
 
 class _Reader:
@@ -131,14 +131,14 @@ class _Reader:
         """Take note of where in the content the first byte that is fed lies."""
         self._first = first
 
-    def nothing_there(self) -> None:
+    def fail_if_empty(self) -> None:
         """Take note that there is no page."""
         self._empty = True
 
-    def taken(self) -> list[Page]:
+    def take_pages(self) -> list[Page]:
         """Return the pages that were completed since the last time."""
-        found, self._pages = self._pages, []
-        return found
+        pages, self._pages = self._pages, []
+        return pages
 
     def feed(self, block: bytes) -> None:
         self._last = block
@@ -146,7 +146,7 @@ class _Reader:
         try:
             self._parser.Parse(block, False)
         except expat.ExpatError as error:
-            raise self._malformed(error) from None
+            raise self._syntax_error(error) from None
         # Where a C `long` has 32 bits, so has the index.
         if (self._fed - self._parser.CurrentByteIndex) & 0xFFFFFFFF > _MAX_TAG:
             raise self._error(f"holds a tag of more than {_MAX_TAG >> 20} MiB: this is no dump")
@@ -159,7 +159,7 @@ class _Reader:
         except expat.ExpatError as error:
             if self._fed == 0:
                 raise SourceError("is empty: there is nothing to read", path=self._path) from None
-            raise self._malformed(error) from None
+            raise self._syntax_error(error) from None
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth = depth = self._depth + 1
@@ -221,7 +221,7 @@ class _Reader:
         self._depth -= 1
 
     def _page(self) -> Page:
-        title, text = one_spaced(self._title), self._text
+        title, text = single_spaced(self._title), self._text
         self._text = ""
         if not title:
             raise self._error("a page without a title")
@@ -236,22 +236,22 @@ class _Reader:
         return Page(title, namespace, number, self._redirect, text)
 
     def _error(self, what: str) -> SourceError:
-        place = self._content.place(max(0, self._first + self._parser.CurrentByteIndex))
-        return SourceError(f"{what} (at {place})", path=self._path)
+        location = self._content.location(max(0, self._first + self._parser.CurrentByteIndex))
+        return SourceError(f"{what} (at {location})", path=self._path)
 
-    def _malformed(self, error: expat.ExpatError) -> SourceError:
+    def _syntax_error(self, error: expat.ExpatError) -> SourceError:
         """Say what expat has found, in a user's words."""
         offset = self._parser.ErrorByteIndex
-        behind = f", behind the page {self._title!r}" if self._title else ""
-        place = self._content.place(max(0, self._first + offset))
-        said = expat.ErrorString(error.code) or ""
-        if said in _CUT_OFF:
+        after_page = f", behind the page {self._title!r}" if self._title else ""
+        location = self._content.location(max(0, self._first + offset))
+        message = expat.ErrorString(error.code) or ""
+        if message in _CUT_OFF:
             what = "is cut off: the XML ends before its last element does"
         elif bad := _invalid_utf8(self._last[max(0, offset - (self._fed - len(self._last))) :][:8]):
             what = f"holds bytes that are no UTF-8 ({bad})"
         else:
-            what = f"is not well-formed XML: {said}"
-        return SourceError(f"{what} (at {place}{behind})", path=self._path)
+            what = f"is not well-formed XML: {message}"
+        return SourceError(f"{what} (at {location}{after_page})", path=self._path)
 
 
 _CUT_OFF: Final = (
@@ -276,7 +276,7 @@ class _Head:
 
     def __init__(self, content: Blocks) -> None:
         self._content = content
-        self._found: dict[str, str] = {}
+        self._attributes: dict[str, str] = {}
         self._namespaces: list[tuple[int, str]] = []
         self._name, self._number = "", ""
         self._pieces: list[str] = []
@@ -304,16 +304,18 @@ class _Head:
         except _Enough:
             pass
         except expat.ExpatError as error:
-            said = expat.ErrorString(error.code) or ""
-            place = self._content.place(max(0, self._parser.ErrorByteIndex))
-            what = "is cut off" if said in _CUT_OFF else f"is no dump of MediaWiki, nor other XML: {said}"
-            raise SourceError(f"{what} (at {place})", path=self._content.path) from None
-        found = self._found
+            message = expat.ErrorString(error.code) or ""
+            location = self._content.location(max(0, self._parser.ErrorByteIndex))
+            what = (
+                "is cut off" if message in _CUT_OFF else f"is no dump of MediaWiki, nor other XML: {message}"
+            )
+            raise SourceError(f"{what} (at {location})", path=self._content.path) from None
+        attributes = self._attributes
         return Site(
-            language=found.get("xml:lang", ""),
-            name=found.get("dbname", ""),
-            url=found.get("base", ""),
-            first_letter=found.get("case", "first-letter") != "case-sensitive",
+            language=attributes.get("xml:lang", ""),
+            name=attributes.get("dbname", ""),
+            url=attributes.get("base", ""),
+            first_letter=attributes.get("case", "first-letter") != "case-sensitive",
             namespaces=tuple(self._namespaces),
         )
 
@@ -321,7 +323,7 @@ class _Head:
         if not self._path:
             if name != "mediawiki":
                 raise self._error(f"is no dump of MediaWiki: its first element is <{name[:40]}>")
-            self._found["xml:lang"] = attributes.get("xml:lang", "")
+            self._attributes["xml:lang"] = attributes.get("xml:lang", "")
         elif len(self._path) == 1 and name == "page":
             raise _Enough
         elif len(self._path) > _MAX_DEPTH:
@@ -334,7 +336,7 @@ class _Head:
     def _end(self, name: str) -> None:
         text = "".join(self._pieces).strip()
         if self._path == ["mediawiki", "siteinfo", name]:
-            self._found.setdefault(name, text)
+            self._attributes.setdefault(name, text)
         elif name == "namespace" and self._number.lstrip("-").isdigit():
             self._namespaces.append((int(self._number), text))
         elif name == "siteinfo":
@@ -343,8 +345,8 @@ class _Head:
         self._pieces.clear()
 
     def _error(self, what: str) -> SourceError:
-        place = self._content.place(max(0, self._parser.CurrentByteIndex))
-        return SourceError(f"{what} (at {place})", path=self._content.path)
+        location = self._content.location(max(0, self._parser.CurrentByteIndex))
+        return SourceError(f"{what} (at {location})", path=self._content.path)
 
 
 def _refuse_what_no_dump_has(parser: expat.XMLParserType, error: Callable[[str], SourceError]) -> None:

@@ -20,8 +20,8 @@ class DumpFiles(NamedTuple):
     """The files of a source.
 
     Attributes:
-        dumps: with pages, in the order of their ids.
-        tables: of page properties.
+        dumps: dumps with pages, in the order of their ids.
+        tables: tables of page properties.
     """
 
     dumps: Sequence[Path]
@@ -35,11 +35,11 @@ def is_page_props(path: Path) -> bool:
 
 def dump_name(path: Path) -> tuple[str, str]:
     """Return the wiki and the day that the name of a dump tells, `enwiki` and `2026-11-01`; or nothing."""
-    found = _NAME.match(path.name)
-    if found is None:
+    match = _NAME.match(path.name)
+    if match is None:
         return "", ""
-    day = found[2]
-    return found[1], f"{day[:4]}-{day[4:6]}-{day[6:]}" if day.isdigit() else ""
+    day = match[2]
+    return match[1], f"{day[:4]}-{day[4:6]}-{day[6:]}" if day.isdigit() else ""
 
 
 def dump_files(source: Path) -> DumpFiles:
@@ -54,23 +54,23 @@ def dump_files(source: Path) -> DumpFiles:
             f"no file {source}: a source is a dump (…-pages-articles.xml.bz2) or a folder of dumps"
         )
     if not source.is_dir():
-        return _one(source)
-    there = (path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
-    found = sorted(there, key=_in_order)
-    dumps = [path for path in found if _DUMP.search(path.name)]
+        return _single_file(source)
+    visible = (path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
+    paths = sorted(visible, key=_in_order)
+    dumps = [path for path in paths if _DUMP.search(path.name)]
     if not dumps:
-        for path in found:
+        for path in paths:
             if path.suffix.lower() == ".7z":
                 _refuse(path)
-        if not any(map(is_page_props, found)):
+        if not any(map(is_page_props, paths)):
             raise SourceError(
                 "is a folder without a dump: no …-pages-articles….xml or .xml.bz2 in it", path=source
             )
     _no_dump_twice(dumps)
-    return DumpFiles(dumps, [path for path in found if is_page_props(path)])
+    return DumpFiles(dumps, [path for path in paths if is_page_props(path)])
 
 
-def _one(source: Path) -> DumpFiles:
+def _single_file(source: Path) -> DumpFiles:
     if not source.is_file():
         # What one reading takes out of a pipe, the next one misses.
         raise SourceError(
@@ -110,15 +110,15 @@ def _refuse(path: Path) -> None:
 
 def _no_dump_twice(dumps: Sequence[Path]) -> None:
     """Refuse `X.xml` beside `X.xml.bz2`, and a dump beside the multistream one of the same pages."""
-    seen: dict[str, Path] = {}
+    first: dict[str, Path] = {}
     for path in dumps:
         pages = path.name.removesuffix(".bz2").removesuffix(".gz").replace("-multistream", "")
-        if pages in seen:
+        if pages in first:
             raise SourceError(
-                f"holds the same pages as {seen[pages].name} beside it: leave one of the two in the folder",
+                f"holds the same pages as {first[pages].name} beside it: leave one of the two in the folder",
                 path=path,
             )
-        seen[pages] = path
+        first[pages] = path
 
 
 def _in_order(path: Path) -> list[tuple[int, str]]:

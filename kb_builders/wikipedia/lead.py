@@ -33,21 +33,22 @@ def first_paragraph(text: str, is_hidden: Callable[[str], bool]) -> str:
 
     Args:
         text: the page.
-        is_hidden: says of the title of a link whether nothing is read where it stands: a file, a category.
+        is_hidden: function that says of the title of a link whether nothing is read where it stands: a file,
+            a category.
     """
     for size in _HEADS:
-        found = _paragraph(text[:size], is_hidden, whole=size >= len(text))
-        if found is not None:
-            return _shortened(found)
+        paragraph = _paragraph(text[:size], is_hidden, is_all=size >= len(text))
+        if paragraph is not None:
+            return _shorten(paragraph)
     return ""
 
 
 def items(text: str) -> Iterator[str]:
     """Yield the items of the lists of a page, each as wikitext."""
-    return (found[1] for found in _ITEM.finditer(text))
+    return (item[1] for item in _ITEM.finditer(text))
 
 
-def _paragraph(head: str, is_hidden: Callable[[str], bool], *, whole: bool) -> str | None:
+def _paragraph(head: str, is_hidden: Callable[[str], bool], *, is_all: bool) -> str | None:
     """Return the first paragraph of *head*; None if it may lie behind, or may be cut off."""
     if "<" in head:
         head = without_references(head)
@@ -60,12 +61,12 @@ def _paragraph(head: str, is_hidden: Callable[[str], bool], *, whole: bool) -> s
         if head[at].isspace() or head[at] == "\x01":
             at += 1
             continue
-        if not whole and 0 <= unclosed <= at:
+        if not is_all and 0 <= unclosed <= at:
             return None
         if head[at] == "=":
             return ""
         if head.startswith("[[", at) and is_hidden(head[at + 2 : at + 60].partition("|")[0]):
-            at = _behind_brackets(head, at)
+            at = _end_of_brackets(head, at)
             continue
         if _NO_PARAGRAPH.match(head, at):
             stop = head.find("\n", at)
@@ -73,76 +74,76 @@ def _paragraph(head: str, is_hidden: Callable[[str], bool], *, whole: bool) -> s
             continue
         end = _END.search(head, at)
         stop = end.start() if end is not None else len(head)
-        if not whole and stop >= len(head) - 1 and stop - at < 3 * MAX_PARAGRAPH:
+        if not is_all and stop >= len(head) - 1 and stop - at < 3 * MAX_PARAGRAPH:
             return None
-        found = _read(head[at : min(stop, at + 8 * MAX_PARAGRAPH)], is_hidden)
-        if any(map(str.isalnum, found)):
-            return found
+        paragraph = _read(head[at : min(stop, at + 8 * MAX_PARAGRAPH)], is_hidden)
+        if any(map(str.isalnum, paragraph)):
+            return paragraph
         at = max(stop, at + 1)
-    return "" if whole else None
+    return "" if is_all else None
 
 
 def _read(text: str, is_hidden: Callable[[str], bool]) -> str:
-    def shown(link: re.Match[str]) -> str:
+    def shown_text(link: re.Match[str]) -> str:
         title, label = link[1], link[2]
         if is_hidden(title):
             return ""
         return label if label is not None else title.removeprefix(":")
 
     for _ in range(5):  # a link in a caption of a link …
-        shorter = _LINK.sub(shown, text)
+        shorter = _LINK.sub(shown_text, text)
         if shorter == text:
             break
         text = shorter
     text = plain(text).replace("[[", "").replace("]]", "").replace("{{", "").replace("}}", "")
     # What stood in such brackets was a template: a pronunciation, a name in another script.
     if "(" in text:
-        text = _EMPTY_BRACKETS.sub(_what_is_left, text)
+        text = _EMPTY_BRACKETS.sub(_without_brackets, text)
     if "（" in text:
-        text = _EMPTY_WIDE_BRACKETS.sub(_what_is_left, text)
+        text = _EMPTY_WIDE_BRACKETS.sub(_without_brackets, text)
     if "  " in text:
         text = text.replace("  ", " ")
     text = text.replace(",)", ")").replace(";)", ")")
     return _SPACE_BEFORE.sub(r"\1", text).strip()
 
 
-def _what_is_left(found: re.Match[str]) -> str:
-    return "" if found[0][-1] in ")）" else found[0][0]
+def _without_brackets(match: re.Match[str]) -> str:
+    return "" if match[0][-1] in ")）" else match[0][0]
 
 
 def without_tables(head: str) -> str:
     """Return wikitext without tables; one that is not closed goes on to the end."""
     pieces = []
     at = depth = 0
-    for found in _TABLE.finditer(head):
-        if found[1]:
+    for match in _TABLE.finditer(head):
+        if match[1]:
             if not depth:
-                pieces.append(head[at : found.start()])
+                pieces.append(head[at : match.start()])
             depth += 1
         elif depth:
             depth -= 1
-            at = found.end()
+            at = match.end()
     if depth:
         return "".join(pieces)
     return "".join([*pieces, head[at:]])
 
 
-def _behind_brackets(head: str, at: int) -> int:
+def _end_of_brackets(head: str, at: int) -> int:
     """Return where the link that begins at *at* ends, with the links in its caption."""
     depth = 0
-    for found in _BRACKETS.finditer(head, at):
-        depth += 1 if found[0] == "[[" else -1
+    for match in _BRACKETS.finditer(head, at):
+        depth += 1 if match[0] == "[[" else -1
         if not depth:
-            return found.end()
+            return match.end()
     line = head.find("\n", at)
     return line if line >= 0 else len(head)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     if len(text) <= MAX_PARAGRAPH:
         return text
     head = text[:MAX_PARAGRAPH]
-    ends = [found.end() for found in _SENTENCE.finditer(head) if found.end() > MAX_PARAGRAPH // 4]
+    ends = [match.end() for match in _SENTENCE.finditer(head) if match.end() > MAX_PARAGRAPH // 4]
     if ends:
         return head[: ends[-1]]
     words, space, _ = head[:-1].rpartition(" ")

@@ -35,22 +35,22 @@ def wikidata_ids(path: Path) -> Iterator[Record]:
         SourceError: if it is another table, none at all, or cut off.
     """
     content = blocks(path)
-    data, head, told = b"", b"", False
+    data, head, has_head = b"", b"", False
     for block in content:
-        if not told:
+        if not has_head:
             head += block[:_HEAD]
-            told = _TABLE.search(head) is not None
-            if not told and len(head) >= _HEAD:
+            has_head = _TABLE.search(head) is not None
+            if not has_head and len(head) >= _HEAD:
                 break
         data += block
-        done = 0
+        end = 0
         for row in _ROW.finditer(data):
             page, item = page_key(row[1].decode()), row[2].decode().upper()
             yield Attribute(page, "wikidata", item)
             yield Redirect(item, page)
-            done = row.end()
-        data = data[max(done, len(data) - _LONGEST) :]
-    if not told:
+            end = row.end()
+        data = data[max(end, len(data) - _LONGEST) :]
+    if not has_head:
         what = "is empty: there is nothing to read" if not head else "is not the table page_props"
         raise SourceError(f"{what}: take …-page_props.sql.gz of the same day as the dump", path=path)
     last = data.rstrip().rpartition(b"\n")[2]

@@ -11,7 +11,7 @@ from typing import Final
 
 from kb_builders.wikipedia.lead import without_tables
 from kb_builders.wikipedia.titles import CATEGORY, without_bracket
-from kb_builders.wikipedia.wikitext import Links, shown, without_references, without_templates
+from kb_builders.wikipedia.wikitext import Links, shown_text, without_references, without_templates
 from kgkit.building import Prose
 
 __all__ = ["prose"]
@@ -34,10 +34,11 @@ def prose(text: str, links: Links, is_hidden: Callable[[str], bool], title: str)
     """Return the prose of a page with its links, those to itself left out.
 
     Args:
-        text: of the page.
-        links: of the wiki.
-        is_hidden: says of the title of a link whether nothing is read where it stands: a file, a category.
-        title: of the page.
+        text: text of the page.
+        links: links of the wiki.
+        is_hidden: function that says of the title of a link whether nothing is read where it stands: a file,
+            a category.
+        title: title of the page.
     """
     if "<" in text:
         text = _BREAK.sub(" ", without_references(_GALLERY.sub("", text)))
@@ -53,7 +54,7 @@ def prose(text: str, links: Links, is_hidden: Callable[[str], bool], title: str)
     pieces: list[str] = []
     linked: list[int] = []  # the places of links among the pieces
     for before, link in links.split(text):
-        pieces.append(shown(before))
+        pieces.append(shown_text(before))
         if link is None:
             break
         target = link[0] or links.target(link[1])
@@ -62,7 +63,7 @@ def prose(text: str, links: Links, is_hidden: Callable[[str], bool], title: str)
             linked.append(len(pieces))
         pieces.append(surface)
     ends = [*accumulate(map(len, pieces))]
-    spans = [(ends[place] - len(pieces[place]), ends[place]) for place in linked]
+    spans = [(ends[index] - len(pieces[index]), ends[index]) for index in linked]
     return Prose("".join(pieces), spans, without_bracket(title) or title)
 
 
@@ -70,10 +71,10 @@ def _without_hidden(text: str, is_hidden: Callable[[str], bool]) -> str:
     """Return wikitext without files and their captions, categories, links to other languages."""
     pieces: list[str] = []
     at = 0
-    for found in _NAMESPACED.finditer(text):
-        if found.start() >= at and is_hidden(found[1]):
-            pieces.append(text[at : found.start()])
-            at = _end(text, found.start())
+    for match in _NAMESPACED.finditer(text):
+        if match.start() >= at and is_hidden(match[1]):
+            pieces.append(text[at : match.start()])
+            at = _end(text, match.start())
     pieces.append(text[at:])
     return "".join(pieces)
 
@@ -81,10 +82,10 @@ def _without_hidden(text: str, is_hidden: Callable[[str], bool]) -> str:
 def _end(text: str, start: int) -> int:
     """Return where the link that begins at *start* ends, with the links in its caption; or its line."""
     depth = 0
-    for number, found in enumerate(_BRACKETS.finditer(text, start)):
-        depth += 1 if found[0] == "[[" else -1
+    for number, match in enumerate(_BRACKETS.finditer(text, start)):
+        depth += 1 if match[0] == "[[" else -1
         if not depth:
-            return found.end()
+            return match.end()
         if number >= _MOST_BRACKETS:
             break
     line = text.find("\n", start)

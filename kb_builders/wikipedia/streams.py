@@ -34,8 +34,8 @@ class Blocks(ABC):
     """The content of a range of a file, some at a time, and what follows for whoever goes on.
 
     Attributes:
-        path: of the file.
-        end: how many bytes belong to the range, None as long as that is not known: it is, by the time
+        path: path of the file.
+        end: number of bytes that belong to the range, None as long as that is not known: it is, by the time
             the first byte behind them is given out.
     """
 
@@ -48,7 +48,7 @@ class Blocks(ABC):
         """Yield the bytes from the beginning of the range to the end of the file."""
 
     @abstractmethod
-    def place(self, offset: int) -> str:
+    def location(self, offset: int) -> str:
         """Say in words where the byte *offset* of the content lies."""
 
 
@@ -71,7 +71,7 @@ class _Plain(Blocks):
             while block := file.read(_BLOCK):
                 yield block
 
-    def place(self, offset: int) -> str:
+    def location(self, offset: int) -> str:
         return f"byte {self._begin + offset:,}"
 
 
@@ -79,7 +79,7 @@ class _Packed(Blocks):
     """A file of one compressed stream behind the other."""
 
     def __iter__(self) -> Iterator[bytes]:
-        given = 0
+        size = 0
         with self.path.open("rb") as file:
             file.seek(self._begin)
             data = file.read(_BLOCK)
@@ -92,17 +92,19 @@ class _Packed(Blocks):
                         ended = not data
                     try:
                         # A few bytes may unpack to gigabytes: never all at once.
-                        block, data = self._unpacked(unpacker, data)
+                        block, data = self._unpack(unpacker, data)
                     except (OSError, zlib.error):
-                        raise self._broken("is damaged: what is compressed cannot be read", file) from None
+                        raise self._broken_stream(
+                            "is damaged: what is compressed cannot be read", file
+                        ) from None
                     if block:
-                        given += len(block)
+                        size += len(block)
                         yield block
                     elif ended and not unpacker.eof:
-                        raise self._broken("is cut off: the file ends within compressed data", file)
+                        raise self._broken_stream("is cut off: the file ends within compressed data", file)
                 data = unpacker.unused_data or file.read(_BLOCK)
                 if self.end is None and file.tell() - len(data) >= self._stop:
-                    self.end = given
+                    self.end = size
 
     @abstractmethod
     def _unpacker(self) -> Any:
@@ -113,14 +115,14 @@ class _Packed(Blocks):
         """Return whether it needs more data to go on."""
 
     @abstractmethod
-    def _unpacked(self, unpacker: Any, data: bytes) -> tuple[bytes, bytes]:
+    def _unpack(self, unpacker: Any, data: bytes) -> tuple[bytes, bytes]:
         """Return some of what *data* unpacks to, and what of it has to be given again."""
 
-    def place(self, offset: int) -> str:
+    def location(self, offset: int) -> str:
         since = f" counted from byte {self._begin:,} of the file" if self._begin else ""
         return f"byte {offset:,} of its unpacked text{since}"
 
-    def _broken(self, what: str, file: BinaryIO) -> SourceError:
+    def _broken_stream(self, what: str, file: BinaryIO) -> SourceError:
         return SourceError(
             f"{what} (before byte {file.tell():,}): load it again; its checksum is published beside the dump",
             path=self.path,
@@ -134,7 +136,7 @@ class _Bz2(_Packed):
     def _hungry(self, unpacker: Any) -> bool:
         return bool(unpacker.needs_input)
 
-    def _unpacked(self, unpacker: Any, data: bytes) -> tuple[bytes, bytes]:
+    def _unpack(self, unpacker: Any, data: bytes) -> tuple[bytes, bytes]:
         return unpacker.decompress(data, _UNPACKED), b""
 
 
@@ -145,7 +147,7 @@ class _Gz(_Packed):
     def _hungry(self, unpacker: Any) -> bool:
         return True
 
-    def _unpacked(self, unpacker: Any, data: bytes) -> tuple[bytes, bytes]:
+    def _unpack(self, unpacker: Any, data: bytes) -> tuple[bytes, bytes]:
         return unpacker.decompress(data, _UNPACKED), unpacker.unconsumed_tail
 
 
@@ -182,11 +184,11 @@ def _next_stream(file: BinaryIO, begin: int, stop: int) -> int | None:
         if len(data) == len(before):
             return None
         first = at - len(before)
-        found = data.find(_STREAM, 4)
-        while found >= 0:
-            if data[found - 4 : found - 1] == b"BZh" and b"1" <= data[found - 1 : found] <= b"9":
-                start = first + found - 4
+        position = data.find(_STREAM, 4)
+        while position >= 0:
+            if data[position - 4 : position - 1] == b"BZh" and b"1" <= data[position - 1 : position] <= b"9":
+                start = first + position - 4
                 return start if begin <= start < stop else None
-            found = data.find(_STREAM, found + 1)
+            position = data.find(_STREAM, position + 1)
         at, before = first + len(data), data[-9:]
     return None

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from kb_builders.wikipedia.languages import CANONICAL, INTERWIKI, namespace_aliases
 
-__all__ = ["CATEGORY", "Site", "Titles", "decoded", "one_spaced", "without_bracket"]
+__all__ = ["CATEGORY", "Site", "Titles", "decode_text", "single_spaced", "without_bracket"]
 
 CATEGORY: Final = "\0"
 """What `Titles.target` puts before the name of a category."""
@@ -44,8 +44,8 @@ class Site(NamedTuple):
 
     Attributes:
         language: BCP 47 tag; empty if it is not told.
-        name: of the database: `enwiki`.
-        url: of the main page.
+        name: name of the database: `enwiki`.
+        url: address of the main page.
         first_letter: whether the first letter of a title is a capital, however it is written.
         namespaces: numbers and names.
     """
@@ -75,16 +75,16 @@ class Titles:
             return self.capital(written)
         if _PROTOCOL(written):
             return ""
-        title = one_spaced(decoded(written, percent=True))
+        title = single_spaced(decode_text(written, percent=True))
         colon = title.startswith(":")
         if colon:
             title = title[1:].lstrip(" ")
         number = 0
         if ":" in title:
-            prefix, _, rest = title.partition(":")
+            prefix, _, local = title.partition(":")
             prefix = prefix.strip(" ").lower()
             if prefix in self._namespaces:
-                number, title = self._namespaces[prefix], rest.lstrip(" ")
+                number, title = self._namespaces[prefix], local.lstrip(" ")
             elif prefix in INTERWIKI:
                 return ""
         title = title.partition("#")[0].rstrip(" ")
@@ -107,24 +107,24 @@ class Titles:
     def namespace(self, title: str) -> int:
         """Return the number of the namespace of a whole title."""
         prefix, colon, _ = title.partition(":")
-        return self._namespaces.get(one_spaced(prefix).lower(), 0) if colon else 0
+        return self._namespaces.get(single_spaced(prefix).lower(), 0) if colon else 0
 
 
 def _namespaces(site: Site) -> Mapping[str, int]:
     """Return the numbers of all names of namespaces but the main one, in lower case."""
     names = {**CANONICAL, **namespace_aliases(site.language)}
-    names.update((one_spaced(name).lower(), number) for number, name in site.namespaces if name)
+    names.update((single_spaced(name).lower(), number) for number, name in site.namespaces if name)
     return {name: number for name, number in names.items() if number != 0}
 
 
-def one_spaced(title: str) -> str:
+def single_spaced(title: str) -> str:
     """Return *title* without what cannot be seen, its spaces and underscores as single spaces."""
     if not title.isascii():
         title = unicodedata.normalize("NFC", _INVISIBLE.sub("", title))
     return _SPACES.sub(" ", title).strip(" ")
 
 
-def decoded(text: str, *, percent: bool = False) -> str:
+def decode_text(text: str, *, percent: bool = False) -> str:
     """Return *text* with its character references, and percent codes if asked to, as characters."""
     if percent and "%" in text:
         with suppress(UnicodeDecodeError):  # then it is no title: its codes are found
@@ -132,11 +132,11 @@ def decoded(text: str, *, percent: bool = False) -> str:
     return _REFERENCE.sub(_character, text) if "&" in text else text
 
 
-def _character(found: re.Match[str]) -> str:
-    return html.unescape(found[0])
+def _character(match: re.Match[str]) -> str:
+    return html.unescape(match[0])
 
 
 def without_bracket(title: str) -> str:
     """Return `Mercury` of `Mercury (planet)`, and nothing where there is no bracket at the end."""
-    found = _BRACKET(title) if title[-1] in ")）" else None
-    return found[1] if found else ""
+    match = _BRACKET(title) if title[-1] in ")）" else None
+    return match[1] if match else ""

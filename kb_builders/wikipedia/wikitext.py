@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from kb_builders.wikipedia.languages import trail
-from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, decoded
+from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, decode_text
 
 __all__ = ["Links", "Raw", "cut", "plain", "without_templates"]
 
@@ -67,7 +67,7 @@ _INVISIBLE: Final = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _TO_BE_LOOKED_AT: Final = re.compile(
     r"[\x00-\x1f\x7f\xa0<{}\[\]&\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000]|''|  |^ | $"
 ).search
-_LEFT_OVER: Final = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}").search
+_HAS_MARKUP: Final = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}").search
 
 
 Raw = tuple[str, str, str, str, str]
@@ -87,7 +87,7 @@ class Links:
         # Of `[[Mercury (planet)|]]` the title is caught with its bar.
         self._targets = _Memory(lambda written: titles.target(written.removesuffix("|")))
         self._surfaces = _Memory(_surface)
-        self._shown = _Memory(_shown)
+        self._surfaces_of_titles = _Memory(_surface_of_title)
         letters = trail(site.language)
         after = f"([{letters}]*)" if letters else "()"
         self._pattern = re.compile(
@@ -111,7 +111,7 @@ class Links:
 
     def aliases(self, counts: Mapping[Raw, int]) -> dict[tuple[str, str], int]:
         """Return how often each alias led to each page, given how often each link was seen."""
-        found: dict[tuple[str, str], int] = {}
+        by_pair: dict[tuple[str, str], int] = {}
         for link, count in counts.items():
             target = link[0] or self._targets[link[1]]
             if not link[0] and (not target or target[0] == CATEGORY):
@@ -119,8 +119,8 @@ class Links:
             surface = self.surface(link)
             if surface and len(surface) <= MAX_SURFACE:
                 pair = surface, target
-                found[pair] = found.get(pair, 0) + count
-        return found
+                by_pair[pair] = by_pair.get(pair, 0) + count
+        return by_pair
 
     def surface(self, link: Raw) -> str:
         """Return what is read where a link stands, with letters behind it; nothing if that is not known."""
@@ -130,7 +130,7 @@ class Links:
         elif text:
             surface = self._surfaces[text] if len(text) <= _MAX_TEXT else ""
         else:
-            surface = key or self._shown[title]
+            surface = key or self._surfaces_of_titles[title]
         return surface + after if after and surface else surface
 
     def split(self, text: str) -> Iterator[tuple[str, Raw | None]]:
@@ -152,19 +152,19 @@ class _Memory(dict[str, str]):
     def __missing__(self, text: str) -> str:
         if len(self) >= _REMEMBERED:
             self.clear()
-        found = self[text] = self._function(text)
-        return found
+        value = self[text] = self._function(text)
+        return value
 
 
 def _surface(text: str) -> str:
     """Return the text of a link as an alias; nothing if that cannot be told."""
     if not _TO_BE_LOOKED_AT(text):
         return text
-    found = plain(text)
-    return "" if _LEFT_OVER(found) else found
+    surface = plain(text)
+    return "" if _HAS_MARKUP(surface) else surface
 
 
-def _shown(title: str) -> str:
+def _surface_of_title(title: str) -> str:
     """Return what is read where a title stands as a link: its page, without the section.
 
     Of a title with a bar behind it (`[[Mercury (planet)|]]`, the pipe trick) the last bracket is left out, or
@@ -172,10 +172,10 @@ def _shown(title: str) -> str:
     """
     if not _MEANS_SOMETHING(title):
         return title
-    page = decoded(title.removeprefix(":"), percent=True).partition("#")[0]
-    if page.endswith("|") and (shown := _PIPE_TRICK(page[:-1].strip())):
-        page = shown[1]
-    return _one_spaced(page.replace("_", " ").replace("|", ""))
+    page = decode_text(title.removeprefix(":"), percent=True).partition("#")[0]
+    if page.endswith("|") and (shown_text := _PIPE_TRICK(page[:-1].strip())):
+        page = shown_text[1]
+    return _single_spaced(page.replace("_", " ").replace("|", ""))
 
 
 def cut(text: str) -> str:
@@ -200,8 +200,8 @@ def cut(text: str) -> str:
             if closing is None:
                 unclosed.add(name)  # then it is text, and so are those that follow
             else:
-                kept = text[end : closing.start()].translate(_hide) if name == "nowiki" else ""
-                pieces += (text[at:start], _CUT, kept, _CUT)
+                literal = text[end : closing.start()].translate(_hide) if name == "nowiki" else ""
+                pieces += (text[at:start], _CUT, literal, _CUT)
                 at = end = closing.end()
         opening = _OPENING.search(text, end)
     pieces.append(text[at:])
@@ -249,30 +249,30 @@ def plain(text: str) -> str:
         text = _VARIANTS.sub(_first_variant, text)
     if _CUT in text:
         text = text.translate(_show)
-    return _one_spaced(decoded(text))
+    return _single_spaced(decode_text(text))
 
 
-def shown(text: str) -> str:
+def shown_text(text: str) -> str:
     """Return *text* as it is read; it has no markup but marks of our own and character references."""
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
     if _CUT in text:
         text = text.translate(_show)
-    return decoded(text)
+    return decode_text(text)
 
 
-def _one_spaced(text: str) -> str:
+def _single_spaced(text: str) -> str:
     return " ".join((text if text.isascii() else _INVISIBLE.sub("", text)).split())
 
 
-def _apostrophes(found: re.Match[str]) -> str:
+def _apostrophes(match: re.Match[str]) -> str:
     """Two, three and five are italics and bold; what is more stands for itself."""
-    number = len(found[0])
+    number = len(match[0])
     return "'" if number == 4 else "'" * max(0, number - 5)
 
 
-def _first_variant(found: re.Match[str]) -> str:
+def _first_variant(match: re.Match[str]) -> str:
     """Return the first of the spellings that a page in several scripts offers: `-{zh-hans:…; zh-hant:…}-`."""
-    first = found[1].partition("|")[2] or found[1]
+    first = match[1].partition("|")[2] or match[1]
     name, colon, spelling = first.partition(";")[0].partition(":")
     return spelling.strip() if colon and name.strip().lower().startswith("zh") else first

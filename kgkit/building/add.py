@@ -5,10 +5,10 @@ import os
 import msgspec
 
 from kgkit.building.addition import Addition
-from kgkit.building.build import Built, no_garbage, silent, stamped
+from kgkit.building.build import Built, no_garbage, silent, stamp
 from kgkit.building.contract import Builder, SourceInfo, find_builder
 from kgkit.building.registering import register
-from kgkit.building.sources import KB_SOURCE, batches, blamed, opened
+from kgkit.building.sources import KB_SOURCE, batches, name_source, open_source
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
@@ -37,12 +37,12 @@ def add_to_kb(
     copied; of the rows, only those that change are read.
 
     Args:
-        name: of the KB.
-        source: what *builder* reads: a path, or `kb:NAME` for another KB.
+        name: name of the KB.
+        source: source that *builder* reads: a path, or `kb:NAME` for another KB.
         builder: the name of an installed builder, or a builder; unless given, `jsonl` reads a file, and
             another KB is added as it is.
-        home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
-        progress: told how far it is.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+        progress: callback that is told how far it is.
 
     Raises:
         NotThere: no such KB, or nothing at *source*.
@@ -62,10 +62,10 @@ def add_to_kb(
         )
     find_build(where, name)
     with Staging(where.kb(name)) as staging, no_garbage(), open_kb(name, where.path, verify=True) as base:
-        with opened(reader, source, where) as material:
-            addition, read = Addition(base, material.traits.inverses), 0
+        with open_source(reader, source, where) as material:
+            addition, read = Addition(base, material.properties.inverses), 0
             for batch in batches(material):
-                with blamed(material.path), report_damage(base.store.folder):
+                with name_source(material.path), report_damage(base.store.folder):
                     addition.take(batch)
                 read += len(batch)
                 tell("reading", read, 0)
@@ -77,18 +77,18 @@ def add_to_kb(
             return Built(name, base.build, base.store.folder, old, {}, {})
         with (
             StoreEditor(staging.folder, base.store.folder, old.tables) as store,
-            blamed(material.path),
+            name_source(material.path),
             report_damage(base.store.folder),
         ):
             manifest = addition.write(store)
-            if not store.changed:
-                kept = name, base.build, base.store.folder, old
-                return Built(*kept, addition.dropped, addition.examples)
+            if not store.has_changed:
+                unchanged = name, base.build, base.store.folder, old
+                return Built(*unchanged, addition.dropped, addition.examples)
             tables = store.finish()
         manifest = msgspec.structs.replace(
             manifest, tables=tables, base=base.build, added=(*old.added, info), build=""
         )
-        published = staging.publish(stamped(manifest, staging.folder))
+        published = staging.publish(stamp(manifest, staging.folder))
         # While nobody else can sweep it.
         manifest = read_manifest(published.folder)
         built = Built(*published, manifest, addition.dropped, addition.examples)
@@ -96,8 +96,8 @@ def add_to_kb(
     return built
 
 
-def _same(one: SourceInfo, other: SourceInfo) -> bool:
+def _same(info: SourceInfo, other: SourceInfo) -> bool:
     """Say whether two sources are the same files, or the same build of a KB."""
-    if one.sha256 or other.sha256:
-        return one.sha256 == other.sha256
-    return (one.name, one.version, one.path) == (other.name, other.version, other.path)
+    if info.sha256 or other.sha256:
+        return info.sha256 == other.sha256
+    return (info.name, info.version, info.path) == (other.name, other.version, other.path)

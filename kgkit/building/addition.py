@@ -28,7 +28,7 @@ from kgkit.types import NO_SENSE, Alias, Entity, Form, Ids, Occurrences, Redirec
 
 __all__ = ["Addition"]
 
-_SAID: Final = ("label", "description", "kind", "pos", "types", "attributes")
+_FIELDS: Final = ("label", "description", "kind", "pos", "types", "attributes")
 
 _Row = dict[int, list[tuple[int, int]]]  # an entity -> (other end, code) of each of its facts
 
@@ -40,14 +40,14 @@ class Addition:
     file gives further aliases to it.
 
     Args:
-        base: what the records are added to.
-        inverses: as in `Builder`, for relations that the base does not have.
+        base: KB that the records are added to.
+        inverses: inverse relations, as in `Builder`, for relations that the base does not have.
     """
 
     def __init__(self, base: KnowledgeBase, inverses: Mapping[str, str]) -> None:
         self.base, self._store = base, base.store
-        known = {name for pair in self._store.relations for name in pair if name}
-        self._inverses = {one: other for one, other in inverses.items() if not known & {one, other}}
+        names = {name for pair in self._store.relations for name in pair if name}
+        self._inverses = {name: other for name, other in inverses.items() if not names & {name, other}}
         self._entities: dict[str, Entity] = {}
         self._aliases: list[Alias] = []
         self._triples: list[Triple] = []
@@ -88,22 +88,24 @@ class Addition:
                 case _:
                     raise TypeError(f"a builder yielded {type(record).__name__}, which is no record")
 
-    def _take_occurrences(self, told: Occurrences) -> None:
-        count, linked = self._occurrences.get(name := fold(told.surface), (0.0, 0.0))
-        self._occurrences[name] = count + told.count, linked + told.linked
+    def _take_occurrences(self, occurrences: Occurrences) -> None:
+        count, linked = self._occurrences.get(name := fold(occurrences.surface), (0.0, 0.0))
+        self._occurrences[name] = count + occurrences.count, linked + occurrences.linked
 
     def _take_entity(self, entity: Entity) -> None:
         key = entity.key
         if key in self._entities:
             raise SourceError(f"two entities have the key {key!r}: keys must be unique")
-        there = self.base.get(key)
-        if there is None or there.key != key:  # unknown, or so far another key of an entity
+        entity_of_base = self.base.get(key)
+        if entity_of_base is None or entity_of_base.key != key:  # unknown, or so far another key of an entity
             new = len(self.base) + len(self._entities)
             self._entities[key] = msgspec.structs.replace(entity, id=new)
             return
-        unsaid = Entity(key), Entity(key, key), there
+        unsaid = Entity(key), Entity(key, key), entity_of_base
         other = [
-            name for name in _SAID if getattr(entity, name) not in [getattr(one, name) for one in unsaid]
+            name
+            for name in _FIELDS
+            if getattr(entity, name) not in [getattr(empty, name) for empty in unsaid]
         ]
         if other:
             raise SourceError(
@@ -147,11 +149,11 @@ class Addition:
         shadowed = sum(self._store.id_of(key) is not None for key in keys)
         self._drop("redirect of an entity's own key", shadowed)
         for redirect in self._redirects:
-            there = self.base.get(redirect.source)
-            if redirect.source in keys or (there is not None and there.key == redirect.source):
+            owner = self.base.get(redirect.source)
+            if redirect.source in keys or (owner is not None and owner.key == redirect.source):
                 self._drop("redirect of an entity's own key")
-            elif there is not None:  # another key of an entity, and stays it
-                self._drop("second redirect of a key", self._id(redirect.target) != there.id)
+            elif owner is not None:  # another key of an entity, and stays it
+                self._drop("second redirect of a key", self._id(redirect.target) != owner.id)
             elif self._targets.setdefault(redirect.source, redirect.target) != redirect.target:
                 self._drop("second redirect of a key")
         resolved = {source: self._id(source) for source in self._targets}
@@ -168,22 +170,22 @@ class Addition:
 
     def _id(self, key: str) -> int | None:
         """Return the id of *key*, new or of the base, through redirects of either; None if it has none."""
-        seen: set[str] = set()
-        while key not in seen:
-            seen.add(key)
+        visited: set[str] = set()
+        while key not in visited:
+            visited.add(key)
             if key in self._entities:
                 return self._entities[key].id
-            if (found := self._store.id_of(key)) is not None:
-                return found
+            if (number := self._store.id_of(key)) is not None:
+                return number
             key = self._targets.get(key, key)
         return None
 
     def _loops(self, source: str) -> bool:
-        seen: set[str] = set()
-        while source in self._targets and source not in seen:
-            seen.add(source)
+        visited: set[str] = set()
+        while source in self._targets and source not in visited:
+            visited.add(source)
             source = self._targets[source]
-        return source in seen
+        return source in visited
 
     # -- facts --------------------------------------------------------------
 
@@ -191,51 +193,51 @@ class Addition:
         """Write `facts`, `incoming` and new relations; return the new triples by stored relation."""
         base = self._store.relations
         codes = {
-            name: 2 * place + (name != pair[0]) for place, pair in enumerate(base) for name in pair if name
+            name: 2 * index + (name != pair[0]) for index, pair in enumerate(base) for name in pair if name
         }
-        known: list[tuple[int, int, int]] = []
+        triples: list[tuple[int, int, int]] = []
         fresh: list[tuple[int, int, int]] = []
         names = numbering()
         for triple in self._triples:
             ends = self._id(triple.subject), self._id(triple.object)
             if ends[0] is None or ends[1] is None:
-                told = f"{triple.subject} {triple.relation} {triple.object}"
-                self._drop("triple with an unknown end", 1, told)
+                text = f"{triple.subject} {triple.relation} {triple.object}"
+                self._drop("triple with an unknown end", 1, text)
             elif triple.relation in codes:
-                known.append((ends[0], codes[triple.relation], ends[1]))
+                triples.append((ends[0], codes[triple.relation], ends[1]))
             else:
                 fresh.append((ends[0], names[triple.relation], ends[1]))
-        outward, incoming, stored = self._of_known(known)
+        outward, incoming, stored = self._new_rows(triples)
         columns = np.array(fresh, np.int64).reshape(-1, 3).T
-        found = facts.arranged(facts.Columns(*columns), [*names], self._inverses)
-        self._drop("triple written twice", found.repeated)
-        for rows, added in ((outward, found.outward), (incoming, found.incoming)):
+        directed = facts.arrange(facts.FactColumns(*columns), [*names], self._inverses)
+        self._drop("triple written twice", directed.repeated)
+        for rows, added in ((outward, directed.outward), (incoming, directed.incoming)):
             for entity, code, other in zip(*(column.tolist() for column in added), strict=True):
                 rows[entity].append((other, code + 2 * len(base)))
-        store.put("facts", self._joined(outward, self._store.facts))
-        store.put("incoming", self._joined(incoming, self._store.incoming))
-        if found.relations:
-            store.put("meta", [(b"relations", codec.encode([*base, *found.relations]))])
-        return {**stored, **found.stored}
+        store.put("facts", self._extend(outward, self._store.facts))
+        store.put("incoming", self._extend(incoming, self._store.incoming))
+        if directed.relations:
+            store.put("meta", [(b"relations", codec.encode([*base, *directed.relations]))])
+        return {**stored, **directed.stored}
 
-    def _of_known(self, triples: Iterable[tuple[int, int, int]]) -> tuple[_Row, _Row, dict[str, int]]:
+    def _new_rows(self, triples: Iterable[tuple[int, int, int]]) -> tuple[_Row, _Row, dict[str, int]]:
         """Return what triples of the base's relations add to `facts`, to `incoming`, and to its counts."""
         outward: _Row = defaultdict(list)
         incoming: _Row = defaultdict(list)
         stored: Counter[str] = Counter()
-        given: set[tuple[int, int, int]] = set()
-        seen: set[tuple[int, int, int]] = set()
+        stated: set[tuple[int, int, int]] = set()
+        written: set[tuple[int, int, int]] = set()
         for subject, code, other in triples:
-            if (subject, code, other) in given or self._has(subject, code, other):
+            if (subject, code, other) in stated or self._has(subject, code, other):
                 self._drop("triple written twice")
                 continue
-            given.add((subject, code, other))
+            stated.add((subject, code, other))
             relation, inverse = self._store.relations[code // 2]
             if code % 2 or (relation == inverse and other < subject):
                 subject, code, other = other, code - code % 2, subject
-            if (subject, code, other) in seen:
+            if (subject, code, other) in written:
                 continue  # told from its other end before
-            seen.add((subject, code, other))
+            written.add((subject, code, other))
             stored[relation] += 1
             outward[subject].append((other, code))
             if inverse is None:
@@ -247,50 +249,50 @@ class Addition:
         return outward, incoming, dict(stored)
 
     def _has(self, subject: int, code: int, other: int) -> bool:
-        told, fact = self._told(subject), np.uint64(code << 32 | other)
-        place = int(np.searchsorted(told, fact))  # of another type, the whole column would be converted
-        return place < len(told) and bool(told[place] == fact)
+        facts, fact = self._sorted_facts(subject), np.uint64(code << 32 | other)
+        position = int(np.searchsorted(facts, fact))  # of another type, the whole column would be converted
+        return position < len(facts) and bool(facts[position] == fact)
 
     @lru_cache(maxsize=256)  # noqa: B019 - lives as long as the addition; a hub is asked for again and again
-    def _told(self, subject: int) -> NDArray[np.uint64]:
+    def _sorted_facts(self, subject: int) -> NDArray[np.uint64]:
         """Return what the base says of an entity: (F,) code and other end in one number each, ascending."""
-        others, codes = self._store.facts(subject) or (np.empty(0, U32), np.empty(0, U32))
-        return np.sort(codes.astype(np.uint64) << np.uint64(32) | others.astype(np.uint64))
+        ends, codes = self._store.facts(subject) or (np.empty(0, U32), np.empty(0, U32))
+        return np.sort(codes.astype(np.uint64) << np.uint64(32) | ends.astype(np.uint64))
 
     @staticmethod
-    def _joined(added: _Row, stored: Callable[[int], tuple[Ids, Ids] | None]) -> Iterator[Item]:
+    def _extend(added: _Row, stored: Callable[[int], tuple[Ids, Ids] | None]) -> Iterator[Item]:
         """Yield the rows of the entities in *added*: what is stored of them, then what is added."""
         for entity, pairs in sorted(added.items()):
-            others, codes = stored(entity) or (np.empty(0, U32), np.empty(0, U32))
+            ends, codes = stored(entity) or (np.empty(0, U32), np.empty(0, U32))
             new = np.array(pairs, U32)
             yield (
                 codec.pack_id(entity),
-                np.concatenate([others, new[:, 0]]).tobytes() + np.concatenate([codes, new[:, 1]]).tobytes(),
+                np.concatenate([ends, new[:, 0]]).tobytes() + np.concatenate([codes, new[:, 1]]).tobytes(),
             )
 
     # -- aliases ------------------------------------------------------------
 
     def _write_aliases(self, store: StoreEditor) -> tuple[int, int]:
         """Write `aliases`; return how many more aliases there are, and rows."""
-        found: dict[str, list[tuple[str, int, int, float]]] = {}
+        by_name: dict[str, list[tuple[str, int, int, float]]] = {}
         for alias in self._aliases:
-            if (row := self._resolved(alias)) is not None:
-                found.setdefault(fold(alias.surface), []).append(row)
-        names, rows = len(found), 0
+            if (row := self._resolve(alias)) is not None:
+                by_name.setdefault(fold(alias.surface), []).append(row)
+        names, rows = len(by_name), 0
         everything: list[tuple[str, int, int, float]] = []
-        for folded, new in found.items():
+        for folded, new in by_name.items():
             if (stored := self._store.alias_row(folded)) is not None:
                 key = codec.bounded_key(folded)
-                everything.extend(codec.counted(key, stored, self.base.manifest.smoothing))
+                everything.extend(codec.alias_counts(key, stored, self.base.manifest.smoothing))
                 names, rows = names - 1, rows - len(codec.decode_alias(stored))
             everything.extend(new)
             if stored is None or self._store.surfaces is None:  # else the tries have it
                 self._sought.extend(surface for surface, *_ in new)
         if everything:
-            joined, items = self._regrouped(everything)
+            joined, items = self._regroup(everything)
             rows += joined
             store.put("aliases", items)
-        self._new_names = found.keys()
+        self._new_names = by_name.keys()
         return names, rows
 
     def _write_occurrences(self, store: StoreEditor) -> None:
@@ -305,7 +307,7 @@ class Addition:
                 items.append((codec.bounded_key(name), row))
         store.put("occurrences", sorted(items))
 
-    def _resolved(self, alias: Alias) -> tuple[str, int, int, float] | None:
+    def _resolve(self, alias: Alias) -> tuple[str, int, int, float] | None:
         """Return surface, entity, sense and count of an alias that means something."""
         entity = self._id(alias.key)
         sense = None if alias.sense is None else self._id(alias.sense)
@@ -319,15 +321,15 @@ class Addition:
             return alias.surface, entity, NO_SENSE if sense is None else sense, alias.count
         return None
 
-    def _regrouped(self, pairs: list[tuple[str, int, int, float]]) -> tuple[int, list[Item]]:
+    def _regroup(self, pairs: list[tuple[str, int, int, float]]) -> tuple[int, list[Item]]:
         """Return how many rows *pairs* make, and the items of `aliases`."""
         numbers = numbering()
         surface = np.array([numbers[pair[0]] for pair in pairs], np.int64)
         entity = np.array([pair[1] for pair in pairs], np.int64)
         sense = np.array([NONE if pair[2] == NO_SENSE else pair[2] for pair in pairs], np.int64)
-        counts = checked_counts(np.array([pair[3] for pair in pairs]), lambda place: pairs[place][0])
+        counts = checked_counts(np.array([pair[3] for pair in pairs]), lambda index: pairs[index][0])
         names = aliases.Names([*numbers])
-        rows, spellings = aliases.added_up(
+        rows, spellings = aliases.add_up(
             aliases.Columns(surface, entity, sense, counts), names, self.base.manifest.smoothing
         )
         class_of = np.frombuffer(dict(self._classes())[b"class_of_entity"], np.uint8)
@@ -343,17 +345,17 @@ class Addition:
 
     def _write_forms(self, store: StoreEditor) -> int:
         """Write `forms`; return how many more there are."""
-        found: dict[str, list[tuple[str, str]]] = {}
+        new_lemmas: dict[str, list[tuple[str, str]]] = {}
         for form in self._forms:
             surface, lemma = fold(form.surface), (fold(form.lemma), form.pos)
-            if lemma not in self._store.lemmas(surface) and lemma not in found.get(surface, ()):
-                found.setdefault(surface, []).append(lemma)
-        lemmas = {surface: [*self._store.lemmas(surface), *new] for surface, new in found.items()}
+            if lemma not in self._store.lemmas(surface) and lemma not in new_lemmas.get(surface, ()):
+                new_lemmas.setdefault(surface, []).append(lemma)
+        lemmas = {surface: [*self._store.lemmas(surface), *new] for surface, new in new_lemmas.items()}
         store.put(
             "forms", sorted((codec.bounded_key(form), codec.encode(lemma)) for form, lemma in lemmas.items())
         )
-        self._sought.extend(found)
-        return sum(not self._store.lemmas(surface) for surface in found)
+        self._sought.extend(new_lemmas)
+        return sum(not self._store.lemmas(surface) for surface in new_lemmas)
 
     def _classes(self) -> list[Item]:
         """Return the parts of speech, old and new, as the table `meta` has them."""

@@ -47,11 +47,11 @@ class Names:
     """Exact surfaces, and the folded ones by which they are found.
 
     Attributes:
-        surfaces: exact, in the order of the source.
-        folded: in the order of their keys.
-        keys: of the folded surfaces, ascending.
-        of_surface: the place in `folded` of each exact surface.
-        empty: the place in `folded` of the surface without a character, or `NONE`.
+        surfaces: exact surfaces in the order of the source.
+        folded: folded surfaces in the order of their keys.
+        keys: keys of the folded surfaces, ascending.
+        of_surface: position in `folded` of each exact surface.
+        empty: position in `folded` of the surface without a character, or `NONE`.
     """
 
     folded: Sequence[str]
@@ -63,11 +63,11 @@ class Names:
         numbers = np.fromiter(map(number.__getitem__, map(fold, surfaces)), np.int64, len(surfaces))
         names = [*number]
         self.keys, order = in_key_order(names)
-        self.folded = [names[place] for place in order]
-        place_of = np.empty(len(order), np.int64)
-        place_of[order] = np.arange(len(order))
-        self.of_surface = place_of[numbers]
-        self.empty = int(place_of[number[""]]) if "" in number else NONE
+        self.folded = [names[position] for position in order]
+        position_of = np.empty(len(order), np.int64)
+        position_of[order] = np.arange(len(order))
+        self.of_surface = position_of[numbers]
+        self.empty = int(position_of[number[""]]) if "" in number else NONE
 
     @classmethod
     def folded_already(
@@ -80,19 +80,19 @@ class Names:
         return names
 
 
-def often(columns: Columns, names: Names, min_count: float) -> Columns:
+def frequent_only(columns: Columns, names: Names, min_count: float) -> Columns:
     """Return the pairs of a folded surface and an entity that were counted so often, or not at all."""
     name = names.of_surface[columns.surface]
     order = np.lexsort((columns.entity, name))
     begins = changes(name[order], columns.entity[order])
     sums = np.add.reduceat(columns.counted[order], np.flatnonzero(begins)) if len(order) else np.empty(0)
-    kept = np.empty(len(order), bool)
-    kept[order] = ((sums >= min_count) | (sums == 0))[np.cumsum(begins) - 1]
+    frequent = np.empty(len(order), bool)
+    frequent[order] = ((sums >= min_count) | (sums == 0))[np.cumsum(begins) - 1]
     surface, entity, sense, counted = columns
-    return Columns(surface[kept], entity[kept], sense[kept], counted[kept])
+    return Columns(surface[frequent], entity[frequent], sense[frequent], counted[frequent])
 
 
-def added_up(columns: Columns, names: Names, smoothing: float) -> tuple[Rows, Spellings]:
+def add_up(columns: Columns, names: Names, smoothing: float) -> tuple[Rows, Spellings]:
     """Add up equal pairs; their sense is the first that is given, ties stay in the order of the source."""
     surface, entity, sense, counted = columns
     name = names.of_surface[surface]
@@ -101,20 +101,20 @@ def added_up(columns: Columns, names: Names, smoothing: float) -> tuple[Rows, Sp
     begins = np.flatnonzero(new_row)
     first = np.minimum.reduceat(order, begins)
     # A pair may be told without a sense first.
-    told = np.minimum.reduceat(np.where(sense[order] == NONE, len(order), order), begins)
-    sense = np.append(sense, NONE)[told]
+    firsts = np.minimum.reduceat(np.where(sense[order] == NONE, len(order), order), begins)
+    sense = np.append(sense, NONE)[firsts]
     weight = np.add.reduceat(counted[order], begins) + smoothing
     best = np.lexsort((first, -weight, name[first]))
     rows = Rows(name[first][best], entity[first][best], sense[best], weight[best])
 
     begins = np.flatnonzero(new_row | changes(surface[order]))
     share = np.add.reduceat(counted[order], begins) + smoothing
-    place = np.empty(len(best), np.int64)
-    place[best] = np.arange(len(best))
-    row = place[np.cumsum(new_row)[begins] - 1]
+    rank = np.empty(len(best), np.int64)
+    rank[best] = np.arange(len(best))
+    row = rank[np.cumsum(new_row)[begins] - 1]
     # Without counts and smoothing, spellings share alike.
-    whole, ways = np.bincount(row, share)[row], np.bincount(row)[row]
-    share = np.where(whole > 0, share / np.where(whole > 0, whole, 1), 1 / ways)
+    totals, ways = np.bincount(row, share)[row], np.bincount(row)[row]
+    share = np.where(totals > 0, share / np.where(totals > 0, totals, 1), 1 / ways)
     by_row = np.argsort(row, kind="stable")
     return rows, Spellings(row[by_row], surface[order][begins][by_row], share[by_row])
 
@@ -123,10 +123,10 @@ def alias_rows(rows: Rows, spellings: Spellings, names: Names, bit_of: NDArray[n
     """Yield the rows of `aliases`; `codec.decode_alias` reads them.
 
     Args:
-        rows: as `added_up` gives them.
-        spellings: theirs.
-        names: of the aliases.
-        bit_of: what `class_bits` gives for the entities.
+        rows: rows as `add_up` gives them.
+        spellings: spellings of these rows.
+        names: names of the aliases.
+        bit_of: bits that `class_bits` gives for the entities.
 
     Raises:
         SourceError: if an alias means more entities than a row can hold.
@@ -147,21 +147,21 @@ def alias_rows(rows: Rows, spellings: Spellings, names: Names, bit_of: NDArray[n
 
     spelled = np.searchsorted(spellings.row, bounds)
     lowest = np.minimum.reduceat(spellings.surface, spelled[:-1])
-    one_way = lowest == np.maximum.reduceat(spellings.surface, spelled[:-1])
+    is_single = lowest == np.maximum.reduceat(spellings.surface, spelled[:-1])
     head, encode, surfaces = codec.alias_head.pack, codec.encode, names.surfaces
-    for name, begin, end, bit, total, one, surface, low, high in zip(
+    for name, begin, end, bit, total, single, surface, low, high in zip(
         rows.name[begins].tolist(),
         begins.tolist(),
         bounds[1:].tolist(),
         bits.tolist(),
         totals.tolist(),
-        one_way.tolist(),
+        is_single.tolist(),
         lowest.tolist(),
         spelled[:-1].tolist(),
         spelled[1:].tolist(),
         strict=True,
     ):
-        if not one:
+        if not single:
             tail = encode(_by_surface(spellings, surfaces, slice(low, high), begin))
         elif surfaces[surface] != names.folded[name] or names.keys[name].startswith(codec.DIGEST):
             tail = encode([(surfaces[surface], [], [])])
@@ -171,29 +171,29 @@ def alias_rows(rows: Rows, spellings: Spellings, names: Names, bit_of: NDArray[n
         yield names.keys[name], head(end - begin | bit << 24, total) + rows_of_name + tail
 
 
-def starts(surfaces: Iterable[str], found: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+def starts(surfaces: Iterable[str], rows: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     """Add to *found* how *surfaces* begin: first token -> what comes next -> bits of their lengths."""
     for surface in surfaces:
         if surface.isalpha() and surface.isascii():
             continue  # one token
         parts = tokens(surface)
         if 1 < len(parts) <= MAX_TOKENS:
-            after, length = found.setdefault(fold(parts[0]), {}), 1 << len(parts)
+            after, length = rows.setdefault(fold(parts[0]), {}), 1 << len(parts)
             second = fold(parts[1])
             after[second] = after.get(second, 0) | length
             if len(parts) > 2:
                 two = f"{second} {fold(parts[2])}"
                 after[two] = after.get(two, 0) | length
-    return found
+    return rows
 
 
-def start_rows(found: Mapping[str, Mapping[str, int]]) -> list[Item]:
+def start_rows(starts: Mapping[str, Mapping[str, int]]) -> list[Item]:
     """Return the rows of `starts`."""
-    firsts = [*found]
+    firsts = [*starts]
     keys, order = in_key_order(firsts)
     return [
-        (key, codec.encode(dict(sorted(found[firsts[place]].items()))))
-        for key, place in zip(keys, order, strict=True)
+        (key, codec.encode(dict(sorted(starts[firsts[index]].items()))))
+        for key, index in zip(keys, order, strict=True)
     ]
 
 
@@ -201,18 +201,18 @@ def _by_surface(
     spellings: Spellings, surfaces: Sequence[str], these: slice, begin: int
 ) -> list[tuple[str, list[int], list[float]]]:
     """Return each exact surface with the rows of the alias, from 0, that it was seen with and its shares."""
-    found: dict[int, tuple[list[int], list[float]]] = {}
+    rows_and_shares: dict[int, tuple[list[int], list[float]]] = {}
     columns = (column[these].tolist() for column in spellings)
     for row, surface, share in zip(*columns, strict=True):
-        rows, shares = found.setdefault(surface, ([], []))
+        rows, shares = rows_and_shares.setdefault(surface, ([], []))
         rows.append(row - begin)
         shares.append(share)
-    return sorted((surfaces[number], *told) for number, told in found.items())
+    return sorted((surfaces[number], *pair) for number, pair in rows_and_shares.items())
 
 
 def class_bits(class_of: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return (N,) uint8: a bit for the class of each entity; all bits if there are more classes than bits."""
     if len(class_of) and class_of.max() > MAX_CLASS_BITS:
         return np.full(len(class_of), 0xFF, np.uint8)
-    bit = np.array([0, *(1 << place for place in range(MAX_CLASS_BITS))], np.uint8)
+    bit = np.array([0, *(1 << bit_number for bit_number in range(MAX_CLASS_BITS))], np.uint8)
     return bit[class_of]

@@ -112,8 +112,8 @@ def check_occurrences(count: float, linked: float) -> None:
     """Refuse counts of a surface that the store cannot hold.
 
     Args:
-        count: how often it occurs.
-        linked: how often as a link.
+        count: number of occurrences.
+        linked: number of occurrences as a link.
 
     Raises:
         ValueError: if they are negative, too large or too small, or more are links than occur.

@@ -13,9 +13,18 @@ import msgspec
 from kgkit.building.contract import Builder, Prose, Step, find_builder
 from kgkit.building.grouping import Grouped, Grouper
 from kgkit.building.occurrences import SurfaceHashes, count_occurrences
-from kgkit.building.options import BuildOptions, bytes_of, kgkit_version, several
+from kgkit.building.options import BuildOptions, bytes_of, kgkit_version, path_list
 from kgkit.building.registering import register
-from kgkit.building.sources import Material, Source, TextPart, batches, blamed, opened, readable, selected
+from kgkit.building.sources import (
+    Material,
+    Source,
+    TextPart,
+    batches,
+    name_source,
+    open_source,
+    reading_errors,
+    select,
+)
 from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
@@ -34,12 +43,12 @@ class Built(NamedTuple):
     """A published build.
 
     Attributes:
-        name: of the KB.
+        name: name of the KB.
         build: the BUILD.
         path: its folder.
-        manifest: what it says of itself.
-        dropped: what could not be kept of the records that were just read, by reason.
-        examples: some of it, by reason.
+        manifest: manifest of the build.
+        dropped: number of records that could not be kept, of those that were just read, by reason.
+        examples: some of these records, by reason.
     """
 
     name: str
@@ -74,22 +83,24 @@ def build_kb(
 
     Args:
         builder: the name of an installed builder, or a builder.
-        source: what it reads: a path, several, or `kb:NAME` for another KB; None lets the builder obtain it.
-        name: of the KB; the builder's name unless given.
-        home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
-        progress: told how far the build is.
+        source: source that it reads: a path, several, or `kb:NAME` for another KB; None lets the builder
+            obtain it.
+        name: name of the KB; the builder's name unless given.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+        progress: callback that is told how far the build is.
         engine: `memory` groups the records in memory; `local` on the disk, with DuckDB; `spark` on a
             cluster. All make the same KB (`memory` a slower one to search texts with, of over a million
             aliases). None leaves it to the builder.
         workers: processes that read the parts of the source, and threads that group (not `memory`). More
             than one needs the caller's script to be importable, as Python's `multiprocessing` does.
-        memory: what grouping may use, in bytes or as `4GB` (`local`, and `spark` on one machine).
-        limit: only so many pages, lines or records of the source: for trying out.
-        types: only entities of this kind or type, or of these.
-        min_count: leave out pairs of a surface and an entity that were counted, but less often.
-        resume: go on from what a build that was stopped has read; else begin anew (not `memory`).
+        memory: memory that grouping may use, in bytes or as `4GB` (`local`, and `spark` on one machine).
+        limit: largest number of pages, lines or records of the source: for trying out.
+        types: kinds or types of the only entities to be taken.
+        min_count: least count of a pair of surface and entity; those that were counted less often are left
+            out.
+        resume: whether to go on from what a stopped build has read; else it begins again (not `memory`).
         priors: a file of further counts of aliases, or several, see `docs/priors.md`.
-        master: where Spark's master is (`spark`).
+        master: address of Spark's master (`spark`).
 
     Raises:
         UnknownName: no such builder, or engine.
@@ -111,36 +122,36 @@ def build_kb(
         workers=workers,
         memory=bytes_of(memory),
         limit=limit,
-        types=several(types),
+        types=path_list(types),
         min_count=min_count,
         resume=resume,
-        priors=[*map(Path, several(priors))],
+        priors=[*map(Path, path_list(priors))],
         master=master,
-    ).checked()
-    found = find_builder(builder) if isinstance(builder, str) else builder
-    builder_name = builder if isinstance(builder, str) else found.name
+    ).check()
+    reader = find_builder(builder) if isinstance(builder, str) else builder
+    builder_name = builder if isinstance(builder, str) else reader.name
     where = Home.find(home)
     kb = where.kb(name if name is not None else builder_name)
-    in_memory = (engine or found.engine) == "memory"
-    if in_memory and found.pieces:
+    in_memory = (engine or reader.engine) == "memory"
+    if in_memory and reader.pieces:
         raise UsageError(
             f"the builder {builder_name} tells entities in pieces, which --engine local puts together"
         )
-    with Staging(kb) as staging, no_garbage(), opened(found, source, where, options.priors) as material:
-        tables_of = None if in_memory else _engine(found, material, options, kb)
+    with Staging(kb) as staging, no_garbage(), open_source(reader, source, where, options.priors) as material:
+        tables_of = None if in_memory else _engine(reader, material, options, kb)
         with StoreWriter(staging.folder) as store:
             if tables_of is None:
-                grouped = _grouped(found, material, store, options, tell)
+                grouped = _group(reader, material, store, options, tell)
             else:
-                with blamed(material.path):
+                with name_source(material.path):
                     grouped = tables_of.group(store, lambda stage: tell(stage, 0, 0))
             tables = store.finish()
         if not grouped.entities:
-            wanted = f" of the types {', '.join(options.types)}" if options.types else ""
-            raise SourceError(f"holds no entity{wanted}: nothing to build", path=material.path)
+            restriction = f" of the types {', '.join(options.types)}" if options.types else ""
+            raise SourceError(f"holds no entity{restriction}: nothing to build", path=material.path)
         tell("checksums", 0, 0)
         published = staging.publish(
-            _manifest(found, builder_name, material, grouped, tables, options, staging.folder)
+            _manifest(reader, builder_name, material, grouped, tables, options, staging.folder)
         )
         # While nobody else can sweep it.
         manifest = read_manifest(published.folder)
@@ -151,18 +162,18 @@ def build_kb(
     return built
 
 
-def _grouped(
+def _group(
     builder: Builder, material: Material, store: StoreWriter, options: BuildOptions, tell: Progress
 ) -> Grouped:
     """Read and group in memory; write all tables but the manifest."""
-    traits = material.traits
+    properties = material.properties
     grouper = Grouper(
-        store, inverses=traits.inverses, smoothing=traits.smoothing, min_count=options.min_count
+        store, inverses=properties.inverses, smoothing=properties.smoothing, min_count=options.min_count
     )
     read = 0
     steps = builder.unit != Builder.unit
     for batch in batches(material, limit=options.limit, types=options.types, steps=steps):
-        with blamed(material.path):
+        with name_source(material.path):
             grouper.take(batch)
         read += len(batch)
         tell("reading", read, 0)
@@ -170,7 +181,7 @@ def _grouped(
         tell("counting surfaces", 0, 0)
         grouper.count(_occurrences(texts, grouper.surfaces(), options, steps=steps))
     tell("writing", 0, 0)
-    with blamed(material.path):
+    with name_source(material.path):
         return grouper.write()
 
 
@@ -181,10 +192,10 @@ def _occurrences(
 
     def read() -> Iterator[Prose | Step]:
         for part in texts:
-            with readable("read", part.path), blamed(part.path):
+            with reading_errors("read", part.path), name_source(part.path):
                 yield from part.read()
 
-    for record in selected(
+    for record in select(
         count_occurrences(read, surfaces, complete_at_steps=steps and options.limit is not None),
         limit=options.limit,
         types=(),
@@ -233,8 +244,8 @@ def _manifest(
     options: BuildOptions,
     folder: Path,
 ) -> Manifest:
-    traits = material.traits
-    return stamped(
+    properties = material.properties
+    return stamp(
         Manifest(
             format=FORMAT,
             fingerprint=fingerprint(),
@@ -251,16 +262,16 @@ def _manifest(
             counts=grouped.counts,
             tables=tables,
             files={},
-            smoothing=traits.smoothing,
-            generator=traits.generator,
-            language=traits.language,
-            options=options.deciding(),
+            smoothing=properties.smoothing,
+            generator=properties.generator,
+            language=properties.language,
+            options=options.deciding_options(),
         ),
         folder,
     )
 
 
-def stamped(manifest: Manifest, folder: Path) -> Manifest:
+def stamp(manifest: Manifest, folder: Path) -> Manifest:
     """Return *manifest* with what is known once the data lie in *folder*: when, how large, its name."""
     files, checked = checksums(folder, manifest.sha256)
     manifest = msgspec.structs.replace(
@@ -273,8 +284,8 @@ def stamped(manifest: Manifest, folder: Path) -> Manifest:
     return msgspec.structs.replace(manifest, build=build_name(manifest))
 
 
-def silent(stage: str, done: int, total: int) -> None:
+def silent(stage: str, count: int, total: int) -> None:
     """Tell nobody."""
 
 
-__all__ = ["Built", "build_kb", "no_garbage", "silent", "stamped"]
+__all__ = ["Built", "build_kb", "no_garbage", "silent", "stamp"]

@@ -18,7 +18,7 @@ __all__ = [
     "Prose",
     "SourceInfo",
     "Step",
-    "Traits",
+    "KBProperties",
     "builder_names",
     "find_builder",
 ]
@@ -29,7 +29,7 @@ MAX_COUNT: Final = 1e30
 _GROUP = "kgkit.builders"
 
 
-class Traits(NamedTuple):
+class KBProperties(NamedTuple):
     """What a build has to know beyond the records; `Builder` says what each of them does."""
 
     inverses: Mapping[str, str] = {}
@@ -42,14 +42,14 @@ class Files(NamedTuple):
     """What a builder found at a source.
 
     Attributes:
-        info: what it is; the build adds the path and the checksum.
-        read: the files whose content decides the KB; the checksum is taken over them.
-        traits: of a source that states its own; None leaves them to the builder.
+        info: description of the source; the build adds the path and the checksum.
+        read: files whose content decides the KB; the checksum is taken over them.
+        properties: properties that the source states itself; None leaves them to the builder.
     """
 
     info: SourceInfo
     read: Sequence[Path]
-    traits: Traits | None = None
+    properties: KBProperties | None = None
 
 
 class Step(NamedTuple):
@@ -65,9 +65,9 @@ class Prose(NamedTuple):
     """A text in which surfaces are counted.
 
     Attributes:
-        text: as people read it; an empty line ends a paragraph, and no surface goes on behind it.
-        links: `(start, end)` code points of what is a link in it.
-        own: the surface of what it is about, which is not counted in it: a page does not link to itself.
+        text: text as people read it; an empty line ends a paragraph, and no surface goes on behind it.
+        links: links in it as `(start, end)` code points.
+        own: surface of what it is about, which is not counted in it: a page does not link to itself.
     """
 
     text: str
@@ -91,7 +91,7 @@ class KBRecords(Protocol):
         """Where it came from."""
 
     @property
-    def traits(self) -> Traits:
+    def properties(self) -> KBProperties:
         """What its build was told beyond the records."""
 
     def entities(self, kind: str | None = None) -> Iterator[Entity]:
@@ -120,26 +120,26 @@ class Builder(ABC):
     then `observe` on each part, possibly in other processes.
 
     Attributes:
-        name: that of its entry point, and of a KB that nobody names; unless given,
+        name: name of its entry point, and of a KB that nobody names; unless given,
             the class's own in lower case, without `Builder`.
-        version: raised whenever the records of one source change.
-        inverses: relation -> the name of its other direction (or its own name,
+        version: number that is raised whenever the records of one source change.
+        inverses: mapping of a relation to the name of its other direction (or its own name,
             if it is symmetric). Yield both directions as the source has them:
             where they agree throughout, or the source gives only the named
             one, the build stores one and answers both; otherwise both are kept
             as written. A relation is the inverse of one other at most.
-        smoothing: added to the count of every (surface, entity) pair before
+        smoothing: number that is added to the count of every (surface, entity) pair before
             priors are formed, so that what nobody counted is not impossible.
-        generator: which candidate generator suits the KB: `alias`, or `lemma`
+        generator: name of the candidate generator that suits the KB: `alias`, or `lemma`
             for a lexical database of English lemmas.
         language: BCP 47 tag of the surfaces; empty when mixed.
-        engine: which engine groups the records unless the user names one: `memory`,
+        engine: engine that groups the records unless the user names one: `memory`,
             or `local` for sources that may not fit into it.
         pieces: whether entities are told in pieces: those of one key are then one
             entity, of the first text that is given for each field and of all types
             and attributes. Else a key that comes twice is an error. Wants another
             engine than `memory`, as `Attribute` does.
-        unit: what a `Step` counts, in the plural: `pages`.
+        unit: noun for what a `Step` counts, in the plural: `pages`.
         has_texts: whether the source has texts in which surfaces are to be counted: `texts` gives them.
     """
 
@@ -160,9 +160,9 @@ class Builder(ABC):
             cls.name = cls.__name__.removesuffix("Builder").lower()
 
     @property
-    def traits(self) -> Traits:
+    def properties(self) -> KBProperties:
         """What the class says beside its records."""
-        return Traits(self.inverses, self.smoothing, self.generator, self.language)
+        return KBProperties(self.inverses, self.smoothing, self.generator, self.language)
 
     def obtain(self, cache: Path) -> Path:
         """Return a source for users who named none, fetched into *cache* if need be.

@@ -19,7 +19,7 @@ from kgkit.store.writer import Item
 Pairs = NDArray[np.uint64]
 
 
-class Columns(NamedTuple):
+class FactColumns(NamedTuple):
     """Facts in a row: whose they are, the relation, and the other end."""
 
     entity: Numbers
@@ -27,23 +27,23 @@ class Columns(NamedTuple):
     other: Numbers
 
 
-class Facts(NamedTuple):
+class DirectedFacts(NamedTuple):
     """What is written of the facts of a source.
 
     Attributes:
-        relations: each with its inverse, or None. A fact's code is twice the place of
+        relations: relations, each with its inverse, or None. A fact's code is twice the place of
             its relation here, and one more if it is the inverse.
-        stored: triples by relation; of a pair of inverses, the one that is stored.
-        repeated: how many triples had come before.
-        outward: for `facts`, with codes.
-        incoming: for `incoming`, with codes.
+        stored: number of triples by relation; of a pair of inverses, the one that is stored.
+        repeated: number of triples that had come before.
+        outward: columns for `facts`, with codes.
+        incoming: columns for `incoming`, with codes.
     """
 
     relations: list[tuple[str, str | None]]
     stored: dict[str, int]
     repeated: int
-    outward: Columns
-    incoming: Columns
+    outward: FactColumns
+    incoming: FactColumns
 
 
 class Directions(NamedTuple):
@@ -51,103 +51,105 @@ class Directions(NamedTuple):
 
     Attributes:
         codes: the code of each relation.
-        one_way: of which the other end has to be told in `incoming`.
-        untold: those whose inverse the source has not, each with the inverse's code.
+        without_inverse: mask of the relations whose other end belongs into `incoming`.
+        untold: relations whose inverse the source does not state, each with the inverse's code.
     """
 
     codes: Numbers
-    one_way: NDArray[np.bool_]
+    without_inverse: NDArray[np.bool_]
     untold: list[tuple[int, int]]
 
 
-def arranged(triples: Columns, names: Sequence[str], inverses: Mapping[str, str]) -> Facts:
+def arrange(triples: FactColumns, names: Sequence[str], inverses: Mapping[str, str]) -> DirectedFacts:
     """Arrange *triples* by the directions in which they are asked for.
 
     Args:
-        triples: with places in *names* as relations.
-        names: of the relations.
-        inverses: as in `Builder`.
+        triples: triples with indexes in *names* as relations.
+        names: names of the relations.
+        inverses: inverse relations, as in `Builder`.
 
     Raises:
         UsageError: if a relation is declared the inverse of several.
     """
     pairs, first = _distinct(triples, names)
     subject, relation, other = (column[first] for column in triples)
-    relations = paired(
-        names, inverses, lambda name, inverse: np.array_equal(pairs[name], np.sort(_turned(pairs[inverse])))
+    relations = pair_inverses(
+        names, inverses, lambda name, inverse: np.array_equal(pairs[name], np.sort(_reverse(pairs[inverse])))
     )
     stored = {
-        name: len(pairs[name]) if name != inverse else int((pairs[name] <= _turned(pairs[name])).sum())
+        name: len(pairs[name]) if name != inverse else int((pairs[name] <= _reverse(pairs[name])).sum())
         for name, inverse in relations
     }
-    codes, one_way, untold = directions(names, relations)
-    code, back = codes[relation], one_way[relation]
-    outward = [Columns(subject, code, other)]
-    for place, inverse_code in untold:
-        told = relation == place
-        outward.append(Columns(other[told], np.full(int(told.sum()), inverse_code), subject[told]))
-    return Facts(
+    codes, without_inverse, untold = directions(names, relations)
+    code, back = codes[relation], without_inverse[relation]
+    outward = [FactColumns(subject, code, other)]
+    for number, inverse_code in untold:
+        mask = relation == number
+        outward.append(FactColumns(other[mask], np.full(int(mask.sum()), inverse_code), subject[mask]))
+    return DirectedFacts(
         relations,
         stored,
         len(triples.entity) - len(first),
-        Columns(*map(np.concatenate, zip(*outward, strict=True))),
-        Columns(other[back], code[back], subject[back]),
+        FactColumns(*map(np.concatenate, zip(*outward, strict=True))),
+        FactColumns(other[back], code[back], subject[back]),
     )
 
 
-def paired(
+def pair_inverses(
     names: Sequence[str], inverses: Mapping[str, str], agree: Callable[[str, str], bool]
 ) -> list[tuple[str, str | None]]:
     """Return `(relation, its inverse or None)`; of two that agree, the one that is stored.
 
     Args:
-        names: of the relations, in the order of the source.
-        inverses: as in `Builder`.
-        agree: says whether two of *names* tell the same facts, each from the other end.
+        names: names of the relations, in the order of the source.
+        inverses: inverse relations, as in `Builder`.
+        agree: function that says whether two of *names* tell the same facts, each from the other end.
 
     Raises:
         UsageError: if a relation is declared the inverse of several.
     """
-    for one, other_way in inverses.items():
-        if any(other_way in pair and one not in pair for pair in inverses.items()):
+    for relation, other_way in inverses.items():
+        if any(other_way in pair and relation not in pair for pair in inverses.items()):
             raise UsageError(
-                f"{other_way!r} is declared the inverse of {one!r} and of another relation too: "
+                f"{other_way!r} is declared the inverse of {relation!r} and of another relation too: "
                 "give each relation an inverse of its own, or leave it out of `inverses`"
             )
-    found: list[tuple[str, str | None]] = []
-    there, taken = set(names), set[str]()
+    pairs: list[tuple[str, str | None]] = []
+    present, used = set(names), set[str]()
     for name in names:
-        if name in taken:
+        if name in used:
             continue
         inverse = inverses.get(name)
-        declared = [key for key, value in inverses.items() if value == name and key != name and key in there]
+        declared = [
+            key for key, value in inverses.items() if value == name and key != name and key in present
+        ]
         if inverse is None and declared:
             continue  # its other direction is the stored one and decides
         if inverse is not None:
-            if inverse not in there or agree(name, inverse):
-                taken.add(inverse)
+            if inverse not in present or agree(name, inverse):
+                used.add(inverse)
             else:
                 inverse = None
-        found.append((name, inverse))
-    named = {name for pair in found for name in pair}
+        pairs.append((name, inverse))
+    named = {name for pair in pairs for name in pair}
     # Declared pairs that do not agree: the second direction stands for itself.
-    found.extend((name, None) for name in names if name not in named)
-    return found
+    pairs.extend((name, None) for name in names if name not in named)
+    return pairs
 
 
 def directions(names: Sequence[str], relations: Sequence[tuple[str, str | None]]) -> Directions:
-    """Return how *names* are written, given what `paired` made of them."""
-    places = {name: place for place, name in enumerate(names)}
-    codes, one_way = np.zeros(len(names), np.int64), np.zeros(len(names), bool)
+    """Return how *names* are written, given what `pair_inverses` made of them."""
+    index_of = {name: index for index, name in enumerate(names)}
+    codes, without_inverse = np.zeros(len(names), np.int64), np.zeros(len(names), bool)
     untold: list[tuple[int, int]] = []
     for at, (name, inverse) in enumerate(relations):
-        codes[places[name]] = 2 * at
-        one_way[places[name]] = inverse is None
-        if inverse in places and inverse != name:
-            codes[places[inverse]] = 2 * at + 1
+        codes[index_of[name]] = 2 * at
+        without_inverse[index_of[name]] = inverse is None
+        if inverse in index_of and inverse != name:
+            codes[index_of[inverse]] = 2 * at + 1
         elif inverse is not None and inverse != name:
-            untold.append((places[name], 2 * at + 1))
-    return Directions(codes, one_way, untold)
+            untold.append((index_of[name], 2 * at + 1))
+    return Directions(codes, without_inverse, untold)
 
 
 def rows(entity: Numbers, code: Numbers, other: Numbers) -> Iterator[Item]:
@@ -156,12 +158,12 @@ def rows(entity: Numbers, code: Numbers, other: Numbers) -> Iterator[Item]:
     entity = entity[order]
     begins = np.flatnonzero(changes(entity))
     bounds = (U32.itemsize * np.append(begins, len(entity))).tolist()
-    others, codes = other[order].astype(U32).tobytes(), code[order].astype(U32).tobytes()
+    neighbours, codes = other[order].astype(U32).tobytes(), code[order].astype(U32).tobytes()
     for owner, begin, end in zip(entity[begins].tolist(), bounds[:-1], bounds[1:], strict=True):
-        yield codec.pack_id(owner), others[begin:end] + codes[begin:end]
+        yield codec.pack_id(owner), neighbours[begin:end] + codes[begin:end]
 
 
-def _distinct(triples: Columns, names: Sequence[str]) -> tuple[dict[str, Pairs], Numbers]:
+def _distinct(triples: FactColumns, names: Sequence[str]) -> tuple[dict[str, Pairs], Numbers]:
     """Return the pairs of each relation, ascending, and the rows of *triples* that say something new."""
     order = np.argsort(triples.relation, kind="stable")
     bounds = np.searchsorted(triples.relation[order], np.arange(len(names) + 1)).tolist()
@@ -175,5 +177,5 @@ def _distinct(triples: Columns, names: Sequence[str]) -> tuple[dict[str, Pairs],
     return pairs, np.flatnonzero(new)
 
 
-def _turned(pairs: Pairs) -> Pairs:
+def _reverse(pairs: Pairs) -> Pairs:
     return pairs << np.uint64(32) | pairs >> np.uint64(32)

@@ -48,9 +48,10 @@ class Grouper:
     """Takes records in batches, then writes the tables that depend on all of them.
 
     Args:
-        store: where entities are written as they come.
-        inverses, smoothing: as in `Builder`.
-        min_count: a pair of surface and entity that was counted, but less often, is left out.
+        store: writer of entities as they come.
+        inverses, smoothing: values as in `Builder`.
+        min_count: least count of a pair of surface and entity; those that were counted less often are left
+            out.
     """
 
     def __init__(
@@ -96,9 +97,9 @@ class Grouper:
                 by_type[type(record)].append(record)
             except KeyError:
                 raise TypeError(f"a builder yielded {type(record).__name__}, which is no record") from None
-        for kind, found in by_type.items():
-            if found:
-                self._take[kind](found)
+        for kind, batch in by_type.items():
+            if batch:
+                self._take[kind](batch)
 
     def _take_entities(self, entities: Sequence[Entity]) -> None:
         ids, encode = self._ids, codec.encode
@@ -142,8 +143,8 @@ class Grouper:
                 lemmas.append(lemma)
 
     def _take_occurrences(self, occurrences: Sequence[Occurrences]) -> None:
-        for told in map(checked_occurrences, occurrences):
-            _add(self._occurrences, fold(told.surface), told)
+        for occurrence in map(checked_occurrences, occurrences):
+            _add(self._occurrences, fold(occurrence.surface), occurrence)
 
     def surfaces(self) -> SurfaceHashes:
         """Return the aliases that have been taken in, as they are sought in texts."""
@@ -153,8 +154,8 @@ class Grouper:
 
     def count(self, occurrences: Iterable[Occurrences]) -> None:
         """Take in how often the aliases occur in texts."""
-        for told in occurrences:
-            _add(self._counted, told.surface, told)
+        for occurrence in occurrences:
+            _add(self._counted, occurrence.surface, occurrence)
 
     def write(self) -> Grouped:
         """Write every table and return the counts."""
@@ -198,55 +199,55 @@ class Grouper:
         ids[: len(self._ids)] = self._ids
         own, names = ids != NONE, [*number]
         nowhere: dict[int, str] = {}
-        kept = 0
+        count = 0
         for source, first in target_of.items():
             if own[source]:
                 self._dropped["redirect of an entity's own key"] += 1
                 continue
-            seen, target = {source}, first
+            chain, target = {source}, first
             while (
-                ids[target] == NONE and target in target_of and target not in seen and target not in nowhere
+                ids[target] == NONE and target in target_of and target not in chain and target not in nowhere
             ):
-                seen.add(target)
+                chain.add(target)
                 target = target_of[target]
             if ids[target] != NONE:
-                ids[[*seen]] = ids[target]  # shortens every chain that comes through here
-                kept += 1
+                ids[[*chain]] = ids[target]  # shortens every chain that comes through here
+                count += 1
                 continue
             reason = nowhere.get(target) or (
-                "redirect in a loop" if target in seen else "redirect to no entity"
+                "redirect in a loop" if target in chain else "redirect to no entity"
             )
-            nowhere.update(dict.fromkeys(seen, reason))
+            nowhere.update(dict.fromkeys(chain, reason))
             self._dropped[reason] += 1
             if len(shown := self._examples.setdefault(reason, [])) < EXAMPLES:
                 shown.append(f"{names[source]} → {names[first]}")
-        return ids, kept
+        return ids, count
 
     def _write_facts(self, ids: Numbers) -> tuple[int, list[tuple[str, str | None]], dict[str, int]]:
         """Write `facts` and `incoming`; return triples stored, the relations, triples by relation."""
-        told = subject, relation, other = tuple(map(_column, self._triples))
+        columns = subject, relation, other = tuple(map(_column, self._triples))
         subject, other = ids[subject], ids[other]
         real = (subject != NONE) & (other != NONE)
         if not real.all():
             keys, relations = [*self._numbers], [*self._relations]
-            lost = zip(*(column[~real][:EXAMPLES].tolist() for column in told), strict=True)
+            lost = zip(*(column[~real][:EXAMPLES].tolist() for column in columns), strict=True)
             self._examples["triple with an unknown end"] = [
-                f"{keys[one]} {relations[name]} {keys[end]}" for one, name, end in lost
+                f"{keys[subject_id]} {relations[name]} {keys[end]}" for subject_id, name, end in lost
             ]
-        triples = facts.Columns(subject[real], relation[real], other[real])
-        found = facts.arranged(triples, [*self._relations], self.inverses)
+        triples = facts.FactColumns(subject[real], relation[real], other[real])
+        directed = facts.arrange(triples, [*self._relations], self.inverses)
         self._dropped["triple with an unknown end"] = int((~real).sum())
-        self._dropped["triple written twice"] = found.repeated
-        self.store.append("facts", facts.rows(*found.outward))
-        self.store.append("incoming", facts.rows(*found.incoming))
-        return sum(found.stored.values()), found.relations, found.stored
+        self._dropped["triple written twice"] = directed.repeated
+        self.store.append("facts", facts.rows(*directed.outward))
+        self.store.append("incoming", facts.rows(*directed.incoming))
+        return sum(directed.stored.values()), directed.relations, directed.stored
 
     def _write_aliases(self, ids: Numbers) -> tuple[int, int]:
         """Write `aliases` and `starts`; return how many aliases there are, and rows."""
         surface, entity, sense = map(_column, self._aliases)
-        given, entity = sense != NONE, ids[entity]
-        sense = np.where(given, ids[sense], NONE)
-        self._dropped["sense of an alias that is no entity"] = int((given & (sense == NONE)).sum())
+        has_sense, entity = sense != NONE, ids[entity]
+        sense = np.where(has_sense, ids[sense], NONE)
+        self._dropped["sense of an alias that is no entity"] = int((has_sense & (sense == NONE)).sum())
         names = aliases.Names([*self._surfaces])
         empty = names.of_surface[surface] == names.empty
         real = (entity != NONE) & ~empty
@@ -254,15 +255,15 @@ class Grouper:
         if self._dropped["alias of no entity"]:
             keys, lost = [*self._numbers], np.flatnonzero(entity == NONE)[:EXAMPLES]
             self._examples["alias of no entity"] = [
-                f"{names.surfaces[surface[place]]!r} → {keys[self._aliases[1][place]]}"
-                for place in lost.tolist()
+                f"{names.surfaces[surface[index]]!r} → {keys[self._aliases[1][index]]}"
+                for index in lost.tolist()
             ]
         self._dropped["alias without a character"] = int(empty.sum())
-        counted = checked_counts(np.frombuffer(self._weights), lambda place: names.surfaces[surface[place]])
+        counted = checked_counts(np.frombuffer(self._weights), lambda index: names.surfaces[surface[index]])
         columns = aliases.Columns(surface[real], entity[real], sense[real], counted[real])
         if self.min_count:
-            columns = aliases.often(columns, names, self.min_count)
-        rows, spellings = aliases.added_up(columns, names, self.smoothing)
+            columns = aliases.frequent_only(columns, names, self.min_count)
+        rows, spellings = aliases.add_up(columns, names, self.smoothing)
         bit_of = aliases.class_bits(np.frombuffer(self._class_of, np.uint8))
         self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
         self._write_occurrences(names, np.unique(rows.name))
@@ -273,24 +274,24 @@ class Grouper:
         self.store.append("starts", aliases.start_rows(aliases.starts(sought, {})))
         return len(np.unique(rows.name)), len(rows.name)
 
-    def _write_occurrences(self, names: aliases.Names, kept: Numbers) -> None:
+    def _write_occurrences(self, names: aliases.Names, numbers: Numbers) -> None:
         """Write `occurrences` of the aliases that are kept, if any are known."""
-        told, counted, none = self._occurrences, self._counted, (0.0, 0.0)
-        items, found = [], 0
-        for place in kept.tolist() if told or counted else ():
-            name = names.folded[place]
-            found += name in told
-            pairs = told.get(name, none), counted.get(name, none)
+        stated, counted, none = self._occurrences, self._counted, (0.0, 0.0)
+        items, matches = [], 0
+        for number in numbers.tolist() if stated or counted else ():
+            name = names.folded[number]
+            matches += name in stated
+            pairs = stated.get(name, none), counted.get(name, none)
             count, linked = map(sum, zip(*pairs, strict=True))
             if count:
-                items.append((names.keys[place], codec.pack_occurrences(count, linked)))
-        self._dropped["occurrences of no alias"] = len(told) - found
+                items.append((names.keys[number], codec.pack_occurrences(count, linked)))
+        self._dropped["occurrences of no alias"] = len(stated) - matches
         self.store.append("occurrences", items)
 
     def _write_forms(self) -> None:
         forms = [*self._forms]
         keys, order = in_key_order(forms)
-        lemmas = (codec.encode(self._forms[forms[place]]) for place in order)
+        lemmas = (codec.encode(self._forms[forms[index]]) for index in order)
         self.store.append("forms", zip(keys, lemmas, strict=True))
 
 
@@ -309,9 +310,9 @@ def checked_counts(counts: aliases.Weights, surface: Callable[[int], str]) -> al
     return counts
 
 
-def _add(counts: dict[str, tuple[float, float]], name: str, told: Occurrences) -> None:
+def _add(counts: dict[str, tuple[float, float]], name: str, occurrences: Occurrences) -> None:
     count, linked = counts.get(name, (0.0, 0.0))
-    counts[name] = count + told.count, linked + told.linked
+    counts[name] = count + occurrences.count, linked + occurrences.linked
 
 
 def _column(numbers: "array[int]") -> Numbers:

@@ -38,7 +38,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise SourceError(
             "is a pipe or a device, and a source is read more than once: write it to a file first", path=path
         )
-    number = found = 0
+    number = lines_with_text = 0
     with open_bytes(path) as file:
         while raw := _next(file, path, number + 1):
             number += 1
@@ -59,9 +59,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                     path=path,
                     line=number,
                 ) from None
-            found += 1
+            lines_with_text += 1
             yield number, text
-    if not found:
+    if not lines_with_text:
         raise SourceError("is empty: there is nothing to read", path=path, line=max(number, 1))
 
 

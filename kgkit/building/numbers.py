@@ -31,10 +31,10 @@ def in_key_order(names: Sequence[str]) -> tuple[list[bytes], list[int]]:
     """Return the keys under which the store has *names*, ascending, and the place of each one's name."""
     # Code points sort as their UTF-8 does, and texts sort faster than bytes.
     order = sorted(range(len(names)), key=names.__getitem__)
-    keys = [codec.bounded_key(names[place]) for place in order]
+    keys = [codec.bounded_key(names[index]) for index in order]
     if max(keys, default=b"") > _LAST_TEXT:  # digests of odd names: they belong behind all texts
         pairs = sorted(zip(keys, order, strict=True))
-        keys, order = [key for key, _ in pairs], [place for _, place in pairs]
+        keys, order = [key for key, _ in pairs], [index for _, index in pairs]
     return keys, order
 
 

@@ -36,7 +36,7 @@ from kgkit.types import Occurrences
 __all__ = ["SurfaceHashes", "checked_occurrences", "count_occurrences"]
 
 Hashes = NDArray[np.uint64]
-Places = NDArray[np.int64]
+Indexes = NDArray[np.int64]
 
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C17)
 _GAP: Final = np.uint64(0xD1B54A32D192ED03)
@@ -84,8 +84,8 @@ class SurfaceHashes:
         """Return the hashes of folded *surfaces*, which are *number* or about so many."""
         bits = min(max(_LEAST_BITS, (8 * number).bit_length()), _MOST_BITS)
         table, shift = np.zeros(1 << bits, np.uint8), np.uint64(64 - bits)
-        found, rest = [], iter(surfaces)
-        while names := list(islice(rest, _NAMES)):
+        batches, remaining = [], iter(surfaces)
+        while names := list(islice(remaining, _NAMES)):
             text = _Vocabulary().read([Prose(name) for name in names])
             starts = np.flatnonzero(text.gaps == _BREAK)
             lengths = np.diff(np.append(starts, len(text.gaps)))
@@ -96,12 +96,12 @@ class SurfaceHashes:
             for size in range(1, int(lengths.max(initial=0)) + 1):
                 if size > 1:
                     hashes = text.longer(hashes, starts + size - 1)
-                whole = lengths == size
-                found.append(hashes[whole])
-                table[hashes[whole] >> shift] |= _SURFACE
-                starts, lengths, hashes = starts[~whole], lengths[~whole], hashes[~whole]
+                complete = lengths == size
+                batches.append(hashes[complete])
+                table[hashes[complete] >> shift] |= _SURFACE
+                starts, lengths, hashes = starts[~complete], lengths[~complete], hashes[~complete]
                 table[hashes >> shift] |= _PREFIX
-        return cls(np.unique(np.concatenate(found)) if found else np.empty(0, np.uint64), table)
+        return cls(np.unique(np.concatenate(batches)) if batches else np.empty(0, np.uint64), table)
 
     @cached_property
     def digest(self) -> str:
@@ -122,11 +122,11 @@ class SurfaceHashes:
     def look_up(self, hashes: Hashes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which of *hashes* (n,) are those of surfaces, and which may begin longer ones."""
         bits = self.table[hashes >> self._shift]
-        known = (bits & _SURFACE) > 0
-        maybe = hashes[known]
-        places = np.minimum(np.searchsorted(self.hashes, maybe), max(0, len(self.hashes) - 1))
-        known[known] = self.hashes[places] == maybe if len(self.hashes) else False
-        return known, (bits & _PREFIX) > 0
+        is_surface = (bits & _SURFACE) > 0
+        maybe = hashes[is_surface]
+        positions = np.minimum(np.searchsorted(self.hashes, maybe), max(0, len(self.hashes) - 1))
+        is_surface[is_surface] = self.hashes[positions] == maybe if len(self.hashes) else False
+        return is_surface, (bits & _PREFIX) > 0
 
 
 class _Tokens(NamedTuple):
@@ -136,13 +136,13 @@ class _Tokens(NamedTuple):
     count in the text of each token.
     """
 
-    numbers: Places
+    numbers: Indexes
     hashes: Hashes
     gaps: NDArray[np.uint8]
-    links: Places
+    links: Indexes
     own: Hashes
 
-    def longer(self, hashes: Hashes, ends: Places) -> Hashes:
+    def longer(self, hashes: Hashes, ends: Indexes) -> Hashes:
         """Return the hashes of runs that grow by the token at *ends*."""
         grown: Hashes = (hashes ^ hashes >> _HALF) * _FACTOR + self.hashes[ends]
         return grown + _GAP * (self.gaps[ends] > 0).astype(np.uint64)
@@ -154,8 +154,8 @@ class _Column:
     def __init__(self) -> None:
         self.values = array("q")
 
-    def __getitem__(self, places: Places) -> Places:
-        return np.array(self.values, np.int64)[places]
+    def __getitem__(self, indexes: Indexes) -> Indexes:
+        return np.array(self.values, np.int64)[indexes]
 
 
 class _Vocabulary(dict[str, int]):
@@ -179,15 +179,15 @@ class _Vocabulary(dict[str, int]):
         self._lengths.values.append(len(chunk))
         self._lines.values.append(chunk.count("\n"))
         at = lines = 0
-        for place in range(1, len(pieces), 2):
-            gap, token = pieces[place - 1], pieces[place]
+        for index in range(1, len(pieces), 2):
+            gap, token = pieces[index - 1], pieces[index]
             at, lines = at + len(gap), lines + gap.count("\n")
             self._tokens.values.append(self._number(fold(token)))
             self._starts.values.append(at)
             at += len(token)
             self._ends.values.append(at)
             self._before.values.append(lines)
-            self._spaced.values.append(place == 1 or gap != "")
+            self._spaced.values.append(index == 1 or gap != "")
         number = self[chunk] = len(self._sizes.values) - 1
         return number
 
@@ -209,37 +209,37 @@ class _Vocabulary(dict[str, int]):
         sizes, lines, lengths = self._sizes[chunks], self._lines[chunks], self._lengths[chunks] + 1
         ends = np.append(0, np.cumsum(sizes))  # of the chunks, in tokens; then in characters
         begins, offsets = ends[:-1], np.append(0, np.cumsum(lengths))
-        place = np.repeat(self._first[chunks] - begins, sizes) + np.arange(ends[-1])
-        before = np.repeat(np.cumsum(lines) - lines, sizes) + self._before[place]
-        gaps = self._spaced[place].astype(np.uint8)
+        index = np.repeat(self._first[chunks] - begins, sizes) + np.arange(ends[-1])
+        before = np.repeat(np.cumsum(lines) - lines, sizes) + self._before[index]
+        gaps = self._spaced[index].astype(np.uint8)
         gaps[1:][np.diff(before) > 1] = _BREAK
         of_text = ends[bounds]  # the first token of each text
         gaps[of_text[:-1][np.diff(of_text) > 0]] = _BREAK
-        tokens = self._tokens[place]
+        tokens = self._tokens[index]
         at = np.repeat(offsets[:-1], sizes)
         spans = [
             (start + offset, end + offset)
             for text, offset in zip(texts, offsets[bounds].tolist(), strict=False)
             for start, end in text.links
         ]
-        own = np.array([self._whole(text.own) for text in texts], np.uint64)
+        own = np.array([self._hash_of_surface(text.own) for text in texts], np.uint64)
         return _Tokens(
             tokens,
             np.array(self._hashes, np.uint64)[tokens],
             gaps,
-            _links(at + self._starts[place], at + self._ends[place], spans),
+            _links(at + self._starts[index], at + self._ends[index], spans),
             np.repeat(own, np.diff(of_text)),
         )
 
-    def _whole(self, surface: str) -> int:
+    def _hash_of_surface(self, surface: str) -> int:
         """Return the hash of a whole surface; 0 if it has no token."""
-        found = 0
+        hashed = 0
         pieces = token_splitter(surface).split(surface)
-        for place in range(1, len(pieces), 2):
-            token = self._hashes[self._number(fold(pieces[place]))]
-            gap = int(_GAP) if pieces[place - 1] else 0
-            found = token if place == 1 else ((found ^ found >> 32) * int(_FACTOR) + token + gap) & _MASK
-        return found
+        for index in range(1, len(pieces), 2):
+            token = self._hashes[self._number(fold(pieces[index]))]
+            gap = int(_GAP) if pieces[index - 1] else 0
+            hashed = token if index == 1 else ((hashed ^ hashed >> 32) * int(_FACTOR) + token + gap) & _MASK
+        return hashed
 
     def run(self, text: _Tokens, start: int, size: int) -> str:
         """Return the folded surface of so many tokens."""
@@ -248,16 +248,16 @@ class _Vocabulary(dict[str, int]):
         return "".join(between + self.folded[number] for between, number in zip(glue, numbers, strict=True))
 
 
-def _links(starts: Places, ends: Places, spans: Sequence[tuple[int, int]]) -> Places:
+def _links(starts: Indexes, ends: Indexes, spans: Sequence[tuple[int, int]]) -> Indexes:
     """Return (L, 2): first token and number of tokens of those *spans* that are whole tokens."""
     if not spans or not len(starts):
         return np.empty((0, 2), np.int64)
     begin, end = np.array(spans, np.int64).T
     first = np.minimum(np.searchsorted(starts, begin), len(starts) - 1)
     last = np.minimum(np.searchsorted(ends, end), len(ends) - 1)
-    whole = (starts[first] == begin) & (ends[last] == end) & (first <= last)
-    found: Places = np.stack([first, last - first + 1], axis=1)[whole]
-    return found
+    complete = (starts[first] == begin) & (ends[last] == end) & (first <= last)
+    links: Indexes = np.stack([first, last - first + 1], axis=1)[complete]
+    return links
 
 
 def count_occurrences(
@@ -269,21 +269,21 @@ def count_occurrences(
     """Yield how often *surfaces* occur in texts; a surface may come several times, to be added up.
 
     Args:
-        read: gives the texts.
-        surfaces: or the folder where they are saved.
+        read: function that gives the texts.
+        surfaces: surfaces, or the folder where they are saved.
         complete_at_steps: whether all that was counted comes before the next step, where one may stop.
     """
     counter = _Counter(SurfaceHashes.load(surfaces) if isinstance(surfaces, Path) else surfaces)
     for text in read():
         if isinstance(text, Step):
             if complete_at_steps:
-                yield from counter.given_out()
+                yield from counter.drain()
             yield text
         else:
             counter.take(text)
             if counter.full:
-                yield from counter.given_out()
-    yield from counter.given_out()
+                yield from counter.drain()
+    yield from counter.drain()
 
 
 class _Counter:
@@ -311,7 +311,7 @@ class _Counter:
         if self._size >= _CHARACTERS:
             self._count()
 
-    def given_out(self) -> Iterator[Occurrences]:
+    def drain(self) -> Iterator[Occurrences]:
         """Yield what has been counted, and begin anew."""
         self._count()
         counts, self._counts = self._counts, {}
@@ -326,26 +326,26 @@ class _Counter:
         links, lengths = tokens.links.T
         for size, starts, hashes in self._runs(tokens):
             # The first place of each surface, how often it is there, and how often just a link is there.
-            found, places, counts = np.unique(hashes, return_index=True, return_counts=True)
+            distinct, firsts, counts = np.unique(hashes, return_index=True, return_counts=True)
             at_link = hashes[np.isin(starts, links[lengths == size])]
-            linked = np.bincount(np.searchsorted(found, at_link), minlength=len(found))
-            columns = (column.tolist() for column in (found, starts[places], counts, linked))
+            linked = np.bincount(np.searchsorted(distinct, at_link), minlength=len(distinct))
+            columns = (column.tolist() for column in (distinct, starts[firsts], counts, linked))
             for number, start, count, of_links in zip(*columns, strict=True):
-                known = self._counts.get(number)
-                if known is None:
+                earlier = self._counts.get(number)
+                if earlier is None:
                     surface = self._vocabulary.run(tokens, start, size)
                     self._counts[number] = Occurrences(surface, count, of_links)
                 else:
-                    total = known.count + count, known.linked + of_links
-                    self._counts[number] = Occurrences(known.surface, *total)
+                    total = earlier.count + count, earlier.linked + of_links
+                    self._counts[number] = Occurrences(earlier.surface, *total)
 
-    def _runs(self, text: _Tokens) -> Iterator[tuple[int, Places, Hashes]]:
+    def _runs(self, text: _Tokens) -> Iterator[tuple[int, Indexes, Hashes]]:
         """Yield the runs of 1, 2, 3 … tokens that are surfaces: where they start, and their hashes."""
         starts, hashes = np.arange(len(text.hashes)), text.hashes
         for size in range(1, MAX_TOKENS + 1):
-            known, begins = self._surfaces.look_up(hashes)
-            known &= hashes != text.own[starts]
-            yield size, starts[known], hashes[known]
+            are_surfaces, begins = self._surfaces.look_up(hashes)
+            are_surfaces &= hashes != text.own[starts]
+            yield size, starts[are_surfaces], hashes[are_surfaces]
             ends = starts + size
             going_on = begins & (ends < len(text.gaps))
             going_on[going_on] = text.gaps[ends[going_on]] != _BREAK

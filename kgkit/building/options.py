@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
 
-__all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgkit_version", "several"]
+__all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgkit_version", "path_list"]
 
 ENGINES: Final = ("memory", "local", "spark")
 
@@ -28,12 +28,13 @@ class BuildOptions(NamedTuple):
         engine: `memory`, `local` or `spark`; None leaves it to the builder.
         workers: processes that read, and threads that group.
         memory: bytes that grouping may use; what does not fit goes to the disk.
-        limit: only so many pages, or lines, of the source; for trying out.
-        types: only entities of these kinds or types.
-        min_count: a pair of surface and entity that was counted, but less often, is left out.
-        resume: go on from the parts that a build which was stopped has read.
+        limit: largest number of pages, or lines, of the source; for trying out.
+        types: kinds or types of the only entities to be taken.
+        min_count: least count of a pair of surface and entity; those that were counted less often are left
+            out.
+        resume: whether to go on from the parts that a build which was stopped has read.
         priors: tables of further counts.
-        master: of Spark.
+        master: address of Spark's master.
     """
 
     engine: str | None = None
@@ -46,7 +47,7 @@ class BuildOptions(NamedTuple):
     priors: Sequence[Path] = ()
     master: str | None = None
 
-    def checked(self) -> "BuildOptions":
+    def check(self) -> "BuildOptions":
         """Return them, if they make sense.
 
         Raises:
@@ -66,21 +67,23 @@ class BuildOptions(NamedTuple):
             raise UsageError("a master is for the engine spark: --engine spark --master URL")
         return self
 
-    def deciding(self) -> dict[str, object]:
+    def deciding_options(self) -> dict[str, object]:
         """Return those that decide what is in the KB, where they are not as they are by themselves."""
         priors = [str(path.absolute()) for path in self.priors]
-        told = {
+        values = {
             "limit": self.limit,
             "types": sorted(self.types),
             "min_count": self.min_count,
             "priors": priors,
         }
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in values.items() if value}
 
 
-def several(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+def path_list(values: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return one thing or several as a list: a text is one, not as many as it has letters."""
-    return [os.fspath(given)] if isinstance(given, str | os.PathLike) else [os.fspath(one) for one in given]
+    return (
+        [os.fspath(values)] if isinstance(values, str | os.PathLike) else [os.fspath(path) for path in values]
+    )
 
 
 def bytes_of(size: int | str) -> int:

@@ -71,7 +71,7 @@ def _entries(fields: list[str], sort: _Sort) -> list[tuple[str, float]]:
     if not fields:
         raise ValueError("expected a mention, a total and entries, separated by tabs, found one field")
     total = _number(fields[0], "total")
-    found = []
+    shares = []
     for entry in fields[1:]:
         if not entry or entry.isspace():
             continue  # a tab stands behind the last one, too
@@ -79,16 +79,16 @@ def _entries(fields: list[str], sort: _Sort) -> list[tuple[str, float]]:
             page, _, title = entry.partition(",")
             count = 1.0
         else:
-            page, given, title = entry.split(",", 2) if entry.count(",") > 1 else (entry, "", "")
-            count = _number(given, "count") if given else 0.0
+            page, number, title = entry.split(",", 2) if entry.count(",") > 1 else (entry, "", "")
+            count = _number(number, "count") if number else 0.0
         if not page.strip() or not title.strip("_ "):
             raise ValueError(f"{entry!r} is no {sort.value}")
-        found.append((title, count))
+        shares.append((title, count))
     if sort is _Sort.SHARES:
         # Where two tables were added, shares come to more than one; else what was cut off is missing.
-        scale = total / max(1.0, sum(share for _, share in found))
-        found = [(title, share * scale) for title, share in found]
-    return [(title, round(count * _FINEST) / _FINEST) for title, count in found]
+        scale = total / max(1.0, sum(share for _, share in shares))
+        shares = [(title, share * scale) for title, share in shares]
+    return [(title, round(count * _FINEST) / _FINEST) for title, count in shares]
 
 
 def _number(text: str, what: str) -> float:
@@ -112,10 +112,10 @@ def _sort_of(path: Path) -> _Sort:
     for _, text in islice(text_lines(path), _HEAD):
         for entry in filter(None, text.split("\t")[2:]):
             entries += 1
-            _, _, rest = entry.partition(",")
-            given, comma, _ = rest.partition(",")
-            if _is_number(given):
-                numbers.append(float(given))
+            _, _, tail = entry.partition(",")
+            field, comma, _ = tail.partition(",")
+            if _is_number(field):
+                numbers.append(float(field))
                 bare += not comma
     if bare * 2 > entries:
         raise SourceError(

@@ -4,13 +4,13 @@ Redirects are told with the key they lead to in the end; of a relation that is
 stored once for two directions, the stored one is told, and a symmetric one from
 both its ends. Redirects and forms of more than 511 bytes are lost: the store
 has only digests of them. Counts are found again from the
-priors (`codec.counted`).
+priors (`codec.alias_counts`).
 """
 
 from collections.abc import Iterator
 from itertools import chain
 
-from kgkit.building.contract import SourceInfo, Traits
+from kgkit.building.contract import KBProperties, SourceInfo
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.types import NO_SENSE, Alias, Entity, Form, Occurrences, Record, Redirect, Triple
@@ -37,10 +37,10 @@ class StoredRecords:
         return self.kb.manifest.source
 
     @property
-    def traits(self) -> Traits:
+    def properties(self) -> KBProperties:
         manifest = self.kb.manifest
         inverses = {name: inverse for name, inverse in self.kb.store.relations if inverse is not None}
-        return Traits(inverses, manifest.smoothing, manifest.generator, manifest.language)
+        return KBProperties(inverses, manifest.smoothing, manifest.generator, manifest.language)
 
     def entities(self, kind: str | None = None) -> Iterator[Entity]:
         return self.kb.entities(kind)
@@ -49,7 +49,7 @@ class StoredRecords:
         key, smoothing = self.kb.key, self.kb.manifest.smoothing
         with self.kb.store.reading():
             for folded, row in self.kb.store.items("aliases"):
-                for surface, entity, sense, count in codec.counted(folded, row, smoothing):
+                for surface, entity, sense, count in codec.alias_counts(folded, row, smoothing):
                     yield Alias(surface, key(entity), count, None if sense == NO_SENSE else key(sense))
 
     def triples(self, relation: str | None = None) -> Iterator[Triple]:
@@ -67,8 +67,8 @@ class StoredRecords:
         """
         inverses = [inverse for name, inverse in self.kb.store.relations if inverse not in (None, name)]
         turned = chain.from_iterable(self.kb.match(relation=inverse) for inverse in inverses)
-        told = self.entities(), self.redirects(), self.aliases(), self.triples(), turned, self.forms()
-        return chain(*told, self.occurrences())
+        streams = self.entities(), self.redirects(), self.aliases(), self.triples(), turned, self.forms()
+        return chain(*streams, self.occurrences())
 
     def redirects(self) -> Iterator[Redirect]:
         key_of, bounded = self.kb.key, codec.bounded_key

@@ -24,7 +24,7 @@ from kgkit.vectors.layout import INDEX, VectorsManifest
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:  # SQLAlchemy takes a third of a second to load
-    from kgkit.catalog import Changes, FoundKB
+    from kgkit.catalog import Changes, KBOnDisk
 
 __all__ = ["agrees", "reconcile", "register", "register_vectors"]
 
@@ -59,7 +59,7 @@ def register(home: Home, name: str, build: str) -> None:
     kb = home.kb(name)
     try:
         with Catalog.open(home) as catalog:
-            catalog.reconcile(lambda: [_found(kb)], kb=name)
+            catalog.reconcile(lambda: [_kb_on_disk(kb)], kb=name)
     except (KgkitError, OSError) as error:
         log.warning("%s@%s is published but not in the catalog; %s: %s", name, build, CATCHES_UP, error)
 
@@ -73,7 +73,7 @@ def register_vectors(home: Home, kb: str) -> None:
 
     try:
         with Catalog.open(home) as catalog:
-            catalog.reconcile(lambda: [_found(home.kb(kb))], kb=kb)
+            catalog.reconcile(lambda: [_kb_on_disk(home.kb(kb))], kb=kb)
     except (KgkitError, OSError) as error:
         log.warning("the vectors of %s are published but not in the catalog; %s: %s", kb, CATCHES_UP, error)
 
@@ -92,24 +92,24 @@ def agrees(home: Home) -> bool:
 
     named: set[tuple[str, str, int]] = set()
     ever: set[tuple[str, str]] = set()
-    beside: set[tuple[str, str, str, str | None]] = set()
+    vectors_in_catalog: set[tuple[str, str, str, str | None]] = set()
     if home.catalog.exists():
         try:
             with closing(sqlite3.connect(f"{home.catalog.absolute().as_uri()}?mode=ro", uri=True)) as catalog:
                 named.update(catalog.execute(_NAMES))
                 ever.update(catalog.execute(_EVER))
-                beside.update(catalog.execute(_VECTORS))
+                vectors_in_catalog.update(catalog.execute(_VECTORS))
         except sqlite3.Error:
             return False
-    there = {(kb.name, build, build == kb.published()) for kb in home.kbs() for build in kb.build_names()}
+    on_disk = {(kb.name, build, build == kb.published()) for kb in home.kbs() for build in kb.build_names()}
     # What another kgkit made cannot be read and has no row.
-    if not named <= there or any(_described(home.kb(kb), build) for kb, build, _ in there - named):
+    if not named <= on_disk or any(_describe(home.kb(kb), build) for kb, build, _ in on_disk - named):
         return False
-    return beside == {
-        (kb.name, found.build, name, found.indexed["kind"] if found.indexed else None)
+    return vectors_in_catalog == {
+        (kb.name, vectors.build, name, vectors.indexed["kind"] if vectors.indexed else None)
         for kb in home.kbs()
-        for name, found in _found_vectors(kb).items()
-        if (kb.name, found.build) in ever
+        for name, vectors in _vectors_of(kb).items()
+        if (kb.name, vectors.build) in ever
     }
 
 
@@ -123,39 +123,39 @@ def reconcile(home: Home) -> "Changes":
     from kgkit.catalog import Catalog
 
     with Catalog.open(home) as catalog:
-        return catalog.reconcile(lambda: [_found(kb) for kb in home.kbs()])
+        return catalog.reconcile(lambda: [_kb_on_disk(kb) for kb in home.kbs()])
 
 
-def _found(kb: KBHome) -> "FoundKB":
-    from kgkit.catalog import FoundKB, FoundVectors
+def _kb_on_disk(kb: KBHome) -> "KBOnDisk":
+    from kgkit.catalog import KBOnDisk, VectorsOnDisk
 
     published = kb.published()
     # Without a published build there is no KB, whatever else lies there.
     builds = kb.build_names() if published else []
-    described = {build: _described(kb, build) for build in builds}
-    vectors = _found_vectors(kb) if published else {}
-    return FoundKB(
-        kb.name, published, described, {name: FoundVectors(*found) for name, found in vectors.items()}
+    described = {build: _describe(kb, build) for build in builds}
+    vectors = _vectors_of(kb) if published else {}
+    return KBOnDisk(
+        kb.name, published, described, {name: VectorsOnDisk(*fields) for name, fields in vectors.items()}
     )
 
 
 class _Vectors(NamedTuple):
-    """What `FoundVectors` says, without SQLAlchemy."""
+    """What `VectorsOnDisk` says, without SQLAlchemy."""
 
     build: str
-    says: Mapping[str, Any]
+    columns: Mapping[str, Any]
     indexed: Mapping[str, Any] | None
 
 
-def _found_vectors(kb: KBHome) -> dict[str, _Vectors]:
+def _vectors_of(kb: KBHome) -> dict[str, _Vectors]:
     """Return the vectors of *kb* by name; those that cannot be read are not among them."""
     from kgkit.vectors import find_vectors, vectors_names
 
-    found = {}
+    vectors = {}
     for name in vectors_names(kb):
         try:
             manifest, index = read_current(partial(find_vectors, kb, name), _read_vectors)
-            says = {
+            columns = {
                 "method": manifest.method,
                 "rows": manifest.rows,
                 "width": manifest.width,
@@ -165,8 +165,8 @@ def _found_vectors(kb: KBHome) -> dict[str, _Vectors]:
             }
         except (KgkitError, OSError, ValueError):
             continue
-        found[name] = _Vectors(manifest.build, says, index)
-    return found
+        vectors[name] = _Vectors(manifest.build, columns, index)
+    return vectors
 
 
 def _read_vectors(folder: Path) -> tuple[VectorsManifest, Mapping[str, Any] | None]:
@@ -177,16 +177,20 @@ def _read_vectors(folder: Path) -> tuple[VectorsManifest, Mapping[str, Any] | No
     return manifest, _index(folder, manifest.created)
 
 
-def _index(folder: Path, made: str) -> Mapping[str, Any] | None:
+def _index(folder: Path, changed: str) -> Mapping[str, Any] | None:
     """Return the columns of the index in *folder*; None without one."""
     try:
-        says = msgspec.json.decode((folder / INDEX).read_bytes())
-        return {"kind": says["kind"], "params": says, "created": _moment(says.get("created") or made)}
+        fields = msgspec.json.decode((folder / INDEX).read_bytes())
+        return {
+            "kind": fields["kind"],
+            "params": fields,
+            "created": _moment(fields.get("created") or changed),
+        }
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _described(kb: KBHome, build: str) -> Mapping[str, Any] | None:
+def _describe(kb: KBHome, build: str) -> Mapping[str, Any] | None:
     """Return the columns of a build; None if its manifest cannot be read."""
     try:
         return _columns(read_manifest(kb.builds / build))

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kgkit.building.contract import Builder, Prose, SourceInfo, Step, Traits
-from kgkit.building.options import several
+from kgkit.building.contract import Builder, KBProperties, Prose, SourceInfo, Step
+from kgkit.building.options import path_list
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.home import Home
@@ -27,11 +27,11 @@ __all__ = [
     "Source",
     "TextPart",
     "batches",
-    "blamed",
-    "one_by_one",
-    "opened",
-    "readable",
-    "selected",
+    "name_source",
+    "open_source",
+    "reading_errors",
+    "single_records",
+    "select",
 ]
 
 KB_SOURCE: Final = "kb:"
@@ -46,9 +46,9 @@ class Part(NamedTuple):
     """A piece of a source that can be read apart from the others, in another process too.
 
     Attributes:
-        path: of its source.
+        path: path of its source.
         name: within the source.
-        observe: gives its records, from the first one.
+        observe: function that gives its records, from the first one.
     """
 
     path: Path
@@ -60,9 +60,9 @@ class TextPart(NamedTuple):
     """The texts of a piece of a source.
 
     Attributes:
-        path: of its source.
+        path: path of its source.
         name: within the source.
-        read: gives its texts, from the first one.
+        read: function that gives its texts, from the first one.
     """
 
     path: Path
@@ -74,16 +74,17 @@ class Material(NamedTuple):
     """Sources, looked at.
 
     Attributes:
-        path: how errors name them where it is not known in which of them it is.
-        traits: what the build has to know beyond the records.
-        parts: gives what there is to be read, in the order of the ids.
-        info: gives what the manifest says of it, once it has been read.
-        files: that were read, or will be.
-        texts: gives the texts in which surfaces are to be counted, as `parts` gives the records.
+        path: path by which errors name them where it is not known in which of them it is.
+        properties: what the build has to know beyond the records, as `KBProperties`.
+        parts: function that gives what there is to be read, in the order of the ids.
+        info: function that gives what the manifest says of it, once it has been read.
+        files: files that were read, or will be.
+        texts: function that gives the texts in which surfaces are to be counted, as `parts` gives the
+            records.
     """
 
     path: Path
-    traits: Traits
+    properties: KBProperties
     parts: Callable[[], Sequence[Part]]
     info: Callable[[], SourceInfo]
     files: Sequence[Path] = ()
@@ -94,7 +95,7 @@ Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @contextmanager
-def opened(
+def open_source(
     builder: Builder | None, source: Source | None, home: Home, priors: Sequence[Path] = ()
 ) -> Iterator[Material]:
     """Give what *builder* makes of *source*: of paths, of `kb:NAME`, or of what it obtains itself.
@@ -107,11 +108,11 @@ def opened(
         DamagedKB: it is a KB whose files are not as they were written.
         UsageError: the builder has to be told, or does not read such a source.
     """
-    given = several(source or ())
-    named = [one for one in given if one.startswith(KB_SOURCE)]
+    sources = path_list(source or ())
+    named = [text for text in sources if text.startswith(KB_SOURCE)]
     if named:
-        if len(given) > 1:
-            raise UsageError(f"{named[0]} has to be the only source; it is one of {len(given)}")
+        if len(sources) > 1:
+            raise UsageError(f"{named[0]} has to be the only source; it is one of {len(sources)}")
         with open_kb(named[0].removeprefix(KB_SOURCE), home.path, verify=True) as kb:
             if priors:
                 raise UsageError("--priors are added to what is read from files, not to a knowledge base")
@@ -119,24 +120,24 @@ def opened(
         return
     if builder is None:
         raise UsageError(f"{source} is no knowledge base: name a builder that reads it")
-    with readable("fetched"):
-        paths = [*map(Path, given)] or [builder.obtain(home.cache)]
-    found = []
+    with reading_errors("fetched"):
+        paths = [*map(Path, sources)] or [builder.obtain(home.cache)]
+    looks = []
     for path in paths:
-        with readable("read", path):
-            found.append(builder.look(path))
-    told = {f"{files.info.name} {files.info.version}".strip() for files in found}
-    if len(told) > 1:
-        log.warning("the sources are not of one thing: %s", "; ".join(sorted(told)))
+        with reading_errors("read", path):
+            looks.append(builder.look(path))
+    releases = {f"{files.info.name} {files.info.version}".strip() for files in looks}
+    if len(releases) > 1:
+        log.warning("the sources are not of one thing: %s", "; ".join(sorted(releases)))
     for path in priors:
         if not path.is_file():
             raise NotThere(f"no file {path}")
-    files = [*(file for files in found for file in sorted(files.read)), *priors]
-    stated = next((files.traits for files in found if files.traits is not None), builder.traits)
+    files = [*(file for files in looks for file in sorted(files.read)), *priors]
+    stated = next((files.properties for files in looks if files.properties is not None), builder.properties)
 
     def pieces_of_sources() -> Iterator[tuple[Path, str]]:
         for path in paths:
-            with readable("read", path):
+            with reading_errors("read", path):
                 names = builder.parts(path)
             yield from ((path, name) for name in names)
 
@@ -160,12 +161,12 @@ def opened(
     def described() -> SourceInfo:
         digest = hashlib.sha256()
         for file in files:
-            with readable("read", file), file.open("rb") as content:
+            with reading_errors("read", file), file.open("rb") as content:
                 digest.update(hashlib.file_digest(content, "sha256").digest())
         # Sources of no files are not all the same: there is no checksum to tell them apart by.
         checksum = digest.hexdigest() if files else ""
         where = os.pathsep.join(str(path.absolute()) for path in paths)
-        return msgspec.structs.replace(found[0].info, path=where, sha256=checksum)
+        return msgspec.structs.replace(looks[0].info, path=where, sha256=checksum)
 
     yield Material(Path(os.pathsep.join(map(str, paths))), stated, parts, described, files, texts)
 
@@ -178,8 +179,8 @@ def _of_kb(builder: Builder | None, records: StoredRecords) -> Material:
     )
     path = Path(name)
     observe = records.everything if builder is None else partial(builder.derive, records)
-    traits = records.traits if builder is None else builder.traits
-    return Material(path, traits, lambda: [Part(path, "all", observe)], lambda: info)
+    properties = records.properties if builder is None else builder.properties
+    return Material(path, properties, lambda: [Part(path, "all", observe)], lambda: info)
 
 
 def batches(
@@ -188,32 +189,32 @@ def batches(
     """Yield the records of *material*, one by one, some thousands at a time.
 
     Args:
-        material: whose.
-        limit, types, steps: as in `selected`.
+        material: material whose records are read.
+        limit, types, steps: values as in `select`.
 
     Raises:
         UsageError: if one of them is an `Attribute`.
     """
     parts = _readable_parts(material)
-    records = one_by_one(selected(parts, limit=limit, types=types, steps=steps))
+    records = single_records(select(parts, limit=limit, types=types, steps=steps))
     while batch := list(islice(records, _EVERY)):
         yield batch
 
 
 def _readable_parts(material: Material) -> Iterator[Record | Step]:
     for part in material.parts():
-        with readable("read", part.path):
+        with reading_errors("read", part.path):
             yield from part.observe()
 
 
-def selected(
+def select(
     records: Iterator[Record | Step], *, limit: int | None, types: Sequence[str], steps: bool
 ) -> Iterator[Record | Step]:
     """Yield *records*, up to the end of *limit* units, and of entities those of *types* only.
 
     Args:
-        records: of a builder.
-        limit: None for all.
+        records: records of a builder.
+        limit: largest number of units; None for all.
         types: kinds and types; none for all.
         steps: whether *records* come with `Step`; else each of them is a unit.
     """
@@ -221,11 +222,11 @@ def selected(
         records = _first_units(records, limit) if steps else islice(records, limit)
     if not types:
         return records
-    wanted = frozenset(types)
+    kinds = frozenset(types)
     return (
         record
         for record in records
-        if type(record) is not Entity or record.kind in wanted or not wanted.isdisjoint(record.types)
+        if type(record) is not Entity or record.kind in kinds or not kinds.isdisjoint(record.types)
     )
 
 
@@ -239,7 +240,7 @@ def _first_units(records: Iterator[Record | Step], limit: int) -> Iterator[Recor
                 return
 
 
-def one_by_one(records: Iterator[Record | Step]) -> Iterator[Single]:
+def single_records(records: Iterator[Record | Step]) -> Iterator[Single]:
     """Yield *records* without steps, and those that are told many at once one by one."""
     for record in records:
         match record:
@@ -261,7 +262,7 @@ def one_by_one(records: Iterator[Record | Step]) -> Iterator[Single]:
 
 
 @contextmanager
-def blamed(path: Path) -> Iterator[None]:
+def name_source(path: Path) -> Iterator[None]:
     """Say of records that cannot be taken that *path* has them: no Unicode, or a key that comes twice."""
     try:
         yield
@@ -281,9 +282,9 @@ def blamed(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def readable(done: str, path: Path | None = None) -> Iterator[None]:
+def reading_errors(verb: str, path: Path | None = None) -> Iterator[None]:
     """Say of a file that cannot be read that it is the source that cannot."""
     try:
         yield
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"cannot be {done}: {error}", path=path) from error
+        raise SourceError(f"cannot be {verb}: {error}", path=path) from error

@@ -5,7 +5,7 @@ truth, and `kgkit kb list` makes the catalog agree with them again. `models`
 draws the tables. Nothing that answers a query needs the catalog or loads it.
 """
 
-from kgkit.catalog.catalog import Catalog, Changes, FoundKB, FoundVectors
+from kgkit.catalog.catalog import Catalog, Changes, KBOnDisk, VectorsOnDisk
 from kgkit.catalog.models import KB, Base, Build, Index, Model, Run, Score, Vectors
 
 __all__ = [
@@ -14,8 +14,8 @@ __all__ = [
     "Build",
     "Catalog",
     "Changes",
-    "FoundKB",
-    "FoundVectors",
+    "KBOnDisk",
+    "VectorsOnDisk",
     "Index",
     "Model",
     "Run",

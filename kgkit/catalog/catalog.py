@@ -10,55 +10,55 @@ from sqlalchemy import select
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
-from kgkit.catalog.database import catalog_url, engine_of, home_in, told, transaction
+from kgkit.catalog.database import catalog_url, engine_of, home_in, transaction, url_text
 from kgkit.catalog.migrating import upgrade
 from kgkit.catalog.models import KB, Base, Build, Index, Model, Run, Vectors
 from kgkit.errors import CatalogError
 from kgkit.home import Home
 
 
-class FoundVectors(NamedTuple):
+class VectorsOnDisk(NamedTuple):
     """Vectors as they lie on disk.
 
     Attributes:
         build: the BUILD that they were made for.
-        says: their manifest, as columns of `Vectors`.
+        columns: manifest, as columns of `Vectors`.
         indexed: their index, as columns of `Index`; None without one.
     """
 
     build: str
-    says: Mapping[str, Any]
+    columns: Mapping[str, Any]
     indexed: Mapping[str, Any] | None = None
 
 
-class FoundKB(NamedTuple):
+class KBOnDisk(NamedTuple):
     """A KB as it lies on disk.
 
     Attributes:
-        name: of the KB.
+        name: name of the KB.
         published: the BUILD that the name stands for.
-        builds: what each build's manifest says, as columns of `Build`; None where that cannot be read.
+        builds: manifest of each build, as columns of `Build`; None where that cannot be read.
         vectors: its vectors, by name.
     """
 
     name: str
     published: str | None
     builds: Mapping[str, Mapping[str, Any] | None]
-    vectors: Mapping[str, FoundVectors] = {}
+    vectors: Mapping[str, VectorsOnDisk] = {}
 
 
 class Changes(NamedTuple):
     """What a reconciliation had to change: builds, as `NAME@BUILD`, vectors, as `NAME@BUILD/VECTORS`.
 
     Attributes:
-        added: were not in the catalog, or had been gone and are back.
-        changed: it said something else of them.
-        gone: are no longer on disk.
+        added: those that were not in the catalog, or had been removed and are back.
+        changed: those of which it said something else.
+        removed: builds and vectors that are no longer on disk.
     """
 
     added: list[str]
     changed: list[str]
-    gone: list[str]
+    removed: list[str]
 
 
 class Catalog:
@@ -107,7 +107,7 @@ class Catalog:
         self._engine.dispose()
 
     def __repr__(self) -> str:
-        return f"<catalog of {self.home} in {told(self._engine.url)}>"
+        return f"<catalog of {self.home} in {url_text(self._engine.url)}>"
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -134,32 +134,32 @@ class Catalog:
             rows = session.scalars(select(KB).where(KB.home == self.home).order_by(KB.name)).all()
             return [kb for kb in rows if kb.published]
 
-    def builds(self, kb: str | None = None, *, gone: bool = False) -> list[Build]:
+    def builds(self, kb: str | None = None, *, include_removed: bool = False) -> list[Build]:
         """Return the builds of this home, or of one KB: by name, then by age.
 
         Args:
-            kb: of this KB only.
-            gone: those too that are no longer on disk.
+            kb: name of the only KB; None for all.
+            include_removed: whether to return those too that are no longer on disk.
         """
         query = select(Build).join(Build.kb).where(KB.home == self.home)
         if kb is not None:
             query = query.where(KB.name == kb)
-        if not gone:
+        if not include_removed:
             query = query.where(Build.gone.is_(None))
         with self.reading() as session:
             return list(session.scalars(query.order_by(KB.name, Build.created, Build.name)).unique())
 
-    def vectors(self, kb: str | None = None, *, gone: bool = False) -> list[Vectors]:
+    def vectors(self, kb: str | None = None, *, include_removed: bool = False) -> list[Vectors]:
         """Return the vectors of this home, or of one KB, by KB, name and age; each names its build.
 
         Args:
-            kb: of this KB only.
-            gone: those too that are no longer on disk.
+            kb: name of the only KB; None for all.
+            include_removed: whether to return those too that are no longer on disk.
         """
         query = select(Vectors).join(Vectors.build).join(Build.kb).where(KB.home == self.home)
         if kb is not None:
             query = query.where(KB.name == kb)
-        if not gone:
+        if not include_removed:
             query = query.where(Vectors.gone.is_(None))
         with self.reading() as session:
             return list(session.scalars(query.order_by(KB.name, Vectors.name, Vectors.created)).unique())
@@ -177,7 +177,7 @@ class Catalog:
         """Return the runs of this home, or of one model, newest first; each has its scores.
 
         Args:
-            model: of this model only.
+            model: name of the only model.
         """
         query = select(Run).where(Run.home == self.home)
         if model is not None:
@@ -185,25 +185,25 @@ class Catalog:
         with self.reading() as session:
             return list(session.scalars(query.order_by(Run.started.desc(), Run.id.desc())).unique())
 
-    def reconcile(self, look: Callable[[], Sequence[FoundKB]], kb: str | None = None) -> Changes:
+    def reconcile(self, look: Callable[[], Sequence[KBOnDisk]], kb: str | None = None) -> Changes:
         """Make the catalog say what is on disk.
 
         Args:
-            look: says what there is; called within a transaction, possibly twice.
-            kb: compare this KB only.
+            look: function that returns what there is; called within a transaction, possibly twice.
+            kb: name of the only KB to compare.
         """
         # What another process registers was on disk before it was in the catalog. So the catalog is read
         # first and the disk looked at second: what then is missing is gone, and not merely younger.
         with self.reading() as session:
-            known = self._known(session, kb)
-            changes = _compare(session, self.home, known, look())
+            rows = self._kb_rows(session, kb)
+            changes = _compare(session, self.home, rows, look())
         if not any(changes):
             return changes  # most often; and nothing has been locked
         with self.writing() as session:
-            known = self._known(session, kb)
-            return _compare(session, self.home, known, look())
+            rows = self._kb_rows(session, kb)
+            return _compare(session, self.home, rows, look())
 
-    def _known(self, session: Session, kb: str | None) -> dict[str, KB]:
+    def _kb_rows(self, session: Session, kb: str | None) -> dict[str, KB]:
         query = select(KB).where(KB.home == self.home)
         if kb is not None:
             query = query.where(KB.name == kb)
@@ -214,41 +214,43 @@ def _session(connection: Any) -> Session:
     return Session(connection, autoflush=False, expire_on_commit=False)
 
 
-def _compare(session: Session, home: str, known: Mapping[str, KB], found: Sequence[FoundKB]) -> Changes:
+def _compare(session: Session, home: str, kb_rows: Mapping[str, KB], kbs: Sequence[KBOnDisk]) -> Changes:
     """Change the rows to what was found, and say which were changed."""
     changes = Changes([], [], [])
-    seen = set[str]()
-    for there in found:
-        kb = known.get(there.name)
+    present = set[str]()
+    for on_disk in kbs:
+        kb = kb_rows.get(on_disk.name)
         if kb is None:
-            kb = KB(home=home, name=there.name)
+            kb = KB(home=home, name=on_disk.name)
             session.add(kb)
         rows = {row.name: row for row in kb.builds}
-        for name, says in there.builds.items():
-            row, build = rows.get(name), f"{there.name}@{name}"
-            if row is None and says is None:
+        for name, columns in on_disk.builds.items():
+            row, build = rows.get(name), f"{on_disk.name}@{name}"
+            if row is None and columns is None:
                 continue  # made by another kgkit, or damaged: there is nothing to say of it
-            seen.add(build)
-            says = {**(says or {}), "published": name == there.published, "gone": None}
+            present.add(build)
+            columns = {**(columns or {}), "published": name == on_disk.published, "gone": None}
             if row is None:
-                kb.builds.append(Build(name=name, **says))
+                kb.builds.append(Build(name=name, **columns))
                 changes.added.append(build)
             else:
-                _alter(row, says, build, changes)
-        _compare_vectors(session, kb, there.vectors, changes)
-    named = {there.name for there in found}
-    for kb in known.values():
+                _alter(row, columns, build, changes)
+        _compare_vectors(session, kb, on_disk.vectors, changes)
+    named = {on_disk.name for on_disk in kbs}
+    for kb in kb_rows.values():
         for row in kb.builds:
             build = f"{kb.name}@{row.name}"
-            if build not in seen and row.gone is None:
+            if build not in present and row.gone is None:
                 row.published, row.gone = False, datetime.now(UTC)
-                changes.gone.append(build)
+                changes.removed.append(build)
         if kb.name not in named:
             _compare_vectors(session, kb, {}, changes)
     return changes
 
 
-def _compare_vectors(session: Session, kb: KB, found: Mapping[str, FoundVectors], changes: Changes) -> None:
+def _compare_vectors(
+    session: Session, kb: KB, on_disk: Mapping[str, VectorsOnDisk], changes: Changes
+) -> None:
     """Change the rows of one KB's vectors and their indexes to what was found."""
     builds = {build.name: build for build in kb.builds}
     rows: dict[tuple[str, str], Vectors] = {}
@@ -256,25 +258,25 @@ def _compare_vectors(session: Session, kb: KB, found: Mapping[str, FoundVectors]
     if kb.id is not None:  # else it is new, and has none
         query = select(Vectors).join(Vectors.build).where(Build.kb_id == kb.id)
         rows = {(row.build.name, row.name): row for row in session.scalars(query)}
-        beside = select(Index).join(Index.vectors).join(Vectors.build).where(Build.kb_id == kb.id)
-        for one in session.scalars(beside):
-            indexes.setdefault(one.vectors_id, []).append(one)
-    for name, there in found.items():
-        if there.build not in builds:
+        of_kb = select(Index).join(Index.vectors).join(Vectors.build).where(Build.kb_id == kb.id)
+        for index in session.scalars(of_kb):
+            indexes.setdefault(index.vectors_id, []).append(index)
+    for name, vectors in on_disk.items():
+        if vectors.build not in builds:
             continue  # it was gone before the catalog heard of it
-        row, called = rows.get((there.build, name)), f"{kb.name}@{there.build}/{name}"
-        says = {**there.says, "gone": None}
+        row, called = rows.get((vectors.build, name)), f"{kb.name}@{vectors.build}/{name}"
+        columns = {**vectors.columns, "gone": None}
         if row is None:
-            row = Vectors(build=builds[there.build], name=name, **says)
+            row = Vectors(build=builds[vectors.build], name=name, **columns)
             session.add(row)
             changes.added.append(called)
         else:
-            _alter(row, says, called, changes)
-        _compare_index(session, row, indexes.get(row.id, []), there.indexed, changes)
+            _alter(row, columns, called, changes)
+        _compare_index(session, row, indexes.get(row.id, []), vectors.indexed, changes)
     for (build, name), row in rows.items():
-        if row.gone is None and (name not in found or found[name].build != build):
+        if row.gone is None and (name not in on_disk or on_disk[name].build != build):
             row.gone = datetime.now(UTC)
-            changes.gone.append(f"{kb.name}@{build}/{name}")
+            changes.removed.append(f"{kb.name}@{build}/{name}")
             _compare_index(session, row, indexes.get(row.id, []), None, changes)
 
 
@@ -282,24 +284,24 @@ def _compare_index(
     session: Session,
     vectors: Vectors,
     rows: Sequence[Index],
-    found: Mapping[str, Any] | None,
+    on_disk: Mapping[str, Any] | None,
     changes: Changes,
 ) -> None:
     """Change the rows of the indexes over *vectors*: of all kinds there have been, one may be there now."""
     called = f"{vectors.build.kb.name}@{vectors.build.name}/{vectors.name}"
     by_kind = {row.kind: row for row in rows}
     for kind, row in by_kind.items():
-        if row.gone is None and (found is None or found["kind"] != kind):
+        if row.gone is None and (on_disk is None or on_disk["kind"] != kind):
             row.gone = datetime.now(UTC)
             _note(changes, called)
-    if found is None:
+    if on_disk is None:
         return
-    if found["kind"] not in by_kind:
-        session.add(Index(vectors=vectors, gone=None, **found))
+    if on_disk["kind"] not in by_kind:
+        session.add(Index(vectors=vectors, gone=None, **on_disk))
         _note(changes, called)
     else:
         fresh = Changes([], [], [])
-        _alter(by_kind[found["kind"]], {**found, "gone": None}, called, fresh)
+        _alter(by_kind[on_disk["kind"]], {**on_disk, "gone": None}, called, fresh)
         if any(fresh):
             _note(changes, called)
 
@@ -309,8 +311,8 @@ def _note(changes: Changes, called: str) -> None:
         changes.changed.append(called)
 
 
-def _alter(row: Base, says: Mapping[str, Any], called: str, changes: Changes) -> None:
-    differing = {key: value for key, value in says.items() if getattr(row, key) != value}
+def _alter(row: Base, columns: Mapping[str, Any], called: str, changes: Changes) -> None:
+    differing = {key: value for key, value in columns.items() if getattr(row, key) != value}
     if differing:
         (changes.added if "gone" in differing else changes.changed).append(called)
         for key, value in differing.items():

@@ -34,11 +34,11 @@ def catalog_url(home: Home) -> URL:
     Raises:
         CatalogError: if `KGKIT_CATALOG_URL` is no URL of a database that kgkit can use.
     """
-    given = os.environ.get(CATALOG_URL)
-    if not given:
+    text = os.environ.get(CATALOG_URL)
+    if not text:
         return URL.create("sqlite", database=str(home.catalog))
     try:
-        url = sa.make_url(given)
+        url = sa.make_url(text)
     except (SQLAlchemyError, ValueError):  # a port that is no number is the latter
         raise CatalogError(
             f"{CATALOG_URL} is no database URL; one looks like postgresql://user@host/database"
@@ -49,12 +49,12 @@ def catalog_url(home: Home) -> URL:
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     raise CatalogError(
-        f"{CATALOG_URL} is {told(url)}: a catalog is a file of SQLite (sqlite:////path/to/file) or a "
+        f"{CATALOG_URL} is {url_text(url)}: a catalog is a file of SQLite (sqlite:////path/to/file) or a "
         "database of PostgreSQL (postgresql://user@host/database)"
     )
 
 
-def told(url: URL) -> str:
+def url_text(url: URL) -> str:
     """Return what to call a catalog in a message: a file's path, or a URL without what may be secret.
 
     User, password and the values of the query are hidden: PostgreSQL takes a password from either.
@@ -62,12 +62,12 @@ def told(url: URL) -> str:
     if url.drivername == "sqlite" and url.database and not url.host:
         return url.database
     host = (url.host or "").rpartition("@")[2] or None  # before an @ it is the end of a password that has one
-    place = URL.create(url.drivername, host=host, port=url.port, database=url.database).render_as_string()
+    address = URL.create(url.drivername, host=host, port=url.port, database=url.database).render_as_string()
     if url.username or url.password:
-        place = place.replace("://", f"://{_HIDDEN}@", 1)
+        address = address.replace("://", f"://{_HIDDEN}@", 1)
     if url.query:
-        place += "?" + "&".join(f"{name}={_HIDDEN}" for name in url.query)
-    return place
+        address += "?" + "&".join(f"{name}={_HIDDEN}" for name in url.query)
+    return address
 
 
 def engine_of(url: URL) -> Engine:
@@ -90,11 +90,11 @@ def engine_of(url: URL) -> Engine:
         raise MissingExtra("psycopg", "postgres") from error
     except (SQLAlchemyError, ValueError):  # which may show the value
         raise CatalogError(
-            f"the catalog {told(url)} cannot be used: an option in its query is not one of the driver's, "
+            f"the catalog {url_text(url)} cannot be used: an option in its query is not one of the driver's, "
             "or has a value that it does not take"
         ) from None
     if sqlite:
-        event.listen(engine, "connect", _as_we_say)
+        event.listen(engine, "connect", _set_pragmas)
         event.listen(engine, "begin", _begin)
     return engine
 
@@ -104,9 +104,9 @@ def transaction(engine: Engine, *, writing: bool = False, rebuilding: bool = Fal
     """Give a connection in a transaction, which is committed at the end of the block if that ends well.
 
     Args:
-        engine: as `engine_of` makes it.
-        writing: take the lock.
-        rebuilding: let SQLite look away while a migration replaces tables that others refer to.
+        engine: engine as `engine_of` makes it.
+        writing: whether to take the lock.
+        rebuilding: whether to let SQLite look away while a migration replaces tables that others refer to.
 
     Raises:
         CatalogError: for everything the database complains of.
@@ -123,7 +123,7 @@ def transaction(engine: Engine, *, writing: bool = False, rebuilding: bool = Fal
                 yield connection
     except SQLAlchemyError as error:
         raise CatalogError(
-            f"the catalog {told(engine.url)} cannot be used: {_reason(error, engine.url)}"
+            f"the catalog {url_text(engine.url)} cannot be used: {_reason(error, engine.url)}"
         ) from error
 
 
@@ -135,7 +135,7 @@ def home_in(url: URL, home: Home) -> str:
     return "." if inside else real(home.path)
 
 
-def _as_we_say(connection: Any, record: Any) -> None:
+def _set_pragmas(connection: Any, record: Any) -> None:
     connection.isolation_level = None  # or the module begins transactions where it sees fit
     connection.execute("PRAGMA foreign_keys = ON")
 
@@ -147,8 +147,8 @@ def _begin(connection: Connection) -> None:
 
 def _reason(error: SQLAlchemyError, url: URL) -> str:
     """Return the first line of what the database itself said, and what helps where that is plain."""
-    said = str(getattr(error, "orig", None) or error).strip()
-    reason = said.splitlines()[0] if said else type(error).__name__
+    message = str(getattr(error, "orig", None) or error).strip()
+    reason = message.splitlines()[0] if message else type(error).__name__
     secrets = [url.username, url.password]
     host = url.host or ""
     if "@" in host:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import inspect, text
 from sqlalchemy.engine import Connection, Engine
 
-from kgkit.catalog.database import told, transaction
+from kgkit.catalog.database import transaction, url_text
 from kgkit.errors import CatalogError
 from kgkit.home import CATALOG_URL
 
@@ -46,12 +46,12 @@ def upgrade(engine: Engine) -> None:
     Raises:
         CatalogError: if it is of a revision that this kgkit does not know, or cannot be changed.
     """
-    known = revisions()
+    scripts = revisions()
     with transaction(engine) as connection:
-        if _is_newest(connection, known):
+        if _is_newest(connection, scripts):
             return
     with transaction(engine, writing=True, rebuilding=True) as connection:
-        if _is_newest(connection, known):
+        if _is_newest(connection, scripts):
             return  # another process was quicker
         from alembic import command
         from alembic.config import Config
@@ -62,12 +62,12 @@ def upgrade(engine: Engine) -> None:
         command.upgrade(config, "head")
 
 
-def _is_newest(connection: Connection, known: list[str]) -> bool:
+def _is_newest(connection: Connection, scripts: list[str]) -> bool:
     revision = revision_of(connection)
-    if revision is not None and revision not in known:
+    if revision is not None and revision not in scripts:
         raise CatalogError(
-            f"the catalog {told(connection.engine.url)} has revision {revision}, which this kgkit does not "
-            f"know (it knows {known[0]} to {known[-1]}): a newer kgkit wrote it. Upgrade kgkit, or name "
-            f"another database with {CATALOG_URL}"
+            f"the catalog {url_text(connection.engine.url)} has revision {revision}, which this kgkit does "
+            f"not know (it knows {scripts[0]} to {scripts[-1]}): a newer kgkit wrote it. Upgrade kgkit, or "
+            f"name another database with {CATALOG_URL}"
         )
-    return revision == known[-1]
+    return revision == scripts[-1]

@@ -97,8 +97,8 @@ class Build(Base):
     """A build of a KB: what its manifest says.
 
     Attributes:
-        name: the BUILD, by its content.
-        source: what the source is called; `source_version` and `source_sha256` say which it was.
+        name: name of the build, by its content.
+        source: name of the source; `source_version` and `source_sha256` say which it was.
         base: the BUILD whose ids are a prefix of this one's.
         size: bytes on disk, without the manifest.
         published: whether the KB's name stands for it.
@@ -132,9 +132,9 @@ class Vectors(Base):
     """A matrix `KB/NAME`: row i belongs to entity i of one build.
 
     Attributes:
-        width: of a row.
-        dtype: as NumPy calls it: `float32`.
-        config: everything else that decided the numbers.
+        width: width of a row.
+        dtype: number type as NumPy calls it: `float32`.
+        config: settings that decided the numbers.
     """
 
     __tablename__ = "vectors"
@@ -189,13 +189,13 @@ class Run(Base):
     """One training or evaluation: enough to do it again, and what it took.
 
     Attributes:
-        command: as it was typed.
+        command: command as it was typed.
         data: the SHA-256 of each file that was read, by path.
-        versions: of kgkit and of the libraries that decide the numbers.
-        seconds: of wall-clock time.
+        versions: versions of kgkit and of the libraries that decide the numbers.
+        seconds: seconds of wall-clock time.
         peak_memory: bytes.
         status: `running`, `done`, `failed` or `interrupted`.
-        exit_code: of the command.
+        exit_code: exit code of the command.
     """
 
     __tablename__ = "runs"

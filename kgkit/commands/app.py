@@ -73,9 +73,10 @@ def _check_repeats(parameters: Sequence[Any], args: Sequence[str]) -> None:
 
 
 RESPELLED: Final = {
-    "--overlaps": "for what the flag --overlaps did, say `--overlaps keep`; the others are longest and score"
+    "--overlaps": "for what the flag --overlaps did, say `--overlaps keep`; the others are longest and score",
+    "--rung": "it is called --type now",
 }
-"""Options that were flags once, and what is told to those who write them so."""
+"""Options that were written otherwise once, and how they are written now."""
 
 
 class Commands(TyperGroup):

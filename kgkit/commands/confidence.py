@@ -49,7 +49,7 @@ class ConfidenceRecorder:
         self._untempered_by_span: dict[MentionSpan, float] = {}
         self._temperature: float | None = None
         if linker.coherence is None and linker.tagger is None:
-            self._temperature = getattr(linker.scorer, "temperature", None)
+            self._temperature = linker.scorer.temperature
         if self._temperature is not None:
             linker.scorer = _UntemperedScorer(linker.scorer, self._temperature, self._untempered_by_span)
 
@@ -100,22 +100,23 @@ class _UntemperedScorer:
     """A scorer that also records the confidence of its best candidates at temperature 1."""
 
     def __init__(self, scorer: "Scorer", temperature: float, by_span: dict[MentionSpan, float]) -> None:
-        self.scorer, self.temperature, self.by_span = scorer, temperature, by_span
-        self.name, self.ahead = scorer.name, scorer.ahead
-        self.tells_null = getattr(scorer, "tells_null", False)
+        self.scorer, self.by_span = scorer, by_span
+        self.temperature: float | None = temperature
+        self.name, self.batch_size, self.scores_null = scorer.name, scorer.batch_size, scorer.scores_null
+        self.by_mention, self.explain = scorer.by_mention, scorer.explain
 
     def __call__(self, documents: "Sequence[Document]") -> "list[list[Scores]]":
         import numpy as np
 
-        results = self.scorer(documents)
+        results, temperature = self.scorer(documents), self.temperature or 1.0
         for document, of_mentions in zip(documents, results, strict=True):
             for mention, scores in zip(document.mentions or (), of_mentions, strict=True):
                 if len(scores) and (total := float(scores.sum(dtype=np.float64))) > 0:
                     # A score s became p = exp(s / T), of which p^T is exp(s) again; the best is 1 here.
-                    untempered = (scores.astype(np.float64) / scores.max()) ** self.temperature
+                    untempered = (scores.astype(np.float64) / scores.max()) ** temperature
                     confidence = total / float(untempered.sum())
-                    if self.tells_null:  # what is missing is NULL's, whose score has a temperature too
-                        null_score = (max(0.0, 1 - total) / float(scores.max())) ** self.temperature
+                    if self.scores_null:  # what is missing is NULL's, whose score has a temperature too
+                        null_score = (max(0.0, 1 - total) / float(scores.max())) ** temperature
                         confidence = 1 / (float(untempered.sum()) + null_score)
                     self.by_span[document.id, mention.start, mention.end] = confidence
         return results

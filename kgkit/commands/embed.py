@@ -310,7 +310,7 @@ def _text(settings: dict[str, Any], naming: dict[str, Any], device: str) -> Any:
 
 
 def _wikipedia2vec(options: dict[str, Any], naming: dict[str, Any]) -> Any:
-    from kgkit.embedding.wikipedia2vec import TrainingConfig, Wikipedia2VecConfig
+    from kgkit.embedding.wikipedia2vec import SkipGramConfig, Wikipedia2VecConfig
 
     if ("source" in options) == ("dump" in options):
         raise UsageError("--source FILE reads vectors, --dump FILE trains some: name one of the two")
@@ -326,7 +326,7 @@ def _wikipedia2vec(options: dict[str, Any], naming: dict[str, Any]) -> Any:
         from kgkit.building import text_lines
 
         settings["keep"] = tuple(line for _, line in text_lines(settings["keep"]))
-    return TrainingConfig(**naming, **settings)
+    return SkipGramConfig(**naming, **settings)
 
 
 def _option(name: str) -> str:

@@ -38,7 +38,7 @@ from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.types import Document, LinkedDocument
+    from kgkit.types import Document, Link, LinkedDocument
 
 Take = Callable[["LinkedDocument"], None]
 """Does something with one linked document."""
@@ -51,6 +51,7 @@ _COLUMNS = (
     Column(heading="score", align="right"),
     Column(heading="meaning", wide=True),
 )
+_PARTS = Column(heading="against the next")
 
 
 def link(
@@ -94,6 +95,10 @@ def link(
     top_k: Annotated[
         int, typer.Option("--top-k", min=0, metavar="N", help="Candidates to write with each link.")
     ] = 5,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", metavar="", help="Say what scores are made of: prior, context, coherence."),
+    ] = False,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
     input_format: Annotated[
@@ -145,11 +150,11 @@ def link(
         jsonl, output = True, None
     if table and (jsonl or output is not None):
         raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
-    written = [place for place in (output, html) if place is not None]
-    for place in written:
-        check_place(place)
-        if place.resolve() in {file.resolve() for file in files}:
-            raise UsageError(f"{place} is one of the texts to read; write to another file")
+    written = [path for path in (output, html) if path is not None]
+    for path in written:
+        check_place(path)
+        if path.resolve() in {file.resolve() for file in files}:
+            raise UsageError(f"{path} is one of the texts to read; write to another file")
     if output is not None and html is not None and output.resolve() == html.resolve():
         raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     shown = output is None and (jsonl or table or html is None)
@@ -160,7 +165,7 @@ def link(
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
-        mentions=mentions, all_surfaces=all_surfaces,
+        mentions=mentions, all_surfaces=all_surfaces, explain=explain,
     )  # fmt: skip
     if _STDIN in files and sys.stdin.isatty():
         messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
@@ -170,22 +175,22 @@ def link(
             takes.append(_into(stack.enter_context(whole_file(output))))
         elif shown and (table or on_terminal()) and not jsonl:
             titled = files != [_STDIN] or input_format in ("lines", "jsonl")
-            takes.append(_Tables(linker.kb, titled=titled, drawn=table))
+            takes.append(_Tables(linker.kb, titled=titled, drawn=table, explained=explain))
         elif shown:
             takes.append(_into(write_bytes))
         if html is not None:
             takes.append(stack.enter_context(_page(html, linker.describe)))
         with messages.progress("linking") as tell:
-            done, links = 0, 0
+            count, links = 0, 0
             for linked in linker(_with_candidates(linker.kb, documents)):
                 for take in takes:
                     take(linked)
-                done, links = done + 1, links + len(linked.links)
-                tell(f"{_counted(done, 'document')}, {_counted(links, 'link')}")
+                count, links = count + 1, links + len(linked.links)
+                tell(f"{_counted(count, 'document')}, {_counted(links, 'link')}")
     messages.say_left_out([linker.generator.left_out])
     if written:
-        places = ", ".join(map(str, written))
-        messages.say(f"{_counted(links, 'link')} in {_counted(done, 'document')}: {places}")
+        paths = ", ".join(map(str, written))
+        messages.say(f"{_counted(links, 'link')} in {_counted(count, 'document')}: {paths}")
 
 
 def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "Iterator[Document]":
@@ -234,8 +239,8 @@ def _page(path: Path, describe: Callable[[str], str]) -> Iterator[Take]:
 class _Tables:
     """Draws a table of links for each document."""
 
-    def __init__(self, kb: "KnowledgeBase", *, titled: bool, drawn: bool) -> None:
-        self.kb, self.titled, self.drawn = kb, titled, drawn
+    def __init__(self, kb: "KnowledgeBase", *, titled: bool, drawn: bool, explained: bool) -> None:
+        self.kb, self.titled, self.drawn, self.explained = kb, titled, drawn, explained
         self.first = True
 
     def __call__(self, linked: "LinkedDocument") -> None:
@@ -245,10 +250,21 @@ class _Tables:
         if not linked.links:
             write_line("no links")
             return
-        write_table(_COLUMNS, self._rows(linked), drawn=self.drawn)
+        columns = [*_COLUMNS[:-1], *([_PARTS] if self.explained else []), _COLUMNS[-1]]
+        write_table(columns, self._rows(linked), drawn=self.drawn)
 
     def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:
         for link in linked.links:
             entity = None if link.entity is None else self.kb.get(link.entity)
             meaning = "" if entity is None else entity.description or entity.label
-            yield number(link.start), link.text, link.entity or "NIL", f"{link.score:.2f}", meaning
+            parts = [_described(link)] if self.explained else []
+            yield number(link.start), link.text, link.entity or "NIL", f"{link.score:.2f}", *parts, meaning
+
+
+def _described(link: "Link") -> str:
+    """Return the parts of a link's score, less those of the second candidate: `context +1.2`."""
+    if link.nil:
+        return ""
+    best, *runners_up = [candidate.parts or {} for candidate in link.candidates]
+    second = runners_up[0] if runners_up else dict.fromkeys(best, 0.0)
+    return ", ".join(f"{name} {value - second.get(name, 0.0):+.1f}" for name, value in best.items())

@@ -102,12 +102,12 @@ def choose_rows(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str |
     """Return the rows of up to *limit* entities that have a vector, drawn evenly; 0 is all."""
     import numpy as np
 
-    from kgkit.vectors.projection import sampled
+    from kgkit.vectors.projection import sample_rows
 
     among = None
     if kind is not None:
         among = np.fromiter((entity.id for entity in kb.entities(kind)), np.int64)
-    rows = sampled(vectors.matrix, limit, seed, among=among)
+    rows = sample_rows(vectors.matrix, limit, seed, among=among)
     if not len(rows):
         raise UsageError(f"no entity{f' of kind {kind}' if kind else ''} has a vector in {vectors.name}")
     return rows
@@ -160,12 +160,12 @@ def draw(
 ) -> None:
     """Draw the entities of *rows*."""
     from kgkit.vectors.picture import picture
-    from kgkit.vectors.projection import placed
+    from kgkit.vectors.projection import project_rows
 
     entities = [kb[row] for row in rows.tolist()]
     field = check_field(entities, color_by)
     tell(f"laying out {len(rows):,} points")
-    points = placed(vectors.matrix, rows, method, seed)
+    points = project_rows(vectors.matrix, rows, method, seed)
     degrees = [kb.degree(entity.id) for entity in entities]
     best_connected = sorted(range(len(entities)), key=lambda index: (-degrees[index], index))[:_NAMED]
     how = {"tsne": "t-SNE: near is alike; how far apart clouds lie, and how wide they are, says nothing"}

@@ -67,7 +67,7 @@ def tree(
 ) -> None:
     """Show a text with the facts that K-BERT would read in it: its sentence tree."""
     from kgkit.kb import open_kb
-    from kgkit.linking.multi_kb import SeveralLinkers
+    from kgkit.linking.multi_kb import MultiKBLinker
     from kgkit.trees import Flattener, Frame, TreeBuilder, TreeConfig, generators_of
     from kgkit.types import Document, LinkedDocument
 
@@ -89,7 +89,7 @@ def tree(
         kbs = [stack.enter_context(open_kb(name, home)) for name in names]
         documents: Iterable[Document | LinkedDocument] = [Document("", text)]
         if linker:
-            linkers = SeveralLinkers(
+            linkers = MultiKBLinker.open(
                 kbs, model=linker, coherence=coherence, device=device, all_surfaces=all_surfaces
             )
             documents = linkers([Document("", text)])

@@ -47,9 +47,9 @@ def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress 
     last entity that has a row.
 
     Args:
-        kb: whose vectors.
-        config: which.
-        progress: is told (rows done, of how many).
+        kb: knowledge base whose vectors are joined.
+        config: settings: which vectors are joined.
+        progress: callback that is told (rows done, of how many).
 
     Raises:
         NotThere, StaleVectors, DamagedVectors: as `kb.vectors` does.
@@ -69,10 +69,10 @@ def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress 
         for begin in range(0, rows, _BLOCK):
             end = min(begin + _BLOCK, rows)
             blocks = [part.gather(np.arange(begin, end)) for part in parts]
-            there = _there(blocks, config)
+            covered = _covered(blocks, config)
             if config.unit:
                 blocks = [unit(block) for block in blocks]
-            matrix[begin:end] = np.concatenate(blocks, axis=1) * there[:, None]
+            matrix[begin:end] = np.concatenate(blocks, axis=1) * covered[:, None]
             if progress is not None:
                 progress("joining", end, rows)
         return work.publish("concat")
@@ -83,12 +83,12 @@ def _last_row(parts: Sequence[Vectors], config: ConcatConfig) -> int:
     rows = (min if config.rows == "all" else max)(map(len, parts))
     for end in range(rows, 0, -_BLOCK):
         begin = max(0, end - _BLOCK)
-        found = np.flatnonzero(_there([part.gather(np.arange(begin, end)) for part in parts], config))
-        if len(found):
-            return begin + int(found[-1])
+        filled = np.flatnonzero(_covered([part.gather(np.arange(begin, end)) for part in parts], config))
+        if len(filled):
+            return begin + int(filled[-1])
     return -1
 
 
-def _there(blocks: Sequence[np.ndarray], config: ConcatConfig) -> np.ndarray:
+def _covered(blocks: Sequence[np.ndarray], config: ConcatConfig) -> np.ndarray:
     have = np.stack([block.any(axis=1) for block in blocks])
     return np.asarray(have.all(axis=0) if config.rows == "all" else have.any(axis=0))

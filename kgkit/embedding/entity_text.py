@@ -24,7 +24,7 @@ class Template:
     """Writes the text of an entity.
 
     Args:
-        pattern: as in the module's docstring.
+        pattern: pattern as in the module's docstring.
 
     Attributes:
         filled: the fields that were found in some entity so far.
@@ -75,7 +75,7 @@ class Template:
     def _first(self, entity: Entity, names: tuple[str, ...]) -> str:
         for name in names:
             value = getattr(entity, name) if name in FIELDS else entity.attributes.get(name)
-            if value and (written := _written(value)):
+            if value and (written := _write_value(value)):
                 self.filled.add(name)
                 return written
         return ""
@@ -88,9 +88,9 @@ def text_digest(text: str) -> int:
     )
 
 
-def _written(value: Any) -> str:
+def _write_value(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple):
-        return ", ".join(filter(None, map(_written, value)))
+        return ", ".join(filter(None, map(_write_value, value)))
     return "" if isinstance(value, dict) else str(value)

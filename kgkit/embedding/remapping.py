@@ -16,38 +16,38 @@ from kgkit.versions import read_current
 
 _BLOCK: Final = 16_384  # rows
 
-_WANTED: Final = "wanted_index"  # in the manifest's results
+_INDEX_KEY: Final = "wanted_index"  # in the manifest's results
 
 _log = logging.getLogger(__name__)
 
 
-class WantedIndex(NamedTuple):
+class IndexSpec(NamedTuple):
     """An index that vectors are to have.
 
     Vectors are published before their index is built; what is wanted stands in
     their manifest, so that a job stopped in between can be finished.
 
     Attributes:
-        kind: see `kgkit.vectors.kinds`.
-        recall: what its settings are chosen for.
+        kind: kind of index, see `kgkit.vectors.kinds`.
+        recall: recall that its settings are chosen for.
     """
 
     kind: str
     recall: float
 
     @classmethod
-    def of(cls, vectors: Vectors) -> "WantedIndex | None":
+    def of(cls, vectors: Vectors) -> "IndexSpec | None":
         """Return what the manifest of *vectors* says; None if nothing."""
-        found = vectors.manifest.results.get(_WANTED)
-        return None if found is None else cls(**found)
+        fields = vectors.manifest.results.get(_INDEX_KEY)
+        return None if fields is None else cls(**fields)
 
 
-def noted(index: WantedIndex | None) -> dict[str, Any]:
+def index_note(index: IndexSpec | None) -> dict[str, Any]:
     """Return *index* as a manifest's results have it."""
-    return {} if index is None else {_WANTED: index._asdict()}
+    return {} if index is None else {_INDEX_KEY: index._asdict()}
 
 
-class Places(NamedTuple):
+class RowMapping(NamedTuple):
     """Where the entities of a build had their row.
 
     Attributes:
@@ -68,21 +68,21 @@ def old_vectors(kb: KnowledgeBase, name: str) -> Vectors:
     return read_current(lambda: find_vectors(kb.home, name), Vectors.open)
 
 
-def places(kb: KnowledgeBase, old: Vectors) -> Places:
+def row_mapping(kb: KnowledgeBase, old: Vectors) -> RowMapping:
     """Say which entities of *kb* have a row in *old*, by the digest of their key."""
-    wanted, had = key_digests(kb.keys(), len(kb)), np.asarray(old.keys)
+    digests, had = key_digests(kb.keys(), len(kb)), np.asarray(old.keys)
     order = np.argsort(had, kind="stable")
-    at = np.searchsorted(had[order], wanted)
-    found = at < len(had)
-    found[found] = had[order[at[found]]] == wanted[found]
-    return Places(order[at[found]].astype(np.int64), np.flatnonzero(found))
+    at = np.searchsorted(had[order], digests)
+    mask = at < len(had)
+    mask[mask] = had[order[at[mask]]] == digests[mask]
+    return RowMapping(order[at[mask]].astype(np.int64), np.flatnonzero(mask))
 
 
 def take_over(
     kb: KnowledgeBase,
     name: str,
     *,
-    index: WantedIndex | None = None,
+    index: IndexSpec | None = None,
     progress: Progress | None = None,
 ) -> Vectors:
     """Publish the vectors KB/*name* for the build of *kb*: each entity keeps its row, found by its key.
@@ -91,10 +91,10 @@ def take_over(
     is logged. Vectors that are this build's already are returned as they are.
 
     Args:
-        kb: open on the build that the vectors are wanted for.
-        name: of the vectors.
-        index: what the caller is going to build for them.
-        progress: is told (rows done, of how many).
+        kb: knowledge base, open on the build that the vectors are for.
+        name: name of the vectors.
+        index: index that the caller is going to build for them.
+        progress: callback that is told (rows done, of how many).
 
     Raises:
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
@@ -107,24 +107,24 @@ def take_over(
         **old.manifest.config,
         "taken_over": {"build": old.manifest.build, "version": old.manifest.version},
     }
-    found = places(kb, old)
-    rows = int(found.new[-1]) + 1 if len(found.new) else 0
+    mapping = row_mapping(kb, old)
+    rows = int(mapping.new[-1]) + 1 if len(mapping.new) else 0
     if not rows:
         raise UsageError(f"no entity of {kb.name}@{kb.build} has a vector in {old.name}: make them anew")
     with Work(kb, name, settings, resume=False) as work:
         matrix = work.matrix(rows, old.width)
-        for begin in range(0, len(found.new), _BLOCK):
+        for begin in range(0, len(mapping.new), _BLOCK):
             these = slice(begin, begin + _BLOCK)
-            matrix[found.new[these]] = old.matrix[found.old[these]]
+            matrix[mapping.new[these]] = old.matrix[mapping.old[these]]
             if progress is not None:
-                progress("taking over", min(begin + _BLOCK, len(found.new)), len(found.new))
-        kept = [file for file in old.manifest.files if file not in (MATRIX, KEYS)]
-        for file in kept:
+                progress("taking over", min(begin + _BLOCK, len(mapping.new)), len(mapping.new))
+        files = [file for file in old.manifest.files if file not in (MATRIX, KEYS)]
+        for file in files:
             shutil.copyfile(old.folder / file, work.folder / file)
         vectors = work.publish(
             old.manifest.method,
-            files=kept,
-            results=_results(old.manifest.results, found, len(kb)) | noted(index),
+            files=files,
+            results=_results(old.manifest.results, mapping, len(kb)) | index_note(index),
             extends=old,
         )
     if without := len(kb) - vectors.manifest.covered:
@@ -132,6 +132,6 @@ def take_over(
     return vectors
 
 
-def _results(old: dict[str, Any], found: Places, entities: int) -> dict[str, Any]:
-    kept = {key: value for key, value in old.items() if key != _WANTED}
-    return {**kept, "taken_over": len(found.new), "new_entities": entities - len(found.new)}
+def _results(old: dict[str, Any], mapping: RowMapping, entities: int) -> dict[str, Any]:
+    own = {key: value for key, value in old.items() if key != _INDEX_KEY}
+    return {**own, "taken_over": len(mapping.new), "new_entities": entities - len(mapping.new)}

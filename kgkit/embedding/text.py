@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.embedding.entity_text import Template, text_digest
-from kgkit.embedding.remapping import WantedIndex, noted
+from kgkit.embedding.remapping import IndexSpec, index_note
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import UnknownName, UsageError
@@ -44,7 +44,7 @@ _BLOCK: Final = 65_536  # rows that are copied at once
 _READ: Final = 1_024  # entities that are read at once
 _RECORD_EVERY: Final = 5.0  # seconds: what a crash can cost
 
-_KEPT: Final = ("encoder", "template", "normalize", "dtype", "batch_tokens", "chunk")
+_SETTINGS: Final = ("encoder", "template", "normalize", "dtype", "batch_tokens", "chunk")
 """What an update takes from the settings that the vectors were made with."""
 
 Rows = NDArray[np.int64]
@@ -73,7 +73,7 @@ class TextConfig:
             raise UsageError(f"out of range in {self}: chunk and batch_tokens are at least 1")
 
 
-class _Done(msgspec.Struct):
+class _Totals(msgspec.Struct):
     """`encoded.json`."""
 
     texts: int = 0
@@ -93,11 +93,11 @@ def embed_text(
     """Encode the texts of the entities of *kb* and publish the vectors.
 
     Args:
-        kb: whose entities.
+        kb: knowledge base of the entities.
         config: settings.
-        progress: is told (distinct texts done, of how many).
-        resume: go on with what a stopped job with these settings left; False begins anew.
-        encoder: one that is loaded already, instead of `config.encoder`.
+        progress: callback that is told (distinct texts done, of how many).
+        resume: whether to go on with what a stopped job with these settings left; False begins anew.
+        encoder: encoder that is loaded already, instead of `config.encoder`.
 
     Raises:
         UsageError: if no entity has a text, or the template asks for an attribute that no entity has.
@@ -107,7 +107,7 @@ def embed_text(
     """
     config = config or TextConfig()
     _check_kinds(kb, config)
-    return _published(kb, config, encoder or _loaded(config), None, resume, progress)
+    return _publish(kb, config, encoder or _load(config), None, resume, progress)
 
 
 def update_text(
@@ -115,7 +115,7 @@ def update_text(
     name: str = "text",
     *,
     device: str = "auto",
-    index: WantedIndex | None = None,
+    index: IndexSpec | None = None,
     progress: Progress | None = None,
     resume: bool = True,
     encoder: Encoder | None = None,
@@ -126,10 +126,10 @@ def update_text(
     keeps its vector; only new and changed ones are encoded.
 
     Args:
-        kb: open on the build that the vectors are wanted for.
-        name: of the vectors.
-        index: what the caller is going to build for them.
-        device, progress, resume, encoder: as `embed_text` and `Encoder.load` have them.
+        kb: knowledge base, open on the build that the vectors are for.
+        name: name of the vectors.
+        index: index that the caller is going to build for them.
+        device, progress, resume, encoder: values as `embed_text` and `Encoder.load` have them.
 
     Raises:
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
@@ -141,12 +141,12 @@ def update_text(
         raise UsageError(
             f"the vectors {old.name} are not of texts, but of the method {old.manifest.method!r}"
         )
-    kept: dict[str, Any] = {key: about[key] for key in _KEPT if key in about}
-    config = TextConfig(name=name, device=device, kinds=tuple(about.get("kinds", ())), **kept)
+    settings: dict[str, Any] = {key: about[key] for key in _SETTINGS if key in about}
+    config = TextConfig(name=name, device=device, kinds=tuple(about.get("kinds", ())), **settings)
     _check_kinds(kb, config)
-    encoder = encoder or _loaded(config)
+    encoder = encoder or _load(config)
     _check_same(old, encoder)
-    return _published(kb, config, encoder, old, resume, progress, index)
+    return _publish(kb, config, encoder, old, resume, progress, index)
 
 
 def encoder_of(vectors: Vectors, *, device: str = "auto") -> Encoder:
@@ -183,18 +183,18 @@ def _check_kinds(kb: KnowledgeBase, config: TextConfig) -> None:
             raise UnknownName(f"kind of entity in {kb.name!r}", kind, sorted(kb.manifest.counts.entities))
 
 
-def _loaded(config: TextConfig) -> Encoder:
+def _load(config: TextConfig) -> Encoder:
     return Encoder.load(config.encoder, device=config.device, dtype=config.dtype, offline=config.offline)
 
 
-def _published(
+def _publish(
     kb: KnowledgeBase,
     config: TextConfig,
     encoder: Encoder,
     old: Vectors | None,
     resume: bool,
     progress: Progress | None,
-    index: WantedIndex | None = None,
+    index: IndexSpec | None = None,
 ) -> Vectors:
     settings = _settings(config, encoder)
     job = settings if old is None else {**settings, "update": old.manifest.version}
@@ -204,14 +204,14 @@ def _published(
             (work.folder / _ENCODED).unlink(missing_ok=True)
         matrix = work.matrix(len(digests), encoder.width)
         distinct, first, which = np.unique(digests, return_index=True, return_inverse=True)
-        taken = _take_over(matrix, distinct, first, old)
-        rows = np.sort(first[(distinct != 0) & ~taken])
-        done = _encode(kb, config, encoder, work.folder / _ENCODED, matrix, rows, progress)
+        reused = _take_over(matrix, distinct, first, old)
+        rows = np.sort(first[(distinct != 0) & ~reused])
+        totals = _encode(kb, config, encoder, work.folder / _ENCODED, matrix, rows, progress)
         _copy(matrix, digests, first, which)
         results = {
             "texts": int(np.count_nonzero(digests)), "distinct": int(np.count_nonzero(distinct)),
-            "encoded": len(rows), "taken_over": int(taken.sum()), "tokens": done.tokens, "cut": done.cut,
-            "seconds": round(done.seconds, 1), **noted(index),
+            "encoded": len(rows), "taken_over": int(reused.sum()), "tokens": totals.tokens, "cut": totals.cut,
+            "seconds": round(totals.seconds, 1), **index_note(index),
         }  # fmt: skip
         return work.publish(METHOD, files=[TEXTS], config=settings, results=results, extends=old)
 
@@ -239,8 +239,8 @@ def _settings(config: TextConfig, encoder: Encoder) -> dict[str, Any]:
 def _digests(kb: KnowledgeBase, config: TextConfig, path: Path) -> Digests:
     """Return (R,) the digests of the entities' texts, 0 where there is none; kept in *path*."""
     with suppress(OSError, ValueError):
-        kept: Digests = np.load(path)
-        return kept
+        digests_on_disk: Digests = np.load(path)
+        return digests_on_disk
     template = Template(config.template)
     digests = np.zeros(len(kb), np.uint64)
     kinds = np.zeros(len(kb), np.int32)
@@ -255,10 +255,10 @@ def _digests(kb: KnowledgeBase, config: TextConfig, path: Path) -> Digests:
         if text := template(entity):
             digests[row] = text_digest(text)
     if config.kinds:
-        wanted = np.isin(kinds, [codes[kind] for kind in config.kinds if kind in codes])
+        selected = np.isin(kinds, [codes[kind] for kind in config.kinds if kind in codes])
     else:
-        wanted = np.isin(kinds, sorted(described)) if described else labelled
-    digests[~wanted] = 0
+        selected = np.isin(kinds, sorted(described)) if described else labelled
+    digests[~selected] = 0
     if missing := template.unknown():
         raise UsageError(f"no entity of {kb.name!r} has what the template names {', '.join(missing)}")
     filled = np.flatnonzero(digests)
@@ -282,19 +282,19 @@ def _texts(kb: KnowledgeBase, template: Template, rows: Rows) -> Iterator[str]:
 
 def _take_over(matrix: Matrix, distinct: Digests, first: Rows, old: Vectors | None) -> NDArray[np.bool_]:
     """Copy the rows of texts that *old* has; return which of the distinct texts they are."""
-    taken = np.zeros(len(distinct), np.bool_)
+    reused = np.zeros(len(distinct), np.bool_)
     if old is None or old.width != matrix.shape[1]:
-        return taken
+        return reused
     had = np.load(old.folder / TEXTS)
     order = np.argsort(had, kind="stable")
-    place = np.minimum(np.searchsorted(had, distinct, sorter=order), len(had) - 1)
-    source = order[place]
-    taken |= (had[source] == distinct) & (distinct != 0)
-    chosen = np.flatnonzero(taken)
+    position = np.minimum(np.searchsorted(had, distinct, sorter=order), len(had) - 1)
+    source = order[position]
+    reused |= (had[source] == distinct) & (distinct != 0)
+    chosen = np.flatnonzero(reused)
     for begin in range(0, len(chosen), _BLOCK):
         block = chosen[begin : begin + _BLOCK]
         matrix[first[block]] = old.matrix[source[block]]
-    return taken
+    return reused
 
 
 def _encode(
@@ -305,40 +305,40 @@ def _encode(
     matrix: Matrix,
     rows: Rows,
     progress: Progress | None,
-) -> _Done:
+) -> _Totals:
     """Fill *rows* of the matrix, which are those of the first entity of each distinct text."""
-    done = _Done()
+    totals = _Totals()
     with suppress(OSError, msgspec.DecodeError):
-        done = msgspec.json.decode(record.read_bytes(), type=_Done)
+        totals = msgspec.json.decode(record.read_bytes(), type=_Totals)
     if progress is not None:
-        progress("encoding", done.texts, len(rows))
-    texts = _texts(kb, Template(config.template), rows[done.texts :])
+        progress("encoding", totals.texts, len(rows))
+    texts = _texts(kb, Template(config.template), rows[totals.texts :])
     recorded = began = time.monotonic()
-    before = done.seconds
+    before = totals.seconds
     for vectors, counts in encoder.encode_chunks(
         texts, normalize=config.normalize, batch_tokens=config.batch_tokens, chunk=config.chunk
     ):
-        matrix[rows[done.texts : done.texts + len(vectors)]] = vectors
+        matrix[rows[totals.texts : totals.texts + len(vectors)]] = vectors
         now = time.monotonic()
-        done = _Done(
-            done.texts + counts.texts,
-            done.tokens + counts.tokens,
-            done.cut + counts.cut,
+        totals = _Totals(
+            totals.texts + counts.texts,
+            totals.tokens + counts.tokens,
+            totals.cut + counts.cut,
             before + now - began,
         )
-        if now - recorded >= _RECORD_EVERY or done.texts == len(rows):
-            _record(matrix, record, done)
+        if now - recorded >= _RECORD_EVERY or totals.texts == len(rows):
+            _record(matrix, record, totals)
             recorded = now
         if progress is not None:
-            progress("encoding", done.texts, len(rows))
-    return done
+            progress("encoding", totals.texts, len(rows))
+    return totals
 
 
-def _record(matrix: Matrix, path: Path, done: _Done) -> None:
+def _record(matrix: Matrix, path: Path, totals: _Totals) -> None:
     """Note that the rows are in the matrix, once they are."""
     cast("np.memmap[Any, np.dtype[np.float32]]", matrix).flush()
     staged = path.with_name(f".{path.name}")
-    staged.write_bytes(msgspec.json.encode(done))
+    staged.write_bytes(msgspec.json.encode(totals))
     staged.replace(path)
 
 

@@ -21,8 +21,8 @@ from kgkit.exchange.wn_lmf_write import WNLMF
 __all__ = ["FORMATS", "Format", "builder_by_name", "find_format", "guess_format"]
 
 FORMATS: Final[Mapping[str, Format]] = {
-    made.name: made
-    for made in (
+    each.name: each
+    for each in (
         PropertyGraph(),
         GraphML(),
         JSONLines(),
@@ -71,14 +71,14 @@ def guess_format(path: Path) -> Format:
     name = path.name.lower()
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
-    found = [
-        (len(suffix), made.name)
-        for made in FORMATS.values()
-        for suffix in made.suffixes
+    matches = [
+        (len(suffix), candidate.name)
+        for candidate in FORMATS.values()
+        for suffix in candidate.suffixes
         if name.endswith(suffix)
     ]
-    if not found:
+    if not matches:
         raise UsageError(
             f"the name {path.name!r} does not say its format: --format FORMAT, one of {', '.join(FORMATS)}"
         )
-    return FORMATS[max(found)[1]]
+    return FORMATS[max(matches)[1]]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
-from kgkit.building.contract import MAX_COUNT, Files, KBRecords, SourceInfo, Traits
+from kgkit.building.contract import MAX_COUNT, Files, KBProperties, KBRecords, SourceInfo
 from kgkit.errors import NotThere, SourceError
 
 __all__ = ["Format", "checked_file", "chunks", "files_of", "head_of"]
@@ -23,13 +23,14 @@ class Format(ABC):
     """A way to write a knowledge base into a file or a folder.
 
     Attributes:
-        name: what `--format` takes.
-        title: what people call it.
-        suffixes: of its files, the first one preferred; empty where the name of a folder says nothing.
+        name: name that `--format` takes.
+        title: name that people use.
+        suffixes: suffixes of its files, the first one preferred; empty where the name of a folder says
+            nothing.
         builder: the builder that reads it.
-        losses: what does not come back when an export is imported again, a phrase each.
-        folder: it is a folder of files.
-        has_occurrences: it says how often surfaces occur in texts, where that is known.
+        losses: things that do not come back when an export is imported again, a phrase each.
+        folder: whether it is a folder of files.
+        has_occurrences: whether it says how often surfaces occur in texts, where that is known.
     """
 
     name: ClassVar[str]
@@ -67,17 +68,17 @@ def chunks(lines: Iterable[str]) -> Iterator[bytes]:
 
 def head_of(records: KBRecords) -> dict[str, Any]:
     """Return what a knowledge base is beyond its records, as JSON lines have it in their first line."""
-    info, traits = records.info, records.traits
+    info, properties = records.info, records.properties
     return {
         "name": info.name,
         "version": info.version,
         "licence": info.licence,
         "url": info.url,
         "date": info.date,
-        "language": traits.language,
-        "generator": traits.generator,
-        "smoothing": traits.smoothing,
-        "inverses": dict(traits.inverses),
+        "language": properties.language,
+        "generator": properties.generator,
+        "smoothing": properties.smoothing,
+        "inverses": dict(properties.inverses),
     }
 
 
@@ -113,7 +114,7 @@ def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] |
     info = SourceInfo(
         name=about.name, version=about.version, licence=about.licence, url=about.url, date=about.date
     )
-    return Files(info, read, Traits(about.inverses, about.smoothing, about.generator, about.language))
+    return Files(info, read, KBProperties(about.inverses, about.smoothing, about.generator, about.language))
 
 
 def checked_file(path: Path) -> Path:

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from kgkit.types import Alias, Entity, Record, Redirect, Triple
 
-__all__ = ["Part", "gathered"]
+__all__ = ["EntityField", "gather_parts"]
 
 
-class Part(NamedTuple):
+class EntityField(NamedTuple):
     """One thing said of an entity.
 
     Attributes:
-        key: of the entity.
+        key: key of the entity.
         field: a field of `Entity`; `literal` for one attribute.
         value: for `label` and `description` `(text, language)`, for `types` one of them, for `literal`
             `(name, value)`, else the field's value.
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     value: Any
 
 
-Said = Part | Record
+FieldOrRecord = EntityField | Record
 
 
 class _Draft:
@@ -79,48 +79,49 @@ class _Draft:
         yield Entity(self.key, label, description, kind, pos, tuple(self.types), self.attributes)
 
 
-def gathered(
-    read: Callable[[], Iterable[Said]], *, grouped: bool, named: Callable[[str], str] | None = None
+def gather_parts(
+    read: Callable[[], Iterable[FieldOrRecord]], *, grouped: bool, named: Callable[[str], str] | None = None
 ) -> Iterator[Record]:
     """Yield the records that statements come to.
 
     Args:
-        read: gives the statements, from the first one, as often as it is called.
-        grouped: the parts of an entity stand together, and no entity goes without one.
-        named: gives the label of an entity that has none, also an alias of it; None leaves it without.
+        read: function that gives the statements, from the first one, as often as it is called.
+        grouped: whether the fields of an entity follow each other, and no entity goes without one.
+        named: function that gives the label of an entity that has none, also an alias of it; None leaves it
+            without.
     """
-    apart, bare = ({}, []) if grouped else _surveyed(read())
+    scattered, bare = ({}, []) if grouped else _survey(read())
     draft: _Draft | None = None
-    for said in read():
-        if not isinstance(said, Part):
-            yield said
+    for item in read():
+        if not isinstance(item, EntityField):
+            yield item
             continue
-        if draft is None or said.key != draft.key:
-            if draft is not None and draft.key not in apart:
+        if draft is None or item.key != draft.key:
+            if draft is not None and draft.key not in scattered:
                 yield from draft.records(named)
-            draft = apart[said.key] if said.key in apart else _Draft(said.key)
-        draft.take(said.field, said.value)
-    if draft is not None and draft.key not in apart:
+            draft = scattered[item.key] if item.key in scattered else _Draft(item.key)
+        draft.take(item.field, item.value)
+    if draft is not None and draft.key not in scattered:
         yield from draft.records(named)
-    for late in apart.values():
+    for late in scattered.values():
         yield from late.records(named)
     for key in bare:
         yield from _Draft(key).records(named)
 
 
-def _surveyed(said: Iterable[Said]) -> tuple[dict[str, _Draft], list[str]]:
+def _survey(items: Iterable[FieldOrRecord]) -> tuple[dict[str, _Draft], list[str]]:
     """Return drafts of the entities told of in several places, and the keys of those never told of."""
-    told: set[str] = set()
-    apart: dict[str, _Draft] = {}
+    described: set[str] = set()
+    scattered: dict[str, _Draft] = {}
     ends: dict[str, None] = {}
     other_keys: set[str] = set()
     last = None
-    for one in said:
-        match one:
-            case Part(key=key):
-                if key != last and key in told:
-                    apart.setdefault(key, _Draft(key))
-                told.add(key)
+    for item in items:
+        match item:
+            case EntityField(key=key):
+                if key != last and key in described:
+                    scattered.setdefault(key, _Draft(key))
+                described.add(key)
                 last = key
             case Triple(subject=subject, object=object):
                 ends[subject] = ends[object] = None
@@ -128,7 +129,7 @@ def _surveyed(said: Iterable[Said]) -> tuple[dict[str, _Draft], list[str]]:
                 ends[key] = None
             case Redirect(source=source):
                 other_keys.add(source)
-    return apart, [key for key in ends if key not in told and key not in other_keys]
+    return scattered, [key for key in ends if key not in described and key not in other_keys]
 
 
 def _rank(language: str) -> int:

@@ -38,8 +38,8 @@ from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import Format, checked_file, chunks, files_of, head_of
-from kgkit.exchange.json_lines import rest_lines
-from kgkit.exchange.xml_text import held, meant
+from kgkit.exchange.json_lines import closing_lines
+from kgkit.exchange.xml_text import escape_text, unescape_text
 from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = ["GraphML", "GraphMLBuilder"]
@@ -84,16 +84,16 @@ def _lines(records: KBRecords) -> Iterator[str]:
         yield f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
     yield '<key id="relation" for="edge" attr.name="relation" attr.type="string"/>'
     yield f'<graph id={quoteattr(records.name)} edgedefault="directed">'
-    yield _data("record", held(_json({"kgkit": head_of(records)})))
+    yield _data("record", escape_text(_json({"kgkit": head_of(records)})))
     for entity in records.entities():
         yield f"<node id={_attribute(entity.key)}>{''.join(_node(entity))}</node>"
     for triple in records.triples():
         yield (
             f"<edge source={_attribute(triple.subject)} target={_attribute(triple.object)}>"
-            f"{_data('relation', held(triple.relation))}</edge>"
+            f"{_data('relation', escape_text(triple.relation))}</edge>"
         )
-    for line in rest_lines(records):
-        yield _data("record", held(line))
+    for line in closing_lines(records):
+        yield _data("record", escape_text(line))
     yield "</graph>"
     yield "</graphml>"
 
@@ -102,7 +102,7 @@ def _node(entity: Entity) -> Iterator[str]:
     for name in _FIELDS:
         value = getattr(entity, name)
         if value:
-            yield _data(name, held(value if isinstance(value, str) else _json(value)))
+            yield _data(name, escape_text(value if isinstance(value, str) else _json(value)))
 
 
 def _data(key: str, text: str) -> str:
@@ -111,7 +111,7 @@ def _data(key: str, text: str) -> str:
 
 def _attribute(text: str) -> str:
     # A line end or a tab in an attribute would be read as a space.
-    return quoteattr(held(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return quoteattr(escape_text(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
 def _json(value: Any) -> str:
@@ -134,7 +134,7 @@ class GraphMLBuilder(Builder):
             try:
                 records = [*_records(element, names, ours)]
             except (_Malformed, ValueError) as error:
-                raise _located(error, source, number) from None
+                raise _at_line(error, source, number) from None
             yield from records
 
 
@@ -145,9 +145,9 @@ def _records(element: ET.Element, names: dict[str, tuple[str, str]], ours: bool)
             name = element.get("attr.name", element.get("id", ""))
             names[element.get("id", "")] = name, element.get("attr.type", "string")
         case "node":
-            yield from _entity(element, _told(element, names), ours)
+            yield from _entity(element, _typed_fields(element, names), ours)
         case "edge":
-            yield _triple(element, _told(element, names), ours)
+            yield _triple(element, _typed_fields(element, names), ours)
         case "data" if ours and element.get("key") == "record":
             yield from _record(_text(element, ours))
 
@@ -194,7 +194,7 @@ def _undecodable(source: Path) -> SourceError:
     )  # fmt: skip
 
 
-def _located(error: Exception, source: Path, number: int) -> SourceError:
+def _at_line(error: Exception, source: Path, number: int) -> SourceError:
     """Return the error of the element of this *number*, from 0, among those of `_elements`, with its line."""
     text = error.text if isinstance(error, _Malformed) else None
     return SourceError(str(error), path=source, line=_line(source, number), text=text)
@@ -204,18 +204,18 @@ def _line(source: Path, number: int) -> int | None:
     """Return the line in which an element begins; the parser that makes elements does not say."""
     parser = expat.ParserCreate(namespace_separator="}")
     starts: list[tuple[str, int]] = []
-    left, line = number, None
+    line_break, line = number, None
 
     def start(name: str, _: Mapping[str, str]) -> None:
         starts.append((name.rpartition("}")[2], parser.CurrentLineNumber))
 
     def end(_: str) -> None:
-        nonlocal left, line
+        nonlocal line_break, line
         tag, begin = starts.pop()
         if tag in _ELEMENTS or (tag == "data" and starts and starts[-1][0] == "graph"):
-            if not left:
+            if not line_break:
                 line = begin
-            left -= 1
+            line_break -= 1
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     with open_bytes(source) as file:
@@ -230,16 +230,18 @@ def _head(source: Path) -> dict[str, Any] | None:
         match _tag(element):
             case "data" if element.get("key") == "record":
                 try:
-                    found = _json_object(meant(element.text or "")).get("kgkit")
+                    head = _json_object(unescape_text(element.text or "")).get("kgkit")
                 except (_Malformed, ValueError) as error:
-                    raise _located(error, source, number) from None
-                return found if isinstance(found, dict) else None
+                    raise _at_line(error, source, number) from None
+                return head if isinstance(head, dict) else None
             case "node" | "edge":
                 return None
     return None
 
 
-def _told(element: ET.Element, names: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+def _typed_fields(
+    element: ET.Element, names: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[str, str, str]]:
     """Yield `(name, type, text)` of the data of a node or an edge."""
     for data in element:
         if _tag(data) == "data":
@@ -249,15 +251,15 @@ def _told(element: ET.Element, names: Mapping[str, tuple[str, str]]) -> Iterator
             yield *names[key], data.text or ""
 
 
-def _entity(element: ET.Element, told: Iterator[tuple[str, str, str]], ours: bool) -> Iterator[Record]:
+def _entity(element: ET.Element, fields: Iterator[tuple[str, str, str]], ours: bool) -> Iterator[Record]:
     if (key := element.get("id")) is None:
         raise _Malformed("a node without an id")
     plain: dict[str, str] = {}
     types: tuple[str, ...] = ()
     attributes: dict[str, Any] = {}
-    for name, kind, text in told:
+    for name, kind, text in fields:
         if ours:
-            text = meant(text)
+            text = unescape_text(text)
         if name == "types" and text.startswith("["):
             types = _types(text)
         elif name == "attributes" and text.startswith("{"):
@@ -266,7 +268,7 @@ def _entity(element: ET.Element, told: Iterator[tuple[str, str, str]], ours: boo
             plain["label" if name == "name" else name] = text
         else:
             attributes[name] = _value(name, text, kind)
-    key = meant(key) if ours else key
+    key = unescape_text(key) if ours else key
     label = plain.get("label", "")
     check_attributes(attributes)
     if not ours:
@@ -283,28 +285,28 @@ def _entity(element: ET.Element, told: Iterator[tuple[str, str, str]], ours: boo
     )
 
 
-def _triple(element: ET.Element, told: Iterator[tuple[str, str, str]], ours: bool) -> Triple:
+def _triple(element: ET.Element, fields: Iterator[tuple[str, str, str]], ours: bool) -> Triple:
     ends = element.get("source"), element.get("target")
     if ends[0] is None or ends[1] is None:
         raise _Malformed("an edge without a source or a target")
-    data = {name: text for name, _, text in told}
+    data = {name: text for name, _, text in fields}
     relation = next((data[name] for name in _RELATIONS if data.get(name)), "" if ours else _NO_RELATION)
     if ours:
-        return Triple(meant(ends[0]), meant(relation), meant(ends[1]))
+        return Triple(unescape_text(ends[0]), unescape_text(relation), unescape_text(ends[1]))
     return Triple(ends[0], relation, ends[1])
 
 
 def _record(text: str) -> Iterator[Record]:
     """Yield what a line of the `jsonl` format says that stands as data of the graph."""
     try:
-        found = decoded_json(text, dict[str, Any])
+        record = decoded_json(text, dict[str, Any])
     except ValueError as error:
         raise _Malformed(f"no JSON object: {error}", text) from None
-    sense = found.get("sense")
-    match found:
+    sense = record.get("sense")
+    match record:
         case {"alias": str(surface), "key": str(key)} if sense is None or isinstance(sense, str):
             try:
-                yield Alias(surface, key, alias_count(found.get("count", 0)), sense)
+                yield Alias(surface, key, alias_count(record.get("count", 0)), sense)
             except ValueError as error:
                 raise _Malformed(str(error), text) from None
         case {"redirect": str(name), "to": str(target)}:
@@ -328,7 +330,7 @@ def _record(text: str) -> Iterator[Record]:
 
 
 def _text(element: ET.Element, ours: bool) -> str:
-    return meant(element.text or "") if ours else element.text or ""
+    return unescape_text(element.text or "") if ours else element.text or ""
 
 
 def _value(name: str, text: str, kind: str) -> Any:

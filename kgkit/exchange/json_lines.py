@@ -18,7 +18,7 @@ from kgkit.building.contract import KBRecords
 from kgkit.exchange.contract import Format, chunks, head_of
 from kgkit.types import Alias, Entity
 
-__all__ = ["JSONLines", "rest_lines"]
+__all__ = ["JSONLines", "closing_lines"]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -44,33 +44,35 @@ def _lines(records: KBRecords) -> Iterator[str]:
         yield _encode(
             {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
         ).decode()
-    yield from rest_lines(records)
+    yield from closing_lines(records)
 
 
-def rest_lines(records: KBRecords) -> Iterator[str]:
+def closing_lines(records: KBRecords) -> Iterator[str]:
     """Yield the aliases, redirects, occurrences and forms of *records*: few other formats have a place."""
     for alias in records.aliases():
         yield _encode(_alias(alias)).decode()
     for redirect in records.redirects():
         yield _encode({"redirect": redirect.source, "to": redirect.target}).decode()
-    for told in records.occurrences():
-        yield _encode({"surface": told.surface, "occurrences": told.count, "linked": told.linked}).decode()
+    for occurrences in records.occurrences():
+        yield _encode(
+            {"surface": occurrences.surface, "occurrences": occurrences.count, "linked": occurrences.linked}
+        ).decode()
     for form in records.forms():
         yield _encode({"form": form.surface, "lemma": form.lemma, "pos": form.pos}).decode()
 
 
 def _entity(entity: Entity) -> dict[str, Any]:
-    found: dict[str, Any] = {"key": entity.key, "label": entity.label}
+    line: dict[str, Any] = {"key": entity.key, "label": entity.label}
     for name in ("description", "kind", "pos", "types", "attributes"):
         if value := getattr(entity, name):
-            found[name] = value
-    return found
+            line[name] = value
+    return line
 
 
 def _alias(alias: Alias) -> dict[str, Any]:
-    found: dict[str, Any] = {"alias": alias.surface, "key": alias.key}
+    line: dict[str, Any] = {"alias": alias.surface, "key": alias.key}
     if alias.count:
-        found["count"] = alias.count
+        line["count"] = alias.count
     if alias.sense is not None:
-        found["sense"] = alias.sense
-    return found
+        line["sense"] = alias.sense
+    return line

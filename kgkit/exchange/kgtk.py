@@ -33,7 +33,7 @@ from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.lines import text_lines
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import Format, checked_file, chunks, files_of, head_of
-from kgkit.exchange.gathering import Part, Said, gathered
+from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
 __all__ = ["KGTK", "KGTKBuilder"]
@@ -54,7 +54,7 @@ _TO_ESCAPE: Final = re.compile(r"[\0\t\n\r|\\]")
 _IN_STRING: Final = re.compile(r'[\0\t\n\r|\\"]')
 _ESCAPED: Final = re.compile(r"\\(x00|.)", re.DOTALL)
 _ESCAPES: Final = {"\0": r"\x00", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
-_MEANT: Final = {"x00": "\0", "t": "\t", "n": "\n", "r": "\r"}
+_MEANING: Final = {"x00": "\0", "t": "\t", "n": "\n", "r": "\r"}
 _QUALIFIED: Final = re.compile(r"'(.*)'@([A-Za-z][A-Za-z0-9-]*)", re.DOTALL)
 
 
@@ -114,8 +114,8 @@ class KGTKBuilder(Builder):
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         ours = _head(source) is not None
-        read = partial(_said_by_us if ours else _said, source)
-        return gathered(read, grouped=ours, named=None if ours else _as_words)
+        read = partial(_parts_of_ours if ours else _parts, source)
+        return gather_parts(read, grouped=ours, named=None if ours else _as_words)
 
 
 def _head(source: Path) -> dict[str, Any] | None:
@@ -127,7 +127,7 @@ def _head(source: Path) -> dict[str, Any] | None:
         if number > 1:
             if tuple(fields[:3]) != _HEAD_ROW or len(fields) != 4:
                 return None
-            return _decoded(fields[3], source, number)
+            return _decode(fields[3], source, number)
     return None
 
 
@@ -145,39 +145,39 @@ def _rows(source: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
         yield number, fields
 
 
-def _said_by_us(source: Path) -> Iterator[Said]:
+def _parts_of_ours(source: Path) -> Iterator[FieldOrRecord]:
     """Yield what each row of a file of our own says."""
-    held: tuple[str, Alias] | tuple[str, Form] | None = None
+    pending: tuple[str, Alias] | tuple[str, Form] | None = None
     for number, (edge, node1, label, node2) in _rows(source, len(_HEADER)):
-        if held is not None and node1 == held[0]:
-            held = _more(held, label, node2, source, number)
+        if pending is not None and node1 == pending[0]:
+            pending = _more(pending, label, node2, source, number)
             continue
-        if held is not None:
-            yield held[1]
-            held = None
+        if pending is not None:
+            yield pending[1]
+            pending = None
         if label == "alias":
-            held = edge or _OURS, Alias(_text(node2), _plain(node1))
+            pending = edge or _OURS, Alias(_text(node2), _plain(node1))
         elif label == "kgkit:form_of":
-            held = edge, Form(_text(node1), _text(node2), "")
+            pending = edge, Form(_text(node1), _text(node2), "")
         elif label == "kgkit:redirect":
             yield Redirect(_plain(node1), _plain(node2))
         elif label == "kgkit:type":
-            yield Part(_plain(node1), "types", _text(node2))
+            yield EntityField(_plain(node1), "types", _text(node2))
         elif label == "kgkit:attributes":
-            yield Part(_plain(node1), "attributes", _decoded(node2, source, number))
+            yield EntityField(_plain(node1), "attributes", _decode(node2, source, number))
         elif label in ("label", "description"):
-            yield Part(_plain(node1), label, (_text(node2), ""))
+            yield EntityField(_plain(node1), label, (_text(node2), ""))
         elif label in ("kgkit:kind", "kgkit:pos"):
-            yield Part(_plain(node1), label.removeprefix(_OURS), _text(node2))
+            yield EntityField(_plain(node1), label.removeprefix(_OURS), _text(node2))
         elif not label.startswith(_OURS):
             yield Triple(_plain(node1), _plain(label), _plain(node2))
-    if held is not None:
-        yield held[1]
+    if pending is not None:
+        yield pending[1]
 
 
-def _more(held: Any, label: str, value: str, source: Path, number: int) -> Any:
+def _more(pending: Any, label: str, value: str, source: Path, number: int) -> Any:
     """Return an alias or a form, as *held*, with what another edge says of it."""
-    edge, record = held
+    edge, record = pending
     match label:
         case "kgkit:count":
             try:
@@ -188,13 +188,13 @@ def _more(held: Any, label: str, value: str, source: Path, number: int) -> Any:
             return edge, msgspec.structs.replace(record, sense=_plain(value))
         case "kgkit:pos":
             return edge, msgspec.structs.replace(record, pos=_text(value))
-    return held
+    return pending
 
 
-def _said(source: Path) -> Iterator[Said]:
+def _parts(source: Path) -> Iterator[FieldOrRecord]:
     """Yield what each row of a stranger's file says."""
     header = next(line for _, line in text_lines(source)).split("\t")
-    at = {name: place for name, names in _NAMES.items() if (place := _place(header, names)) is not None}
+    at = {name: index for name, names in _NAMES.items() if (index := _index_of(header, names)) is not None}
     if "node1" not in at:
         if "id" not in at:
             raise SourceError(
@@ -206,56 +206,56 @@ def _said(source: Path) -> Iterator[Said]:
     if missing := [name for name in ("label", "node2") if name not in at]:
         raise SourceError(f"an edge file without the column {missing[0]}", path=source, line=1)
     labels = [
-        (at[name], place)
+        (at[name], index)
         for name in ("node1", "node2")
-        if (place := _place(header, [f"{name};label"])) is not None
+        if (index := _index_of(header, [f"{name};label"])) is not None
     ]
     named: set[tuple[str, str]] = set()
     for _, fields in _rows(source, len(header)):
         node1, label, node2 = fields[at["node1"]], fields[at["label"]], fields[at["node2"]]
         if not node1 or not node2:
             continue  # a value that is missing, by the specification
-        for node, place in labels:
-            if fields[place] and _is_symbol(fields[node]) and (fields[node], fields[place]) not in named:
-                named.add((fields[node], fields[place]))
-                yield from _labelled(_plain(fields[node]), fields[place])
+        for node, index in labels:
+            if fields[index] and _is_symbol(fields[node]) and (fields[node], fields[index]) not in named:
+                named.add((fields[node], fields[index]))
+                yield from _label_parts(_plain(fields[node]), fields[index])
         if _is_symbol(node1):
             yield from _edge(_plain(node1), label, node2)
 
 
-def _nodes(source: Path, header: Sequence[str], key_at: int) -> Iterator[Said]:
+def _nodes(source: Path, header: Sequence[str], key_at: int) -> Iterator[FieldOrRecord]:
     for _, fields in _rows(source, len(header)):
         if not fields[key_at]:
             continue
         key = _plain(fields[key_at])
-        yield Part(key, "attributes", {})
+        yield EntityField(key, "attributes", {})
         for name, values in zip(header, fields, strict=True):
             if values and name not in ("id", "ID"):
                 for value in re.split(r"(?<!\\)\|", values):
                     yield from _edge(key, name, value)
 
 
-def _edge(key: str, label: str, value: str) -> Iterator[Said]:
+def _edge(key: str, label: str, value: str) -> Iterator[FieldOrRecord]:
     if label == "label":
-        yield from _labelled(key, value)
+        yield from _label_parts(key, value)
     elif label == "alias":
         yield Alias(_text(value), key)
     elif label == "description":
-        yield Part(key, "description", (_text(value), _language(value)))
+        yield EntityField(key, "description", (_text(value), _language(value)))
     elif label in _TYPES:
-        yield Part(key, "types", _text(value) if value[:1] in "\"'" else _plain(value))
+        yield EntityField(key, "types", _text(value) if value[:1] in "\"'" else _plain(value))
     elif _is_symbol(value):
         yield Triple(key, _plain(label), _plain(value))
     else:
-        yield Part(key, "literal", (_plain(label), _value(value)))
+        yield EntityField(key, "literal", (_plain(label), _value(value)))
 
 
-def _labelled(key: str, value: str) -> Iterator[Said]:
-    yield Part(key, "label", (_text(value), _language(value)))
+def _label_parts(key: str, value: str) -> Iterator[FieldOrRecord]:
+    yield EntityField(key, "label", (_text(value), _language(value)))
     yield Alias(_text(value), key)
 
 
-def _place(header: Sequence[str], names: Iterable[str]) -> int | None:
+def _index_of(header: Sequence[str], names: Iterable[str]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
 
 
@@ -264,14 +264,14 @@ def _place(header: Sequence[str], names: Iterable[str]) -> int | None:
 
 def _symbol(name: str) -> str:
     """Return a name as a symbol."""
-    text = _TO_ESCAPE.sub(_escaped, name)
+    text = _TO_ESCAPE.sub(_escape_of, name)
     if name in _WORDS or name.startswith(_OURS) or (name[:1] in _NOT_FIRST and text[:1] == name[:1] != "\\"):
         text = f"\\{text}"
     return f"{text[:-1]}\\ " if text.endswith(" ") and text != "\\ " else text
 
 
 def _string(text: str) -> str:
-    return f'"{_IN_STRING.sub(_escaped, text)}"'
+    return f'"{_IN_STRING.sub(_escape_of, text)}"'
 
 
 def _number(count: float) -> str:
@@ -282,30 +282,30 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return _ESCAPES.get(found[0], f"\\{found[0]}")
+def _escape_of(match: re.Match[str]) -> str:
+    return _ESCAPES.get(match[0], f"\\{match[0]}")
 
 
 def _plain(value: str) -> str:
     """Return a value without its escapes."""
-    return _ESCAPED.sub(_meant, value) if "\\" in value else value
+    return _ESCAPED.sub(_meaning_of, value) if "\\" in value else value
 
 
-def _meant(found: re.Match[str]) -> str:
-    return _MEANT.get(found[1], found[1])
+def _meaning_of(match: re.Match[str]) -> str:
+    return _MEANING.get(match[1], match[1])
 
 
 def _text(value: str) -> str:
     """Return what a value says: a string without its quotes and language."""
     if value[:1] == '"' and len(value) > 1 and value[-1] == '"':
         return _plain(value[1:-1])
-    found = _QUALIFIED.fullmatch(value)
-    return _plain(found[1]) if found else _plain(value)
+    match = _QUALIFIED.fullmatch(value)
+    return _plain(match[1]) if match else _plain(value)
 
 
 def _language(value: str) -> str:
-    found = _QUALIFIED.fullmatch(value)
-    return found[2] if found else ""
+    match = _QUALIFIED.fullmatch(value)
+    return match[2] if match else ""
 
 
 def _is_symbol(value: str) -> bool:
@@ -330,7 +330,7 @@ def _as_words(key: str) -> str:
     return key.replace("_", " ")
 
 
-def _decoded(value: str, source: Path, number: int) -> dict[str, Any]:
+def _decode(value: str, source: Path, number: int) -> dict[str, Any]:
     try:
         return decoded_object(_text(value))
     except ValueError as error:

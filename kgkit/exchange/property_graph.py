@@ -59,7 +59,7 @@ _TYPED: Final = re.compile(
     r"|(?:int|long|float|double|boolean|byte|short|char|string|point|date|localtime|time|localdatetime"
     r"|datetime|duration)(?:\[\])?)"
 )
-_OTHERS: Final = {"means": _MEANS, "redirects": _REDIRECTS, "forms": _FORMS}
+_TABLES: Final = {"means": _MEANS, "redirects": _REDIRECTS, "forms": _FORMS}
 _SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _EDGES: Final = ("relationships", "edges", "rels")
 
@@ -88,7 +88,10 @@ class PropertyGraph(Format):
                     for alias in records.aliases()
                 ),
             ),
-            "redirects.csv": (_REDIRECTS, ((one.source, one.target) for one in records.redirects())),
+            "redirects.csv": (
+                _REDIRECTS,
+                ((redirect.source, redirect.target) for redirect in records.redirects()),
+            ),
             "forms.csv": (_FORMS, ((form.surface, form.lemma, form.pos) for form in records.forms())),
         }
         head = msgspec.json.format(msgspec.json.encode(head_of(records))) + b"\n"
@@ -114,12 +117,12 @@ def _node(entity: Entity) -> Sequence[str]:
 
 def _surfaces(records: KBRecords) -> Iterator[Sequence[str]]:
     """Yield each surface once; those that are folded alike come together."""
-    folded, seen = "", set[str]()
+    folded, written = "", set[str]()
     for alias in records.aliases():
         if fold(alias.surface) != folded:
-            folded, seen = fold(alias.surface), set()
-        if alias.surface not in seen:
-            seen.add(alias.surface)
+            folded, written = fold(alias.surface), set()
+        if alias.surface not in written:
+            written.add(alias.surface)
             yield alias.surface, "Surface"
 
 
@@ -138,25 +141,25 @@ class PropertyGraphBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
-        nodes, edges, others = _tables(source)
+        nodes, edges, tables = _tables(source)
         head = source / _KB
         if not head.is_file():
-            return files_of(source, None, [nodes, *edges, *others.values()])
+            return files_of(source, None, [nodes, *edges, *tables.values()])
         try:
             about = decoded_object(head.read_bytes())
         except ValueError as error:
             raise SourceError(f"no JSON object: {error}", path=head) from None
-        traits = files_of(head, about)
-        return traits._replace(read=[nodes, *edges, *others.values(), head])
+        properties = files_of(head, about)
+        return properties._replace(read=[nodes, *edges, *tables.values(), head])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
-        nodes, edges, others = _tables(source)
+        nodes, edges, tables = _tables(source)
         yield from _of_nodes(nodes, bare=not (source / _KB).is_file())
         for table in edges:
             yield from _of_edges(table)
         for name, read in (("means", _alias), ("redirects", _redirect), ("forms", _form)):
-            if name in others:
-                yield from _of_rows(others[name], read)
+            if name in tables:
+                yield from _of_rows(tables[name], read)
 
 
 def _tables(source: Path) -> tuple[Path, list[Path], Mapping[str, Path]]:
@@ -167,15 +170,15 @@ def _tables(source: Path) -> tuple[Path, list[Path], Mapping[str, Path]]:
         raise SourceError(
             "is no folder: name the one that holds the table of nodes (nodes.csv, nodes.tsv)", path=source
         )
-    nodes = _named(source, "nodes")
+    nodes = _paths_of(source, "nodes")
     if not nodes:
         raise SourceError("is a folder without a table of nodes (nodes.csv, or nodes.tsv)", path=source)
-    edges = [table for name in _EDGES for table in _named(source, name)]
-    others = {name: found[0] for name in _OTHERS if (found := _named(source, name))}
-    return nodes[0], edges, others
+    edges = [table for name in _EDGES for table in _paths_of(source, name)]
+    tables = {name: paths[0] for name in _TABLES if (paths := _paths_of(source, name))}
+    return nodes[0], edges, tables
 
 
-def _named(source: Path, name: str) -> list[Path]:
+def _paths_of(source: Path, name: str) -> list[Path]:
     exact = [path for suffix in _SUFFIXES if (path := source / f"{name}{suffix}").is_file()]
     return exact or sorted(path for suffix in _SUFFIXES for path in source.glob(f"*_{name}{suffix}"))
 
@@ -193,7 +196,7 @@ def _of_nodes(path: Path, *, bare: bool) -> Iterator[Record]:
     for number, fields in rows:
         draft: dict[str, Any] = {"attributes": {}, "types": (), "synonym": ()}
         for name, value in zip(columns, fields, strict=True):
-            _take(draft, name, value, path, number, apart="|" if columns[key_at] == "id" else ";")
+            _take(draft, name, value, path, number, separator="|" if columns[key_at] == "id" else ";")
         key = fields[key_at]
         label = draft.get("label", "")
         if bare:
@@ -211,26 +214,26 @@ def _of_nodes(path: Path, *, bare: bool) -> Iterator[Record]:
         )
 
 
-def _take(draft: dict[str, Any], name: str, value: str, path: Path, number: int, *, apart: str) -> None:
+def _take(draft: dict[str, Any], name: str, value: str, path: Path, number: int, *, separator: str) -> None:
     """Put a field of a row of nodes where it belongs."""
     match name:
         case "ID" | "id" | "LABEL":
             if name == "LABEL":
-                draft["types"] = tuple(filter(None, value.split(apart)))
+                draft["types"] = tuple(filter(None, value.split(separator)))
                 draft["kind"] = next(iter(draft["types"]), "")
         case "label" | "name":
             draft["label"] = value
         case "description" | "kind" | "pos":
             draft[name] = value
         case "types" | "category":
-            parts = value.split(apart) if value else []
+            parts = value.split(separator) if value else []
             draft["types"] = (
                 tuple(unquote(part) if part != "%" else "" for part in parts)
-                if apart == ";"
+                if separator == ";"
                 else tuple(parts)
             )
         case "synonym":
-            draft["synonym"] = tuple(filter(None, value.split(apart)))
+            draft["synonym"] = tuple(filter(None, value.split(separator)))
         case "attributes" if value.startswith("{"):
             try:
                 draft["attributes"] |= decoded_object(value)
@@ -246,15 +249,15 @@ def _take(draft: dict[str, Any], name: str, value: str, path: Path, number: int,
 def _of_edges(path: Path) -> Iterator[Record]:
     rows = csv_rows(path)
     columns = [_column(name) for name in _header(rows, path)]
-    places = []
+    indexes = []
     for names in (("START_ID", "subject"), ("TYPE", "predicate"), ("END_ID", "object")):
-        place = next((columns.index(name) for name in names if name in columns), None)
-        if place is None:
+        index = next((columns.index(name) for name in names if name in columns), None)
+        if index is None:
             raise SourceError(
                 f"a table of relationships without a column `:{names[0]}` or `{names[1]}`", path=path, line=1
             )
-        places.append(place)
-    subject, relation, other = places
+        indexes.append(index)
+    subject, relation, other = indexes
     for number, fields in rows:
         if not (fields[subject] and fields[relation] and fields[other]):
             raise SourceError(
@@ -268,7 +271,7 @@ def _of_edges(path: Path) -> Iterator[Record]:
 
 def _of_rows(path: Path, read: Callable[[list[str]], Record]) -> Iterator[Record]:
     rows = csv_rows(path)
-    header, expected = _header(rows, path), _OTHERS[path.name.partition(".")[0].rpartition("_")[2]]
+    header, expected = _header(rows, path), _TABLES[path.name.partition(".")[0].rpartition("_")[2]]
     if len(header) != len(expected):
         raise SourceError(
             f"expected the columns {', '.join(expected)}", path=path, line=1, text=",".join(header)
@@ -303,7 +306,7 @@ def _header(rows: Iterator[tuple[int, list[str]]], path: Path) -> list[str]:
 
 def _column(name: str) -> str:
     """Return what a column holds: `text:ID(Entity)` holds an `ID`, `types:string[]` the `types`."""
-    found = _TYPED.fullmatch(name)
-    if found is None:
+    match = _TYPED.fullmatch(name)
+    if match is None:
         return name
-    return found["role"] or found["own"]
+    return match["role"] or match["own"]

@@ -22,7 +22,7 @@ from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import checked_file, files_of
-from kgkit.exchange.gathering import Part, Said, gathered
+from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.exchange.rdf_write import oxigraph
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
@@ -53,11 +53,11 @@ class _RDFBuilder(Builder):
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         ours = _head(self._quads(source), source) is not None
-        read = partial(self._said, source, ours)
-        return gathered(read, grouped=ours, named=None if ours else terms.short_name)
+        read = partial(self._parts, source, ours)
+        return gather_parts(read, grouped=ours, named=None if ours else terms.short_name)
 
-    def _said(self, source: Path, ours: bool) -> Iterator[Said]:
-        return _Reading(source, ours).said(self._quads(source))
+    def _parts(self, source: Path, ours: bool) -> Iterator[FieldOrRecord]:
+        return _Reading(source, ours).parts(self._quads(source))
 
     def _quads(self, source: Path) -> Iterator[Any]:
         """Yield the triples of *source*; what is wrong with it is told with its line."""
@@ -107,8 +107,8 @@ class _Reading:
     """One pass over the triples of a graph.
 
     Attributes:
-        node: what has been said so far of the node that stands for an alias or a form.
-        held: the alias that the node, if it comes next, says more of.
+        node: facts stated so far of the node that stands for an alias or a form.
+        pending: alias that the node, if it comes next, says more of.
     """
 
     def __init__(self, source: Path, ours: bool) -> None:
@@ -117,38 +117,38 @@ class _Reading:
         self.node: dict[str, Any] = {}
         self.name: str | None = None
         self.nodes: dict[str, dict[str, Any]] = {}
-        self.held: Alias | None = None
+        self.pending: Alias | None = None
 
-    def said(self, quads: Iterable[Any]) -> Iterator[Said]:
+    def parts(self, quads: Iterable[Any]) -> Iterator[FieldOrRecord]:
         """Yield what each triple says."""
         for subject, predicate, value, _ in quads:
             about, name = subject.value, predicate.value
             if name in _NODE or name in _FORM:
                 if about != self.name:
-                    yield from self._finished()
+                    yield from self._finish()
                     # A stranger may say the rest of it anywhere.
                     self.name, self.node = about, self.nodes.setdefault(about, {}) if not self.ours else {}
                 self.node[name] = value
                 continue
             if self.name is not None:
-                yield from self._finished()
+                yield from self._finish()
             if about == terms.KB and name == terms.HEAD:
                 continue
             yield from self._of_entity(subject, name, value)
-        yield from self._finished()
+        yield from self._finish()
         for node in self.nodes.values():
             self.node = node
-            yield from self._made()
-        if self.held is not None:
-            yield self.held
+            yield from self._records()
+        if self.pending is not None:
+            yield self.pending
 
-    def _finished(self) -> Iterator[Said]:
+    def _finish(self) -> Iterator[FieldOrRecord]:
         """Yield what the last node stood for."""
         if self.name is not None and self.ours:
-            yield from self._made()
+            yield from self._records()
         self.name = None
 
-    def _made(self) -> Iterator[Said]:
+    def _records(self) -> Iterator[FieldOrRecord]:
         node = self.node
         if terms.FORM in node and terms.FORM_OF in node:
             pos = node.get(terms.FORM_POS)
@@ -166,9 +166,9 @@ class _Reading:
             count = self._count(node[terms.COUNT].value)
         if terms.SENSE in node:
             sense = self._key(node[terms.SENSE])
-        held, self.held = self.held, None
-        if held is not None and (held.surface, held.key) != (surface, key):
-            yield held
+        pending, self.pending = self.pending, None
+        if pending is not None and (pending.surface, pending.key) != (surface, key):
+            yield pending
         yield Alias(surface, key, count, sense)
 
     def _count(self, text: str) -> float:
@@ -177,32 +177,32 @@ class _Reading:
         except ValueError as error:
             raise SourceError(str(error), path=self.source, text=text) from None
 
-    def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[Said]:
+    def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[FieldOrRecord]:
         key = self._key(subject)
-        if self.held is not None:
-            yield self.held
-            self.held = None
+        if self.pending is not None:
+            yield self.pending
+            self.pending = None
         literal = hasattr(value, "datatype")
         if name == terms.REDIRECT:
             yield Redirect(key, self._key(value))
         elif name == terms.TYPE and not literal:
-            yield Part(key, "types", self._key(value))
+            yield EntityField(key, "types", self._key(value))
         elif not literal:
             yield Triple(key, terms.name_of(name), self._key(value))
         elif name in terms.LABELS:
-            yield Part(key, "label", (value.value, value.language or ""))
+            yield EntityField(key, "label", (value.value, value.language or ""))
             if not self.ours:
                 yield Alias(value.value, key)
         elif name in terms.ALIASES:
-            self.held = Alias(value.value, key)
+            self.pending = Alias(value.value, key)
         elif name in terms.DESCRIPTIONS:
-            yield Part(key, "description", (value.value, value.language or ""))
+            yield EntityField(key, "description", (value.value, value.language or ""))
         elif name in terms.PLAIN:
-            yield Part(key, terms.PLAIN[name], value.value)
+            yield EntityField(key, terms.PLAIN[name], value.value)
         elif name == terms.ATTRIBUTES:
-            yield Part(key, "attributes", _json(value.value, self.source))
+            yield EntityField(key, "attributes", _json(value.value, self.source))
         else:
-            yield Part(key, "literal", (terms.name_of(name), _value(value)))
+            yield EntityField(key, "literal", (terms.name_of(name), _value(value)))
 
     def _key(self, node: Any) -> str:
         iri: str = node.value

@@ -112,5 +112,5 @@ def short_name(iri: str) -> str:
     return unquote(last).replace("_", " ").strip() or iri
 
 
-def _percent(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())

@@ -47,7 +47,7 @@ class NTriples(Format):
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
         ox = oxigraph()
-        return {"": _serialized(ox, _Writer(ox).triples(records), ox.RdfFormat.N_TRIPLES, None)}
+        return {"": _serialize(ox, _Writer(ox).triples(records), ox.RdfFormat.N_TRIPLES, None)}
 
 
 class Turtle(Format):
@@ -60,10 +60,10 @@ class Turtle(Format):
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
         ox = oxigraph()
-        return {"": _serialized(ox, _Writer(ox).triples(records), ox.RdfFormat.TURTLE, terms.PREFIXES)}
+        return {"": _serialize(ox, _Writer(ox).triples(records), ox.RdfFormat.TURTLE, terms.PREFIXES)}
 
 
-def _serialized(
+def _serialize(
     ox: Any, triples: Iterator[Any], form: Any, prefixes: Mapping[str, str] | None
 ) -> Iterator[bytes]:
     if prefixes:

@@ -26,7 +26,7 @@ _HEADINGS: Final = (
 _TO_ESCAPE: Final = re.compile(r"[\t\n\r]|\\(?=[tnr\\\t\n\r])")
 _ESCAPED: Final = re.compile(r"\\([tnr\\])")
 _ESCAPES: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\\": r"\\"}
-_MEANT: Final = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
+_MEANING: Final = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 
 
 class ThreeColumns(Format):
@@ -64,7 +64,7 @@ class ThreeColumnsBuilder(Builder):
         return files_of(checked_file(source), None)
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
-        seen: set[str] = set()
+        subjects: set[str] = set()
         for number, line in text_lines(source):
             fields = line.split("\t")
             if len(fields) != 3 or "" in fields:
@@ -73,8 +73,8 @@ class ThreeColumnsBuilder(Builder):
                 continue
             subject, relation, other = map(_unescape, fields)
             for key in (subject, other):
-                if key not in seen:
-                    seen.add(key)
+                if key not in subjects:
+                    subjects.add(key)
                     yield Entity(key, key)
                     yield Alias(key, key)
             yield Triple(subject, relation, other)
@@ -89,8 +89,8 @@ def _wrong(fields: Sequence[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    return _TO_ESCAPE.sub(lambda found: _ESCAPES[found[0]], text)
+    return _TO_ESCAPE.sub(lambda match: _ESCAPES[match[0]], text)
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPED.sub(lambda found: _MEANT[found[1]], text) if "\\" in text else text
+    return _ESCAPED.sub(lambda match: _MEANING[match[1]], text) if "\\" in text else text

@@ -71,4 +71,4 @@ def relation(kind: str, meta: Any) -> str:
 
 def xml_id(key: str) -> str:
     """Return a key as an id, or part of one: what an id cannot hold as its code between two dashes."""
-    return _TO_ENCODE.sub(lambda found: f"-{ord(found[0]):02x}-", key)
+    return _TO_ENCODE.sub(lambda match: f"-{ord(match[0]):02x}-", key)

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgkit.building.attributes import check_attributes
-from kgkit.building.contract import Builder, Files, SourceInfo, Traits
+from kgkit.building.contract import Builder, Files, KBProperties, SourceInfo
 from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
 from kgkit.exchange import wn_lmf_names as names
 from kgkit.exchange.contract import checked_file
-from kgkit.exchange.xml_text import meant
+from kgkit.exchange.xml_text import unescape_text
 from kgkit.types import Alias, Entity, Form, Record, Triple
 
 __all__ = ["WNLMFBuilder"]
@@ -51,7 +51,7 @@ class WNLMFBuilder(Builder):
                     "no WN-LMF: it begins with two lines, an XML declaration and DOCTYPE, in UTF-8",
                     path=source, line=1,
                 )  # fmt: skip
-            lexicons = _loaded(lmf, source, path, head=True)
+            lexicons = _load(lmf, source, path, head=True)
         first = lexicons[0]
         meta = first.get("meta") or {}
         language = "" if first["language"] == "und" else str(first["language"])
@@ -59,11 +59,11 @@ class WNLMFBuilder(Builder):
             name=str(first["label"]), version=str(first["version"]), licence=str(first["license"]),
             url=str(first.get("url") or ""), date=str(meta.get("date", "")),
         )  # fmt: skip
-        return Files(info, [source], Traits(self.inverses, self.smoothing, self.generator, language))
+        return Files(info, [source], KBProperties(self.inverses, self.smoothing, self.generator, language))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         with _plain(source) as path:
-            lexicons = _loaded(names.lmf(), source, path)
+            lexicons = _load(names.lmf(), source, path)
         try:
             for record in _Reading(lexicons, source).records():
                 if isinstance(record, Entity):
@@ -93,13 +93,13 @@ class _HeadRead(Exception):
     """The attributes of the first lexicon have been read."""
 
 
-def _loaded(lmf: Any, source: Path, path: Path, *, head: bool = False) -> list[Any]:
+def _load(lmf: Any, source: Path, path: Path, *, head: bool = False) -> list[Any]:
     """Return the lexicons of a file; with *head*, the attributes of the first one only."""
     try:
         if head:
             return [_first_lexicon(lmf, path)]
-        found: list[Any] = lmf.load(path, progress_handler=None)["lexicons"]
-        return found
+        lexicons: list[Any] = lmf.load(path, progress_handler=None)["lexicons"]
+        return lexicons
     except xml.parsers.expat.ExpatError as error:
         raise SourceError(f"not well-formed XML: {_reason(error)}", path=source, line=error.lineno) from None
     except lmf.LMFError as error:
@@ -108,8 +108,8 @@ def _loaded(lmf: Any, source: Path, path: Path, *, head: bool = False) -> list[A
             raise SourceError(
                 f"not well-formed XML: {_reason(cause)}", path=source, line=cause.lineno
             ) from None
-        place = _AT_LINE.search(str(error))
-        line = int(place[1]) if place else None
+        match = _AT_LINE.search(str(error))
+        line = int(match[1]) if match else None
         raise SourceError(f"no WN-LMF: {_AT_LINE.sub('', str(error))}", path=source, line=line) from None
     except (AssertionError, KeyError, ValueError, TypeError) as error:
         what = f"{error}" or "an element lacks what it has to have"
@@ -117,13 +117,13 @@ def _loaded(lmf: Any, source: Path, path: Path, *, head: bool = False) -> list[A
 
 
 def _first_lexicon(lmf: Any, path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    lexicon: dict[str, Any] = {}
     parser = xml.parsers.expat.ParserCreate(namespace_separator=" ")
 
     def start(name: str, attributes: dict[str, str]) -> None:
         if name in ("Lexicon", "LexiconExtension"):
             meta = {key.rpartition(" ")[2]: value for key, value in attributes.items() if " " in key}
-            found.update({key: value for key, value in attributes.items() if " " not in key}, meta=meta)
+            lexicon.update({key: value for key, value in attributes.items() if " " not in key}, meta=meta)
             raise _HeadRead
 
     parser.StartElementHandler = start
@@ -132,9 +132,9 @@ def _first_lexicon(lmf: Any, path: Path) -> dict[str, Any]:
             parser.ParseFile(file)
     except _HeadRead:
         for name in ("id", "label", "language", "license", "version"):
-            if name not in found:
+            if name not in lexicon:
                 raise lmf.LMFError(f"a lexicon without the attribute {name!r}") from None
-        return found
+        return lexicon
     raise lmf.LMFError("no lexicon")
 
 
@@ -148,7 +148,7 @@ class _Reading:
     def __init__(self, lexicons: list[Any], source: Path) -> None:
         self.lexicons, self.source = lexicons, source
         self.key_of: dict[str, str] = {}
-        self.taken: set[str] = set()
+        self.used_keys: set[str] = set()
         self.pos_of: dict[str, str] = {}
         self.frame_texts: dict[str, str] = {}
         self.words: dict[str, list[str]] = {}  # sense id -> its lemma, then its further spellings
@@ -177,8 +177,8 @@ class _Reading:
             if not synset.get("external"):
                 self._name(synset)
                 self.pos_of[synset["id"]] = synset.get("partOfSpeech", "")
-                if _ours(lexicon) and (given := (synset.get("meta") or {}).get("coverage")):
-                    self.all_frames[synset["id"]] = given.split()
+                if _ours(lexicon) and (coverage := (synset.get("meta") or {}).get("coverage")):
+                    self.all_frames[synset["id"]] = coverage.split()
         for entry in lexicon.get("entries", ()):
             if entry.get("external"):
                 continue
@@ -196,13 +196,13 @@ class _Reading:
     def _name(self, element: Element) -> None:
         """Choose the key of a synset or a sense: its identifier, if no other has it."""
         name = element["id"]
-        given = meant(str((element.get("meta") or {}).get("identifier", "")))
-        key = given if given and given not in self.taken else name
-        self.taken.add(key)
+        identifier = unescape_text(str((element.get("meta") or {}).get("identifier", "")))
+        key = identifier if identifier and identifier not in self.used_keys else name
+        self.used_keys.add(key)
         self.key_of[name] = key
 
     def _synset(self, lexicon: Element, synset: Element) -> Entity:
-        text = meant if _ours(lexicon) else str
+        text = unescape_text if _ours(lexicon) else str
         meta = synset.get("meta") or {}
         attributes: dict[str, Any] = {}
         if (ili := synset.get("ili")) and ili != "in":
@@ -234,25 +234,25 @@ class _Reading:
 
     def _members(self, synset: Element) -> list[str]:
         """Return the words of a synset that lists its senses; one listed twice has a further spelling."""
-        found: list[str] = []
-        seen: dict[str, int] = {}
+        members: list[str] = []
+        counts: dict[str, int] = {}
         for name in synset.get("members") or ():
             words = self.words.get(name, [])
-            place = seen.get(name, 0)
-            seen[name] = place + 1
-            found += words[place : place + 1] or words[:1]
-        return found
+            index = counts.get(name, 0)
+            counts[name] = index + 1
+            members += words[index : index + 1] or words[:1]
+        return members
 
     def _entry(self, lexicon: Element, entry: Element) -> Iterator[Record]:
         if entry.get("external"):
             return
-        text = meant if _ours(lexicon) else str
+        text = unescape_text if _ours(lexicon) else str
         word = text(entry["lemma"]["writtenForm"])
         of_senses: dict[str, list[str]] = {}  # frames, as WN-LMF 1.0 has them
         for frame in entry.get("frames", ()):
             for name in frame.get("senses") or [sense["id"] for sense in entry.get("senses", ())]:
                 of_senses.setdefault(name, []).append(frame["subcategorizationFrame"])
-        for place, sense in enumerate(entry.get("senses", ()), start=1):
+        for rank, sense in enumerate(entry.get("senses", ()), start=1):
             if sense.get("external"):
                 continue
             if sense["synset"] not in self.key_of:
@@ -266,36 +266,36 @@ class _Reading:
                 yield Alias(word, synset, count)
                 continue
             key = self.key_of[sense["id"]]
-            yield self._sense(lexicon, sense, word, place, of_senses.get(sense["id"], []))
+            yield self._sense(lexicon, sense, word, rank, of_senses.get(sense["id"], []))
             yield Triple(key, names.IN_SYNSET, synset)
             yield Alias(word, synset, count, key)
         yield from self._spellings(lexicon, entry, word)
 
-    def _sense(self, lexicon: Element, sense: Element, word: str, place: int, frames: list[str]) -> Entity:
+    def _sense(self, lexicon: Element, sense: Element, word: str, position: int, frames: list[str]) -> Entity:
         attributes: dict[str, Any] = {}
         if sense.get("counts"):
             attributes["count"] = sum(counted["value"] for counted in sense["counts"])
-        rank = sense.get("n") or (None if _ours(lexicon) else place)
+        rank = sense.get("n") or (None if _ours(lexicon) else position)
         if rank:
             attributes["rank"] = rank
         of_all = self.all_frames.get(sense["synset"], ())
-        found = [frame for frame in sense.get("subcat") or () if frame not in of_all]
-        if found or frames:
-            attributes["frames"] = [*frames, *map(self._frame, found)]
+        own = [frame for frame in sense.get("subcat") or () if frame not in of_all]
+        if own or frames:
+            attributes["frames"] = [*frames, *map(self._frame, own)]
         if sense.get("adjposition"):
             attributes["marker"] = sense["adjposition"]
         if examples := [example["text"] for example in sense.get("examples", ())]:
             attributes["examples"] = examples
         label = word
         if _ours(lexicon) and (title := (sense.get("meta") or {}).get("title")):
-            label = "" if title == " " else meant(title)
+            label = "" if title == " " else unescape_text(title)
         return Entity(
             self.key_of[sense["id"]], label, "", "lemma", self.pos_of.get(sense["synset"], ""), (), attributes
         )
 
     def _spellings(self, lexicon: Element, entry: Element, word: str) -> Iterator[Record]:
         """Yield the forms of an entry, which are inflections, or in a file of our own further spellings."""
-        text = meant if _ours(lexicon) else str
+        text = unescape_text if _ours(lexicon) else str
         pos = entry["lemma"]["partOfSpeech"].replace("s", "a")
         senses = {sense["id"]: sense for sense in entry.get("senses", ())}
         for form in entry.get("forms", ()):
@@ -306,7 +306,7 @@ class _Reading:
                 yield Form(text(form["writtenForm"]), word, pos)
 
     def _facts(self, lexicon: Element) -> Iterator[Record]:
-        text = meant if _ours(lexicon) else str
+        text = unescape_text if _ours(lexicon) else str
         senses = (sense for entry in lexicon.get("entries", ()) for sense in entry.get("senses", ()))
         for elements in (lexicon.get("synsets", ()), senses):
             for element in elements:
@@ -317,8 +317,8 @@ class _Reading:
 
     def _frame(self, name: str) -> Any:
         """Return the text of a verb frame; a number where it is one, as in Princeton's files."""
-        found = meant(self.frame_texts.get(name, name))
-        return int(found) if found.isdecimal() else found
+        frame = unescape_text(self.frame_texts.get(name, name))
+        return int(frame) if frame.isdecimal() else frame
 
 
 def _ours(lexicon: Element) -> bool:

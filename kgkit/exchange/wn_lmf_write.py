@@ -14,7 +14,7 @@ from typing import Any
 from kgkit.building.contract import KBRecords
 from kgkit.exchange import wn_lmf_names as names
 from kgkit.exchange.contract import Format
-from kgkit.exchange.xml_text import held
+from kgkit.exchange.xml_text import escape_text
 from kgkit.text import fold
 from kgkit.types import Alias, Entity
 
@@ -48,11 +48,11 @@ class WNLMF(Format):
     )
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
-        return {"": _dumped(names.lmf(), records)}
+        return {"": _dump(names.lmf(), records)}
 
 
-def _dumped(lmf: Any, records: KBRecords) -> Iterator[bytes]:
-    resource = {"lmf_version": _VERSION, "lexicons": [_Lexicon(records).made()]}
+def _dump(lmf: Any, records: KBRecords) -> Iterator[bytes]:
+    resource = {"lmf_version": _VERSION, "lexicons": [_Lexicon(records).element()]}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "wordnet.xml"  # the package writes to a path only
         lmf.dump(resource, path)
@@ -83,23 +83,23 @@ class _Lexicon:
         self._take_entities()
         self._take_aliases(aliases)
 
-    def made(self) -> Element:
+    def element(self) -> Element:
         """Return the lexicon as `wn` writes it."""
         self._finish_synsets()
         self._take_triples()
         self._take_forms()
-        info, traits = self.records.info, self.records.traits
+        info, properties = self.records.info, self.records.properties
         meta = {"creator": names.CREATOR}
         if info.date:
             meta["date"] = info.date
         return {
             "id": self.id,
-            "label": held(info.name or self.records.name),
-            "language": traits.language or "und",
+            "label": escape_text(info.name or self.records.name),
+            "language": properties.language or "und",
             "email": "",
-            "license": held(info.licence),
-            "version": held(info.version),
-            "url": held(info.url),
+            "license": escape_text(info.licence),
+            "version": escape_text(info.version),
+            "url": escape_text(info.url),
             "meta": meta,
             "entries": list(self.entries.values()),
             "synsets": list(self.synsets.values()),
@@ -123,17 +123,17 @@ class _Lexicon:
 
     def _synset(self, entity: Entity) -> Element:
         attributes = entity.attributes
-        meta = {"identifier": held(entity.key)}
+        meta = {"identifier": escape_text(entity.key)}
         if entity.kind != "synset":
-            meta["type"] = held(entity.kind) or "none"
+            meta["type"] = escape_text(entity.kind) or "none"
         synset: Element = {
             "id": self._id(entity.key),
             "ili": str(attributes.get("ili", "")),
-            "lexfile": held(str(attributes.get("lexfile", ""))),
+            "lexfile": escape_text(str(attributes.get("lexfile", ""))),
             "meta": meta,
-            "definitions": [{"text": held(entity.description)}] if entity.description else [],
+            "definitions": [{"text": escape_text(entity.description)}] if entity.description else [],
             "relations": [],
-            "examples": [{"text": held(text)} for text in _texts(attributes.get("examples"))],
+            "examples": [{"text": escape_text(text)} for text in _texts(attributes.get("examples"))],
         }
         if entity.pos in names.PARTS_OF_SPEECH:
             synset["partOfSpeech"] = entity.pos
@@ -157,17 +157,17 @@ class _Lexicon:
                 synset = next(sense["synset"] for sense in entry["senses"] if sense["id"] == name)
                 of_synset[synset].append((form["writtenForm"], name))
         for key, synset in self.synsets.items():
-            found = of_synset[synset["id"]]
+            senses = of_synset[synset["id"]]
             if key in self.members:
-                by_word = dict(reversed(found))
-                ids = [by_word.get(held(word), "") for word in self.members[key]]
+                by_word = dict(reversed(senses))
+                ids = [by_word.get(escape_text(word), "") for word in self.members[key]]
                 if all(ids):
                     synset["members"] = ids
-            first = found[0][0] if found else ""
+            first = senses[0][0] if senses else ""
             if synset.get("members"):
-                first = held(self.members[key][0])
-            if first != held(self.labels[key]):
-                synset["meta"]["title"] = held(self.labels[key]) or " "
+                first = escape_text(self.members[key][0])
+            if first != escape_text(self.labels[key]):
+                synset["meta"]["title"] = escape_text(self.labels[key]) or " "
 
     # -- entries and senses -------------------------------------------------
 
@@ -191,7 +191,7 @@ class _Lexicon:
                 category, text = names.VARIANT
                 tags = [{"category": category, "text": text}, {"category": "sense", "text": element["id"]}]
                 entry = self.entries[element["entry"]]
-                entry["forms"].append({"writtenForm": held(alias.surface), "tags": tags})
+                entry["forms"].append({"writtenForm": escape_text(alias.surface), "tags": tags})
         for element in self.senses.values():
             del element["entry"]
 
@@ -205,7 +205,7 @@ class _Lexicon:
         if entry is None:
             entry = self.entries[surface, pos] = {
                 "id": f"{self.id}-entry-{len(self.entries) + 1}",
-                "lemma": {"writtenForm": held(surface), "partOfSpeech": pos},
+                "lemma": {"writtenForm": escape_text(surface), "partOfSpeech": pos},
                 "forms": [],
                 "senses": [],
             }
@@ -227,10 +227,10 @@ class _Lexicon:
             return sense
         attributes = entity.attributes
         sense["id"] = self._id(entity.key)
-        sense["meta"] = {"identifier": held(entity.key)}
+        sense["meta"] = {"identifier": escape_text(entity.key)}
         sense["entry"] = alias.surface, self.synsets[alias.key].get("partOfSpeech", "x")
         if entity.label != alias.surface:
-            sense["meta"]["title"] = held(entity.label) or " "
+            sense["meta"]["title"] = escape_text(entity.label) or " "
         if "count" in attributes:
             sense["counts"] = [{"value": round(alias.count)}]
         if isinstance(rank := attributes.get("rank"), int):
@@ -246,14 +246,14 @@ class _Lexicon:
         ids = []
         for frame in frames if isinstance(frames, list) else [frames]:
             name = f"{self.id}-frame-{names.xml_id(str(frame))}"
-            self.frames[name] = held(str(frame))
+            self.frames[name] = escape_text(str(frame))
             ids.append(name)
         return ids
 
     # -- facts and forms ----------------------------------------------------
 
     def _take_triples(self) -> None:
-        inverses = self.records.traits.inverses
+        inverses = self.records.properties.inverses
         for triple in self.records.triples():
             subject, relation, other = triple.subject, triple.relation, triple.object
             self._relate(subject, relation, other)
@@ -269,27 +269,30 @@ class _Lexicon:
             return  # a sense says so itself
         kind, meta = names.RELATION_OF.get(relation, relation), None
         if (
-            kind not in _known(sense is not None)
+            kind not in _relation_names(sense is not None)
             or relation in names.RELATION_OF.values()
             or relation == "other"
         ):
-            kind, meta = "other", {"type": held(relation)}
+            kind, meta = "other", {"type": escape_text(relation)}
         element = sense if sense is not None else self.synsets[subject]
         element["relations"].append({"target": target["id"], "relType": kind, "meta": meta})
 
     def _take_forms(self) -> None:
         for form in self.records.forms():
             parts = (form.pos, "s") if form.pos == "a" else (form.pos,)
-            entry = next((found for pos in parts if (found := self.by_lemma.get((form.lemma, pos)))), None)
+            entry = next(
+                (lexical_entry for pos in parts if (lexical_entry := self.by_lemma.get((form.lemma, pos)))),
+                None,
+            )
             if entry is not None:
-                entry["forms"].append({"writtenForm": held(form.surface)})
+                entry["forms"].append({"writtenForm": escape_text(form.surface)})
 
 
-def _known(of_sense: bool) -> frozenset[str]:
+def _relation_names(of_sense: bool) -> frozenset[str]:
     from wn.constants import SENSE_RELATIONS, SYNSET_RELATIONS
 
-    known: frozenset[str] = SENSE_RELATIONS if of_sense else SYNSET_RELATIONS
-    return known
+    names: frozenset[str] = SENSE_RELATIONS if of_sense else SYNSET_RELATIONS
+    return names
 
 
 def _texts(value: Any) -> list[str]:

@@ -63,26 +63,26 @@ def differences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
     digests = new.manifest.tables
     same = {table for table, digest in old.manifest.tables.items() if digests.get(table) == digest}
     if {"entities", "keys"} <= same:
-        there = np.arange(len(old), dtype=np.int64)
+        new_ids = np.arange(len(old), dtype=np.int64)
     else:
-        there = np.full(len(old), _NONE, np.int64)
-        yield from _keys(old, new, there)
+        new_ids = np.full(len(old), _NONE, np.int64)
+        yield from _keys(old, new, new_ids)
     # Where the ids of the old are those of the new, equal rows say the same.
-    kept = bool((there == np.arange(len(old))).all())
+    ids_alike = bool((new_ids == np.arange(len(old))).all())
     smoothed_alike = old.manifest.smoothing == new.manifest.smoothing
-    if not ("aliases" in same and kept and smoothed_alike):
-        yield from _aliases(old, new, kept and smoothed_alike)
+    if not ("aliases" in same and ids_alike and smoothed_alike):
+        yield from _aliases(old, new, ids_alike and smoothed_alike)
     shorter = min(len(old.store.relations), len(new.store.relations))
     coded_alike = old.store.relations[:shorter] == new.store.relations[:shorter]
-    if not ({"facts", "meta"} <= same and kept):
-        yield from _facts(old, new, there, kept and coded_alike)
+    if not ({"facts", "meta"} <= same and ids_alike):
+        yield from _facts(old, new, new_ids, ids_alike and coded_alike)
     if "forms" not in same:
         yield from _forms(old, new)
     if "occurrences" in old.manifest.tables.keys() | digests.keys() and "occurrences" not in same:
         yield from _occurrences(old, new)
 
 
-def _beside(
+def _merge(
     old: Iterator[tuple[bytes, bytes]], new: Iterator[tuple[bytes, bytes]]
 ) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
     """Yield `(key, old value, new value)` of two tables in key order, None for what one does not have."""
@@ -100,18 +100,18 @@ def _beside(
             mine, other = next(old, None), next(new, None)
 
 
-def _keys(old: KnowledgeBase, new: KnowledgeBase, there: Numbers) -> Iterator[Difference]:
+def _keys(old: KnowledgeBase, new: KnowledgeBase, new_ids: Numbers) -> Iterator[Difference]:
     """Yield the differences of entities and redirects; note in *there* (N,) the new ids of old entities."""
-    for key, mine, other in _beside(old.store.items("keys"), new.store.items("keys")):
+    for key, mine, other in _merge(old.store.items("keys"), new.store.items("keys")):
         if mine is not None and mine == other:
             row = old.store.row("entities", mine)
             if row == new.store.row("entities", mine):
-                there[int.from_bytes(mine, "little")] = int.from_bytes(mine, "little")
+                new_ids[int.from_bytes(mine, "little")] = int.from_bytes(mine, "little")
                 continue
-        before, after = _named(old, key, mine), _named(new, key, other)
+        before, after = _entry(old, key, mine), _entry(new, key, other)
         if isinstance(before, Entity) and isinstance(after, Entity):
             assert mine is not None and other is not None
-            there[int.from_bytes(mine, "little")] = int.from_bytes(other, "little")
+            new_ids[int.from_bytes(mine, "little")] = int.from_bytes(other, "little")
         if type(before) is not type(after) and before is not None and after is not None:
             yield Difference(before, None)
             yield Difference(None, after)
@@ -119,7 +119,7 @@ def _keys(old: KnowledgeBase, new: KnowledgeBase, there: Numbers) -> Iterator[Di
             yield Difference(before, after)
 
 
-def _named(kb: KnowledgeBase, key: bytes, number: bytes | None) -> Entity | Redirect | None:
+def _entry(kb: KnowledgeBase, key: bytes, number: bytes | None) -> Entity | Redirect | None:
     """Return what a row of `keys` stands for: an entity, without its id, or another key of one."""
     if number is None:
         return None
@@ -132,7 +132,7 @@ def _named(kb: KnowledgeBase, key: bytes, number: bytes | None) -> Entity | Redi
 
 def _aliases(old: KnowledgeBase, new: KnowledgeBase, alike: bool) -> Iterator[Difference]:
     """Yield the differences of aliases; *alike* says that equal rows mean the same."""
-    for key, mine, other in _beside(old.store.items("aliases"), new.store.items("aliases")):
+    for key, mine, other in _merge(old.store.items("aliases"), new.store.items("aliases")):
         if alike and mine == other:
             continue
         before, after = _pairs(old, key, mine), _pairs(new, key, other)
@@ -146,52 +146,52 @@ def _pairs(kb: KnowledgeBase, folded: bytes, row: bytes | None) -> dict[tuple[st
     """Return the aliases of one row, by surface and entity."""
     if row is None:
         return {}
-    found = {}
+    pairs = {}
     with kb.store.reading():
-        for surface, entity, sense, count in codec.counted(folded, row, kb.manifest.smoothing):
+        for surface, entity, sense, count in codec.alias_counts(folded, row, kb.manifest.smoothing):
             key = kb.key(entity)
-            found[surface, key] = Alias(surface, key, count, None if sense == NO_SENSE else kb.key(sense))
-    return found
+            pairs[surface, key] = Alias(surface, key, count, None if sense == NO_SENSE else kb.key(sense))
+    return pairs
 
 
-def _equal(one: float, other: float) -> bool:
-    return abs(one - other) <= _TOLERANCE * max(one, other, 1.0)
+def _equal(value: float, other: float) -> bool:
+    return abs(value - other) <= _TOLERANCE * max(value, other, 1.0)
 
 
-def _facts(old: KnowledgeBase, new: KnowledgeBase, there: Numbers, alike: bool) -> Iterator[Difference]:
+def _facts(old: KnowledgeBase, new: KnowledgeBase, new_ids: Numbers, alike: bool) -> Iterator[Difference]:
     """Yield the triples that only one can tell, in the direction in which it stores them."""
     back = np.full(len(new), _NONE, np.int64)
-    known = np.flatnonzero(there != _NONE)
-    back[there[known]] = known
-    for triple in _untold(old, new, there, alike):
+    common = np.flatnonzero(new_ids != _NONE)
+    back[new_ids[common]] = common
+    for triple in _untold(old, new, new_ids, alike):
         yield Difference(triple, None)
     for triple in _untold(new, old, back, alike):
         yield Difference(None, triple)
 
 
-def _untold(kb: KnowledgeBase, other: KnowledgeBase, there: Numbers, alike: bool) -> Iterator[Triple]:
+def _untold(kb: KnowledgeBase, other: KnowledgeBase, other_ids: Numbers, alike: bool) -> Iterator[Triple]:
     """Yield the stored triples of *kb* that *other* does not tell; *there* (N,) has ids in *other*."""
     names = _code_names(kb)
-    places = {name: code for code, name in enumerate(_code_names(other)) if name}
-    codes = np.array([places.get(name, _NONE) for name in names], np.int64)
-    symmetric = {2 * place for place, (name, inverse) in enumerate(kb.store.relations) if name == inverse}
+    code_of = {name: code for code, name in enumerate(_code_names(other)) if name}
+    codes = np.array([code_of.get(name, _NONE) for name in names], np.int64)
+    symmetric = {2 * index for index, (name, inverse) in enumerate(kb.store.relations) if name == inverse}
     with kb.store.reading():
         for key, row in kb.store.items("facts"):
             if alike and row == other.store.row("facts", key):
                 continue
             subject = int.from_bytes(key, "little")
-            others, relations = codec.decode_facts(row)
-            told: set[tuple[int, int]] = set()
-            found = other.store.facts(int(there[subject])) if there[subject] != _NONE else None
-            if found is not None:
-                told = set(zip(found[0].tolist(), found[1].tolist(), strict=True))
-            mapped = zip(there[others].tolist(), codes[relations].tolist(), strict=True)
+            neighbours, relations = codec.decode_facts(row)
+            stated: set[tuple[int, int]] = set()
+            facts = other.store.facts(int(other_ids[subject])) if other_ids[subject] != _NONE else None
+            if facts is not None:
+                stated = set(zip(facts[0].tolist(), facts[1].tolist(), strict=True))
+            mapped = zip(other_ids[neighbours].tolist(), codes[relations].tolist(), strict=True)
             for (end, code), number, relation in zip(
-                mapped, others.tolist(), relations.tolist(), strict=True
+                mapped, neighbours.tolist(), relations.tolist(), strict=True
             ):
                 if relation % 2 or (relation in symmetric and number < subject):
                     continue  # told from its other end
-                if (end, code) not in told:
+                if (end, code) not in stated:
                     yield Triple(kb.key(subject), names[relation], kb.key(number))
 
 
@@ -210,7 +210,7 @@ def _lemmas(kb: KnowledgeBase, row: bytes | None) -> list[tuple[str, str]]:
 
 
 def _forms(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
-    for key, mine, other in _beside(old.store.items("forms"), new.store.items("forms")):
+    for key, mine, other in _merge(old.store.items("forms"), new.store.items("forms")):
         before, after = _lemmas(old, mine), _lemmas(new, other)
         surface = key.hex() if key.startswith(codec.DIGEST) else key.decode()
         for lemma, pos in before:
@@ -223,7 +223,7 @@ def _forms(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
 
 def _occurrences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
     rows = [kb.store.items("occurrences") if kb.store.has_occurrences else iter(()) for kb in (old, new)]
-    for key, mine, other in _beside(*rows):
+    for key, mine, other in _merge(*rows):
         if mine != other:
             surface = key.hex() if key.startswith(codec.DIGEST) else key.decode()
             yield Difference(_counts(old, surface, mine), _counts(new, surface, other))

@@ -31,10 +31,10 @@ class Facts:
     def __init__(self, store: StoreReader, kb: str) -> None:
         self.store, self.kb = store, kb
         self._codes: dict[str, int] = {}
-        for place, (relation, inverse) in enumerate(store.relations):
-            self._codes[relation] = 2 * place
+        for index, (relation, inverse) in enumerate(store.relations):
+            self._codes[relation] = 2 * index
             if inverse is not None and inverse != relation:
-                self._codes[inverse] = 2 * place + 1
+                self._codes[inverse] = 2 * index + 1
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -82,27 +82,27 @@ class Facts:
         facts = self.store.facts(number) or _NO_EDGES
         code = None if relation is None else self.code(relation)
         if direction == "out":
-            return facts if code is None else only(facts, code)
+            return facts if code is None else edges_of_code(facts, code)
         incoming = self.store.incoming(number) or _NO_EDGES
         if code is None:
             # Going both ways, the facts say all that their inverses would say again.
-            return _joined(facts if direction == "both" else self._turned(facts), incoming)
-        inward = only(_joined(self._turned(facts), incoming), code)
+            return _join(facts if direction == "both" else self._reverse(facts), incoming)
+        inward = edges_of_code(_join(self._reverse(facts), incoming), code)
         if direction == "in":
             return inward
-        outward = only(facts, code)
-        return outward if code == self.inverse(code) else _joined(outward, inward)
+        outward = edges_of_code(facts, code)
+        return outward if code == self.inverse(code) else _join(outward, inward)
 
-    def _turned(self, facts: Edges) -> Edges:
+    def _reverse(self, facts: Edges) -> Edges:
         """Return the facts that have an inverse, as their other ends say them."""
-        others, codes = facts
+        neighbours, codes = facts
         inverses = [self.inverse(code) for code in codes.tolist()]
-        kept = [place for place, code in enumerate(inverses) if code is not None]
-        return others[kept], np.array([inverses[place] for place in kept], np.uint32)
+        invertible = [index for index, code in enumerate(inverses) if code is not None]
+        return neighbours[invertible], np.array([inverses[index] for index in invertible], np.uint32)
 
-    def of(self, number: int, relation: str | None, wanted: int | None) -> Iterator[Triple]:
+    def of(self, number: int, relation: str | None, target: int | None) -> Iterator[Triple]:
         """Yield what is said of an entity, by *relation* or any, about *wanted* or any."""
-        return self._of(number, self.edges(number, relation, "out"), wanted)
+        return self._of(number, self.edges(number, relation, "out"), target)
 
     def to(self, number: int, relation: str | None) -> Iterator[Triple]:
         """Yield what is said of others about an entity, by *relation* or any."""
@@ -112,10 +112,10 @@ class Facts:
         """Yield every stored triple once; those of one relation in its direction."""
         return self._all(None if relation is None else self.code(relation))
 
-    def _of(self, number: int, edges: Edges, wanted: int | None) -> Iterator[Triple]:
+    def _of(self, number: int, edges: Edges, target: int | None) -> Iterator[Triple]:
         key = self._key(number)
         for other, code in pairs(edges):
-            if wanted is None or other == wanted:
+            if target is None or other == target:
                 yield Triple(key, self.name(code), self._key(other))
 
     def _to(self, number: int, edges: Edges) -> Iterator[Triple]:
@@ -123,14 +123,14 @@ class Facts:
         for other, code in pairs(edges):
             yield Triple(self._key(other), self.name(code), key)
 
-    def _all(self, wanted: int | None) -> Iterator[Triple]:
-        for number, others, codes in self.store.iter_facts():
+    def _all(self, only_code: int | None) -> Iterator[Triple]:
+        for number, neighbours, codes in self.store.iter_facts():
             key = None
-            for other, code in pairs((others, codes)):
-                if wanted not in (None, code):
+            for other, code in pairs((neighbours, codes)):
+                if only_code not in (None, code):
                     continue
                 # An inverse is stored from its other end, but told when it is asked for.
-                if self.is_stored(number, code, other) or (wanted is not None and code & 1):
+                if self.is_stored(number, code, other) or (only_code is not None and code & 1):
                     key = key or self._key(number)
                     yield Triple(key, self.name(code), self._key(other))
 
@@ -150,10 +150,10 @@ class Facts:
             raise damage_error(self.store.folder, f"a fact has relation {code >> 1:,} of {count:,}") from None
 
 
-def only(edges: Edges, code: int) -> Edges:
+def edges_of_code(edges: Edges, code: int) -> Edges:
     """Return the edges of one relation."""
-    kept = edges[1] == code
-    return edges[0][kept], edges[1][kept]
+    matching = edges[1] == code
+    return edges[0][matching], edges[1][matching]
 
 
 def pairs(edges: Edges) -> Iterator[tuple[int, int]]:
@@ -161,5 +161,5 @@ def pairs(edges: Edges) -> Iterator[tuple[int, int]]:
     return zip(edges[0].tolist(), edges[1].tolist(), strict=True)
 
 
-def _joined(first: Edges, second: Edges) -> Edges:
+def _join(first: Edges, second: Edges) -> Edges:
     return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])

@@ -13,7 +13,7 @@ from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.nearest import Near
-from kgkit.kb.walks import around, closure, shortest_path
+from kgkit.kb.walks import closure, shortest_path, subgraph_around
 from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.store.layout import MAX_CLASS_BITS
 from kgkit.text import fold
@@ -111,15 +111,15 @@ class KnowledgeBase:
         Raises:
             UnknownEntity: if there is none (it is also a `KeyError`).
         """
-        found = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
-        if found is None:
+        result = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
+        if result is None:
             raise UnknownEntity(entity, self.name)
-        return found
+        return result
 
     def get(self, entity: int | str, default: Entity | None = None) -> Entity | None:
         """Return the entity of that key or id, *default* if there is none."""
-        found = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
-        return default if found is None else found
+        result = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
+        return default if result is None else result
 
     def __contains__(self, entity: object) -> bool:
         if isinstance(entity, str | Entity):
@@ -152,10 +152,10 @@ class KnowledgeBase:
             UnknownEntity: if the KB does not have it.
         """
         if isinstance(entity, str):
-            found = self.store.id_of(entity)
-            if found is None:
+            result = self.store.id_of(entity)
+            if result is None:
                 raise UnknownEntity(entity, self.name)
-            return found
+            return result
         if isinstance(entity, Entity):
             # Its id may be of another build: the key is what lasts.
             return self.id(entity.key)
@@ -171,10 +171,10 @@ class KnowledgeBase:
             UnknownEntity: if the KB has no such id.
         """
         number = index(number)
-        found = self.store.key_of(number) if 0 <= number < len(self) else None
-        if found is None:
+        key = self.store.key_of(number) if 0 <= number < len(self) else None
+        if key is None:
             raise UnknownEntity(number, self.name)
-        return found
+        return key
 
     def keys(self) -> Iterator[str]:
         """Yield the key of every entity, in id order; those of redirects are not among them."""
@@ -205,11 +205,11 @@ class KnowledgeBase:
 
         Args:
             text: the surface, uninflected.
-            k: at most so many; None for all. Priors are not stretched by the cut.
-            pos: of the meanings: `n`, `v`, `a` (satellites included), `s`, `r`, or a
+            k: largest number of candidates; None for all. Priors are not stretched by the cut.
+            pos: part of speech of the meanings: `n`, `v`, `a` (satellites included), `s`, `r`, or a
                 universal name (`NOUN`). Priors then sum to 1 over what is left.
-            prefer_case: False takes all spellings alike.
-            fuzzy: if there is no such surface, take the most similar one (at least
+            prefer_case: whether the exact spelling counts more; False takes all spellings alike.
+            fuzzy: whether, if there is no such surface, to take the most similar one (at least
                 80 of 100 by RapidFuzz's ratio); reads every surface of the KB.
 
         Returns:
@@ -219,15 +219,15 @@ class KnowledgeBase:
             raise UsageError(f"k is {k}; it cannot be negative")
         if pos is not None:
             self._check_pos(pos)
-        found = self.store.candidates(text, prefer_case=prefer_case)
-        if found is None:
+        result = self.store.candidates(text, prefer_case=prefer_case)
+        if result is None:
             nearest = self._nearest_surface(fold(text)) if fuzzy else None
             if nearest is None:
                 return NO_CANDIDATES
-            found = self.store.candidates(nearest, prefer_case=False) or NO_CANDIDATES
+            result = self.store.candidates(nearest, prefer_case=False) or NO_CANDIDATES
         if pos is not None:
-            found = self.filter(found, pos)
-        return found if k is None or k >= len(found.rows) else Candidates(found.rows[:k], found.null)
+            result = self.filter(result, pos)
+        return result if k is None or k >= len(result.rows) else Candidates(result.rows[:k], result.null)
 
     def link_probability(self, text: str) -> float | None:
         """Return how likely an occurrence of a surface in a text is a link; None where nobody counted.
@@ -240,18 +240,18 @@ class KnowledgeBase:
             >>> kgkit.open_kb("enwiki").link_probability("of")
             0.0004…
         """
-        told = self.store.occurrences(fold(text)) if self.store.has_occurrences else None
-        if told is None:
+        counts = self.store.occurrences(fold(text)) if self.store.has_occurrences else None
+        if counts is None:
             return None
-        count, linked = told
+        count, linked = counts
         return min((linked or _NEVER_LINKED) / count, 1.0)
 
     def filter(self, candidates: Candidates, pos: str) -> Candidates:
         """Return those of *candidates* that have this part of speech; they share what NULL leaves."""
-        kept = self.has_pos(candidates.ids, pos)
-        if kept.all():
+        mask = self.has_pos(candidates.ids, pos)
+        if mask.all():
             return candidates
-        rows = candidates.rows[kept]
+        rows = candidates.rows[mask]
         if len(rows):
             total = rows["prior"].sum()
             rows["prior"] = (1 - candidates.null) * (rows["prior"] / total if total else 1 / len(rows))
@@ -262,10 +262,10 @@ class KnowledgeBase:
         if self._classes is None:
             self._classes = self.store.class_of_entity()
         try:
-            found: np.ndarray = self._classes[ids]
+            classes: np.ndarray = self._classes[ids]
         except IndexError:
             raise UnknownEntity(int(max(ids)), self.name) from None
-        return found
+        return classes
 
     def has_pos(self, ids: Ids, pos: str) -> np.ndarray:
         """Return (n,) bool: which of *ids* (n,) have the part of speech *pos*.
@@ -277,17 +277,17 @@ class KnowledgeBase:
         """
         self._check_pos(pos)
         classes = self.store.classes
-        found = self.classes_of(ids)
-        kept = np.full(len(ids), not classes)
+        numbers = self.classes_of(ids)
+        mask = np.full(len(ids), not classes)
         for name in POS.get(pos, (pos,)):
             if name in classes:
-                kept |= found == classes.index(name) + 1
-        return kept
+                mask |= numbers == classes.index(name) + 1
+        return mask
 
     def _check_pos(self, pos: str) -> None:
-        known = {*POS, *self.store.classes, *_WORDNET_POS}
-        if pos not in known:
-            raise UnknownName("part of speech", pos, sorted(known))
+        names = {*POS, *self.store.classes, *_WORDNET_POS}
+        if pos not in names:
+            raise UnknownName("part of speech", pos, sorted(names))
 
     def pos_bits(self, pos: str) -> int:
         """Return the bits that `alias_row` has for a part of speech; all of them if it cannot tell apart."""
@@ -299,7 +299,7 @@ class KnowledgeBase:
     def class_bits(self) -> bytes:
         """Return, for every entity, the bit of its part of speech as in `pos_bits`."""
         if self._bits is None:
-            table = [0, *(1 << place for place in range(MAX_CLASS_BITS))]
+            table = [0, *(1 << bit for bit in range(MAX_CLASS_BITS))]
             classes = self.store.class_of_entity().tobytes()
             small = len(self.store.classes) <= MAX_CLASS_BITS
             self._bits = (
@@ -318,8 +318,8 @@ class KnowledgeBase:
     def _nearest_surface(self, folded: str) -> str | None:
         from rapidfuzz import fuzz, process  # here: wanted by few, 20 ms
 
-        found = process.extractOne(folded, self.surfaces(), scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
-        return None if found is None else found[0]
+        match = process.extractOne(folded, self.surfaces(), scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
+        return None if match is None else match[0]
 
     # -- vectors ------------------------------------------------------------
 
@@ -348,10 +348,10 @@ class KnowledgeBase:
         """Return the entities whose vectors are nearest to that of an entity, or to a vector.
 
         Args:
-            query: an entity's key, its id or itself, which is then not among the answers; or (D,) numbers.
-            k: how many; fewer come where fewer have a vector.
-            vectors: which of the KB's vectors, as in `vectors`.
-            kind: only entities of this kind (`synset`, …).
+            query: key of an entity, its id or itself, which is then not among the answers; or (D,) numbers.
+            k: number of neighbours; fewer come where fewer have a vector.
+            vectors: name of the KB's vectors, as in `vectors`.
+            kind: kind of the entities that may be answers (`synset`, …).
 
         Returns:
             The neighbours with their cosine, nearest first; none for an entity without a vector.
@@ -385,8 +385,8 @@ class KnowledgeBase:
         relations comes twice.
 
         Args:
-            entity: whose neighbours.
-            relation: only by this relation; None for any.
+            entity: entity whose neighbours are asked for.
+            relation: name of the only relation; None for any.
             direction: `out`, where *entity* is the subject; `in`, where it is the
                 object; or `both`. A relation that has an inverse is answered from
                 both its ends: `hyponym` going out is `hypernym` coming in.
@@ -397,17 +397,17 @@ class KnowledgeBase:
         plain = relation is None and direction == "out"
         if type(entity) is str:
             if plain:
-                beside = self.store.entities_beside(entity)
-                if beside is None:
+                neighbours = self.store.neighbour_entities(entity)
+                if neighbours is None:
                     raise UnknownEntity(entity, self.name)
-                return beside
+                return neighbours
         elif type(entity) is int and plain and 0 <= entity < NO_SENSE:
-            others = self.store.beside(entity)
-            if others is not None:
-                return others
+            plain_ids = self.store.neighbours(entity)
+            if plain_ids is not None:
+                return plain_ids
         number = self.id(entity)
-        found = self._facts.edges(number, relation, direction)[0]
-        return self.store.entities(found.tolist()) if isinstance(entity, str | Entity) else found
+        ids = self._facts.edges(number, relation, direction)[0]
+        return self.store.entities(ids.tolist()) if isinstance(entity, str | Entity) else ids
 
     def degree(self, entity: Node, relation: str | None = None, direction: Direction = "out") -> int:
         """Return how many edges `neighbors` follows: with `links_to` and `in`, how many pages link here.
@@ -455,7 +455,7 @@ class KnowledgeBase:
 
         Args:
             a, b: the ends.
-            relations: only by these, or this one; None for any.
+            relations: names of the only relations, or of one; None for any.
 
         Raises:
             NoPath: if there is none.
@@ -479,8 +479,8 @@ class KnowledgeBase:
         """
         if radius < 0:
             raise UsageError(f"radius is {radius}; it cannot be negative")
-        several = [entities] if isinstance(entities, str | Entity) else entities
-        return around(self._facts, [self.id(entity) for entity in several], radius)
+        centres = [entities] if isinstance(entities, str | Entity) else entities
+        return subgraph_around(self._facts, [self.id(entity) for entity in centres], radius)
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return every entity as a row of a pandas DataFrame, indexed by id.
@@ -502,10 +502,10 @@ def open_kb(
 
     Args:
         name: `NAME`, the published build, or `NAME@BUILD`; None if there is one KB only.
-        home: where knowledge bases lie; `KGKIT_HOME` or the platform's place unless given.
-        verify: read its files first (about 1 GB a second) and compare their SHA-256 with the manifest's.
-            Without it only sizes are compared: damage within a file is met by the look-up that cannot
-            decode a row, and what can be decoded is answered, right or wrong.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+        verify: whether to read its files first (about 1 GB a second) and compare their SHA-256 with the
+            manifest's. Without it only sizes are compared: damage within a file is met by the look-up that
+            cannot decode a row, and what can be decoded is answered, right or wrong.
 
     Raises:
         NotThere: if it has not been built.
@@ -517,5 +517,5 @@ def open_kb(
         'dog'
     """
     where = Home.find(home)
-    found, store = open_build(where, name if name is not None else where.only_kb(), verify=verify)
-    return KnowledgeBase(store, found.name)
+    build, store = open_build(where, name if name is not None else where.only_kb(), verify=verify)
+    return KnowledgeBase(store, build.name)

@@ -70,21 +70,21 @@ class Near:
                 raise UsageError(
                     f"{vectors.name} holds vectors of width {vectors.width}, the query has shape {row.shape}"
                 )
-        asked, most = k + (itself >= 0), vectors.manifest.covered
+        proposals, most = k + (itself >= 0), vectors.manifest.covered
         while most:
-            asked = min(asked, most)
-            rare = kind is not None and asked * _RARE > most
+            proposals = min(proposals, most)
+            rare = kind is not None and proposals * _RARE > most
             scores, ids = vectors.nearest(
-                row, asked, among=self._of_kind(kb, kind) if rare and kind else None
+                row, proposals, among=self._of_kind(kb, kind) if rare and kind else None
             )
             neighbours = [
                 Neighbour(entity, score)
                 for number, score in zip(ids[0].tolist(), scores[0].tolist(), strict=True)
                 if number not in (-1, itself) and (entity := kb[number]).kind == (kind or entity.kind)
             ]
-            if len(neighbours) >= k or asked >= most or rare:
+            if len(neighbours) >= k or proposals >= most or rare:
                 return neighbours[:k]
-            asked *= 4  # the others were of another kind
+            proposals *= 4  # the others were of another kind
         return []
 
     def _of_kind(self, kb: _KB, kind: str) -> Ids:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kgkit.errors import NoPath
-from kgkit.kb.facts import Facts, only, pairs
+from kgkit.kb.facts import Facts, edges_of_code, pairs
 from kgkit.store import damage_error
 from kgkit.types import Triple
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 def closure(facts: Facts, start: int, code: int, max_depth: int | None) -> Iterator[int]:
     """Yield what *start* reaches by one relation, nearest first, itself excluded."""
-    seen, waiting = {start}, deque([(start, 0)])
+    visited, waiting = {start}, deque([(start, 0)])
     while waiting:
         number, depth = waiting.popleft()
-        said = facts.store.facts(number)
-        if said is None or (max_depth is not None and depth >= max_depth):
+        edges = facts.store.facts(number)
+        if edges is None or (max_depth is not None and depth >= max_depth):
             continue
-        for other in only(said, code)[0].tolist():
-            if other not in seen:
-                seen.add(other)
+        for other in edges_of_code(edges, code)[0].tolist():
+            if other not in visited:
+                visited.add(other)
                 waiting.append((other, depth + 1))
                 yield other
 
@@ -76,11 +76,11 @@ def _advance(
 
 def _step(facts: Facts, near: int, far: int, codes: set[int] | None) -> Triple:
     for subject, other in ((near, far), (far, near)):
-        for found, code in pairs(facts.edges(subject, None, "out")):
-            if found == other and (codes is None or code in codes):
-                told = next(iter(facts.of(subject, facts.name(code), other)), None)
-                if told is not None:
-                    return told
+        for neighbour, code in pairs(facts.edges(subject, None, "out")):
+            if neighbour == other and (codes is None or code in codes):
+                triple = next(iter(facts.of(subject, facts.name(code), other)), None)
+                if triple is not None:
+                    return triple
     raise damage_error(
         facts.store.folder, f"a fact between entities {near:,} and {far:,} is told at one end only"
     )
@@ -93,7 +93,7 @@ def _depth(came: dict[int, int], node: int) -> int:
     return depth
 
 
-def around(facts: Facts, entities: Iterable[int], radius: int) -> "networkx.MultiDiGraph[str]":
+def subgraph_around(facts: Facts, entities: Iterable[int], radius: int) -> "networkx.MultiDiGraph[str]":
     """Return the entities within *radius* edges of *entities*, and the stored triples among them."""
     import networkx  # here: 100 ms
 

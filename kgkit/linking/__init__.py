@@ -3,7 +3,7 @@
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.linker import Linker, LinkerConfig, link
 from kgkit.linking.models import MODELS
-from kgkit.linking.scoring import PriorScorer, Scorer
+from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer
 
 __all__ = [
     "MODELS",
@@ -12,6 +12,7 @@ __all__ = [
     "Linker",
     "LinkerConfig",
     "PriorScorer",
+    "ScoreParts",
     "Scorer",
     "link",
 ]

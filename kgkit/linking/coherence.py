@@ -77,19 +77,19 @@ class GraphCoherence:
         """
         if scores is None:
             scores = [(mention.candidates or NO_CANDIDATES).priors for mention in mentions]
-        found: list[Weights] = []
+        agreed: list[Weights] = []
         for begin in range(0, len(mentions), self.config.window):
             here = slice(begin, begin + self.config.window)
-            found.extend(self._window(mentions[here], scores[here]))
-        return found
+            agreed.extend(self._window(mentions[here], scores[here]))
+        return agreed
 
     def _window(self, mentions: Sequence[Mention], scores: Sequence[Weights]) -> list[Weights]:
         rows = [(mention.candidates or NO_CANDIDATES).rows for mention in mentions]
         sizes = [len(row) for row in rows]
         if not sum(sizes):
             return [np.empty(0, np.float32) for _ in rows]
-        places = np.concatenate([_places(score) for score in scores])
-        prior = np.concatenate([*scores]) * self.config.decay**places  # (R,)
+        rank = np.concatenate([_ranks(score) for score in scores])
+        prior = np.concatenate([*scores]) * self.config.decay**rank  # (R,)
         mention = np.repeat(np.arange(len(rows)), sizes)  # (R,)
         words: dict[str, int] = {}
         word = np.repeat(
@@ -101,8 +101,8 @@ class GraphCoherence:
         score = _shares(prior, mention)
         for _ in range(self.config.rounds):
             mass = score[row] * value
-            others = np.bincount(node, mass)[node] - np.bincount(own, mass)[own]
-            support = np.bincount(row, value * others, len(prior))
+            outside_mass = np.bincount(node, mass)[node] - np.bincount(own, mass)[own]
+            support = np.bincount(row, value * outside_mass, len(prior))
             score = _shares(prior * (1 + self.config.strength * support), mention)
         return np.split(score.astype(np.float32), np.cumsum(sizes)[:-1])
 
@@ -138,11 +138,11 @@ class GraphCoherence:
         return vector
 
 
-def _places(scores: Weights) -> Numbers:
+def _ranks(scores: Weights) -> Numbers:
     """Return (C,) the place of each candidate, best first; of equal ones the first stays first."""
-    places = np.empty(len(scores), np.int64)
-    places[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
-    return places
+    ranks = np.empty(len(scores), np.int64)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    return ranks
 
 
 def _description(entity: Entity) -> str:

@@ -32,7 +32,7 @@ of letters and digits; those of a title that the surface does not have are its o
     types         TYPE            it is one, for each type that the settings name
     relative      …               those of popularity but place, and both of trigrams, less the mention's best
 
-R  candidates of all mentions of a document    F  traits
+R  candidates of all mentions of a document    F  features
 """
 
 import re
@@ -64,14 +64,14 @@ _BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
 _SHORT: Final = 3  # letters of a word of a description that says nothing: in, the, und
 _LONGEST_ACRONYM: Final = 6
 _TINY: Final = 1e-6
-_MAX_KNOWN: Final = 100_000
+_MAX_ENTITIES: Final = 100_000
 _MAX_COMPARED: Final = 500_000
 _SHOWN: Final = 12  # attributes that an error names
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntityTraitsConfig:
-    """Settings of `EntityTraits`.
+class EntityFeaturesConfig:
+    """Settings of `EntityFeatures`.
 
     Attributes:
         popularity: attributes of entities that are numbers: the more, the better known.
@@ -82,7 +82,7 @@ class EntityTraitsConfig:
     types: tuple[str, ...] = ()
 
 
-class _Known(NamedTuple):
+class _EntityText(NamedTuple):
     """What is remembered of an entity."""
 
     title: str
@@ -96,17 +96,17 @@ class _Known(NamedTuple):
     types: tuple[bool, ...]
 
 
-class EntityTraits:
-    """Gives the candidates of a document their traits.
+class EntityFeatures:
+    """Gives the candidates of a document their features.
 
     Args:
         kb: that knows the entities.
         config: settings.
     """
 
-    def __init__(self, kb: KnowledgeBase, config: EntityTraitsConfig | None = None) -> None:
-        self.kb, self.config = kb, config or EntityTraitsConfig()
-        self._known: dict[int, _Known] = {}
+    def __init__(self, kb: KnowledgeBase, config: EntityFeaturesConfig | None = None) -> None:
+        self.kb, self.config = kb, config or EntityFeaturesConfig()
+        self._entities: dict[int, _EntityText] = {}
         self._compared: dict[tuple[str, int], tuple[float, ...]] = {}
         popularity = ("log prior", "prior", "place", "degree", *self.config.popularity)
         absolute = (*popularity, *NAMES, *DOCUMENT, *self.config.types)
@@ -116,7 +116,7 @@ class EntityTraits:
         self._relative = [absolute.index(name) for name in relative]
 
     def __call__(self, document: Document) -> Matrix:
-        """Return (R, F), the traits of the candidates of all mentions, in their order."""
+        """Return (R, F), the features of the candidates of all mentions, in their order."""
         mentions = document.mentions or []
         sizes = np.array([len(mention.candidates or ()) for mention in mentions], np.int64)
         if not sizes.sum():
@@ -127,11 +127,11 @@ class EntityTraits:
         spoken = [frozenset(tokens(fold(document.text[start:end]))) for start, end in sentences]
         rows: list[tuple[float, ...]] = []
         for mention in mentions:
-            place = bisect_right(begins, mention.start) - 1
-            within = spoken[place] if place >= 0 else words
+            index = bisect_right(begins, mention.start) - 1
+            within = spoken[index] if index >= 0 else words
             rows.extend(self._rows(mention, words, within))
-        found = np.array(rows, np.float32)
-        return np.concatenate([found, relative(found[:, self._relative], sizes)], axis=1)
+        features = np.array(rows, np.float32)
+        return np.concatenate([features, relative(features[:, self._relative], sizes)], axis=1)
 
     def _rows(
         self, mention: Mention, words: frozenset[str], within: frozenset[str]
@@ -140,49 +140,49 @@ class EntityTraits:
         own = frozenset(tokens(surface))
         rows = []
         candidates = mention.candidates or NO_CANDIDATES
-        left = 1 - candidates.null  # that a generator gives NULL a part says nothing of the others
-        for place, (number, _, share) in enumerate(candidates):
-            prior = share / left
-            known = self._of(number)
-            others = [word for word in known.words if word not in own]
-            said = sum(word in words for word in others)
-            near = sum(word in within for word in others)
-            count = max(1, len(others))
+        remainder = 1 - candidates.null  # that a generator gives NULL a part says nothing of the others
+        for rank, (number, _, share) in enumerate(candidates):
+            prior = share / remainder
+            entity = self._of(number)
+            other_words = [word for word in entity.words if word not in own]
+            in_document = sum(word in words for word in other_words)
+            in_sentence = sum(word in within for word in other_words)
+            count = max(1, len(other_words))
             rows.append(
                 (
                     float(np.log(max(prior, _TINY))),
                     prior,
-                    1 / (1 + place),
-                    *known.popularity,
-                    *self._comparison(surface, number, known),
-                    said / count,
-                    float(0 < len(others) == said),
-                    said,
-                    near / count,
-                    len(known.described & words) / max(1, len(known.described)),
-                    *known.types,
+                    1 / (1 + rank),
+                    *entity.popularity,
+                    *self._comparison(surface, number, entity),
+                    in_document / count,
+                    float(0 < len(other_words) == in_document),
+                    in_document,
+                    in_sentence / count,
+                    len(entity.described & words) / max(1, len(entity.described)),
+                    *entity.types,
                 )
             )
         return rows
 
-    def _comparison(self, surface: str, number: int, known: _Known) -> tuple[float, ...]:
+    def _comparison(self, surface: str, number: int, entity: _EntityText) -> tuple[float, ...]:
         """Return what is told of names; remembered, since a document returns to its surfaces."""
-        found = self._compared.get((surface, number))
-        if found is None:
+        comparison = self._compared.get((surface, number))
+        if comparison is None:
             if len(self._compared) >= _MAX_COMPARED:
                 self._compared.clear()
-            found = self._compared[surface, number] = _compared(surface, known)
-        return found
+            comparison = self._compared[surface, number] = _compared(surface, entity)
+        return comparison
 
-    def _of(self, number: int) -> _Known:
-        known = self._known.get(number)
-        if known is None:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            known = self._known[number] = self._read(number)
-        return known
+    def _of(self, number: int) -> _EntityText:
+        entity = self._entities.get(number)
+        if entity is None:
+            if len(self._entities) >= _MAX_ENTITIES:
+                self._entities.clear()
+            entity = self._entities[number] = self._read(number)
+        return entity
 
-    def _read(self, number: int) -> _Known:
+    def _read(self, number: int) -> _EntityText:
         entity = self.kb[number]
         title = (entity.label or entity.key).replace("_", " ")
         plain = _BRACKETS.sub("", title) or title
@@ -193,10 +193,10 @@ class EntityTraits:
         described = frozenset(
             word for word in tokens(fold(entity.description)) if word.isalnum() and len(word) > _SHORT
         )
-        told, ending = self.kb.store.beside(number), self.kb.store.incoming(number)
-        degree = (0 if told is None else len(told)) + (0 if ending is None else len(ending[0]))
+        outgoing, incoming = self.kb.store.neighbours(number), self.kb.store.incoming(number)
+        degree = (0 if outgoing is None else len(outgoing)) + (0 if incoming is None else len(incoming[0]))
         counts = (degree, *(_number(entity.attributes.get(name)) for name in self.config.popularity))
-        return _Known(
+        return _EntityText(
             fold(title),
             fold(plain),
             name,
@@ -205,7 +205,7 @@ class EntityTraits:
             (capitals.lower(), initials),
             described,
             tuple(np.log1p(counts).tolist()),
-            tuple(one in entity.types for one in self.config.types),
+            tuple(name in entity.types for name in self.config.types),
         )
 
 
@@ -224,44 +224,44 @@ def check_numbers(kb: KnowledgeBase, attributes: Iterable[str]) -> None:
         if not missing:
             return
     for name in sorted(missing):
-        known = sorted(one for one, _ in counts.most_common(_SHOWN))
-        raise UnknownName(f"attribute with numbers in {kb.name!r}", name, known)
+        frequent = sorted(name for name, _ in counts.most_common(_SHOWN))
+        raise UnknownName(f"attribute with numbers in {kb.name!r}", name, frequent)
 
 
 def relative(values: Matrix, sizes: Numbers) -> Matrix:
     """Return (R, F) less the best of each mention; *sizes* (M,) are the candidates of each."""
     if not len(values):
         return values
-    there = sizes > 0
-    begins = (np.cumsum(sizes) - sizes)[there]
+    nonempty = sizes > 0
+    begins = (np.cumsum(sizes) - sizes)[nonempty]
     best = np.maximum.reduceat(values, begins, axis=0)
-    found: Matrix = values - np.repeat(best, sizes[there], axis=0)
-    return found
+    result: Matrix = values - np.repeat(best, sizes[nonempty], axis=0)
+    return result
 
 
-def _compared(surface: str, known: _Known) -> tuple[float, ...]:
+def _compared(surface: str, entity: _EntityText) -> tuple[float, ...]:
     words = frozenset(word for word in tokens(surface) if word.isalnum())
     trigrams = _trigrams(surface)
-    shared = len(trigrams & known.trigrams)
+    shared = len(trigrams & entity.trigrams)
     letters = "".join(filter(str.isalnum, surface))
-    both = len(words.intersection(known.words))
+    both = len(words.intersection(entity.words))
     short = 1 < len(letters) <= _LONGEST_ACRONYM
     return (
-        surface == known.title,
-        surface == known.plain,
-        surface == known.name,
-        known.name.startswith(surface),
-        surface.startswith(known.name),
-        known.name.endswith(surface),
-        2 * shared / (len(trigrams) + len(known.trigrams)),
+        surface == entity.title,
+        surface == entity.plain,
+        surface == entity.name,
+        entity.name.startswith(surface),
+        surface.startswith(entity.name),
+        entity.name.endswith(surface),
+        2 * shared / (len(trigrams) + len(entity.trigrams)),
         shared / len(trigrams),
-        short and letters in known.acronyms,
-        short and known.acronyms[1].startswith(letters),
+        short and letters in entity.acronyms,
+        short and entity.acronyms[1].startswith(letters),
         both / max(1, len(words)),
-        both / max(1, len(known.words)),
-        float(np.log1p(sum(word not in words for word in known.words))),
-        known.title != known.plain,
-        known.plain != known.name,
+        both / max(1, len(entity.words)),
+        float(np.log1p(sum(word not in words for word in entity.words))),
+        entity.title != entity.plain,
+        entity.plain != entity.name,
     )
 
 

@@ -10,15 +10,15 @@ M  mentions    C  candidates of one    D  width
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.scoring import Scores, shares
+from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, logarithms, shares
 from kgkit.models.folder import text_vectors
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 from kgkit.vectors.scan import unit
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 log = logging.getLogger(__name__)
-
-_TINY: Final = 1e-6  # a prior of 0 makes a candidate unlikely, not impossible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +44,7 @@ class GlossConfig:
             raise UsageError(f"temperature is {self.temperature}; it is above 0")
 
 
-class GlossScorer:
+class GlossScorer(Scorer):
     """Scores candidates by their prior and by the vectors of their texts.
 
     A candidate without a vector is taken to fit as well as the others of its
@@ -61,7 +59,7 @@ class GlossScorer:
         UsageError: if the vectors have another width than the encoder.
     """
 
-    name, ahead = "gloss", 32
+    name, batch_size = "gloss", 32
 
     def __init__(self, vectors: "Vectors", encoder: "Encoder", config: GlossConfig | None = None) -> None:
         if vectors.width != encoder.width:
@@ -82,38 +80,47 @@ class GlossScorer:
         """
         from kgkit.embedding.text import encoder_of
 
-        found = kb.vectors(text_vectors(kb, vectors))
-        warn_of_missing(kb, found)
-        return cls(found, encoder_of(found, device=device))
+        opened = kb.vectors(text_vectors(kb, vectors))
+        warn_of_missing(kb, opened)
+        return cls(opened, encoder_of(opened, device=device))
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
+        return [[score for score, _, _ in mentions] for mentions in self._scored(documents)]
+
+    def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
         return [
-            [
-                self._scored(vector, mention.candidates or NO_CANDIDATES)
-                for mention, vector in zip(document.mentions or (), vectors, strict=True)
-            ]
-            for document, vectors in self.reader(documents)
+            [ScoreParts(score, logarithms(prior), context) for score, prior, context in mentions]
+            for mentions in self._scored(documents)
         ]
 
-    def _scored(self, mention: Scores, candidates: Candidates) -> Scores:
+    def _scored(self, documents: Sequence[Document]) -> Iterator[list[tuple[Scores, Scores, Scores]]]:
+        for document, vectors in self.reader(documents):
+            yield [
+                self._terms(vector, mention.candidates or NO_CANDIDATES)
+                for mention, vector in zip(document.mentions or (), vectors, strict=True)
+            ]
+
+    def _terms(self, mention: Scores, candidates: Candidates) -> tuple[Scores, Scores, Scores]:
+        """Return scores, priors and cosines over τ, less the best one's, (C,) each."""
         if not len(candidates):
-            return np.empty(0, np.float32)
+            return (np.empty(0, np.float32),) * 3
         rows = unit(self.vectors.gather(candidates.ids))  # (C, D)
         fit = rows @ unit(mention[None])[0]  # (C,)
-        there = rows.any(axis=1)
-        fit[~there] = fit[there].mean() if there.any() else 0
-        prior = np.maximum(shares(candidates.priors), _TINY)
-        fits = np.exp((fit - fit.max()) / self.config.temperature)
-        return shares(prior * fits) * np.float32(1 - candidates.null)
+        has_text = rows.any(axis=1)
+        fit[~has_text] = fit[has_text].mean() if has_text.any() else 0
+        prior = np.maximum(shares(candidates.priors), TINY)
+        context = (fit - fit.max()) / self.config.temperature
+        score = shares(prior * np.exp(context)) * np.float32(1 - candidates.null)
+        return score, prior, context
 
 
 def warn_of_missing(kb: "KnowledgeBase", vectors: "Vectors") -> None:
     """Say so, if entities have come to *kb* since *vectors* were made: they have none."""
     if vectors.manifest.build != kb.build:
-        told = (kb.name, vectors.manifest.name)
+        names = (kb.name, vectors.manifest.name)
         log.warning(
             "entities have been added to %s since its vectors %s were made, and have none: `kgkit embed %s "
             "--name %s --update` gives them one",
-            *told,
-            *told,
+            *names,
+            *names,
         )

@@ -9,7 +9,7 @@ The score of that linker is added to its own:
 The two err differently: the head weighs what it has seen often, the means and the map serve what was rare.
 So do heads that began with other random numbers; a model may have several, and ψ is the mean of theirs.
 
-A portable head has no means, and of the traits only those that the prior tells. It knows nothing of single
+A portable head has no means, and of the features only those that the prior tells. It knows nothing of single
 entities, so it is small, and links to any build of any knowledge base that has vectors of the same encoder.
 """
 
@@ -23,7 +23,7 @@ from msgspec import structs
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.gloss import warn_of_missing
-from kgkit.linking.prior_features import prior_traits, traits
+from kgkit.linking.prior_features import candidate_features, prior_features
 from kgkit.linking.ridge import (
     Matrix,
     RidgeArrays,
@@ -35,7 +35,7 @@ from kgkit.linking.ridge import (
     queries,
     span_config,
 )
-from kgkit.linking.scoring import Scores
+from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
@@ -56,13 +56,13 @@ HEAD: Final = "head"
 SCALE: Final = "scale.npy"
 ENCODER: Final = "encoder"
 TEXTS: Final = "texts"
-"""The folders, in that of a model of the rung `full`, of the encoders of documents and of entities' texts."""
+"""The folders, in that of a model of the type `full`, of the encoders of documents and of entities' texts."""
 
 _AT_ONCE: Final = 32  # sentences
 _HEADS: Final = 10_000  # more than any model has
 
 
-class HeadScorer:
+class HeadScorer(Scorer):
     """Scores candidates by a trained head.
 
     Args:
@@ -70,13 +70,14 @@ class HeadScorer:
         vectors: of the entities' texts.
         arrays: what was seen in training; None for a portable head.
         heads: KnowBert's linker, once or more often.
-        scale: (2, F) float32, mean and deviation of the traits in training.
+        scale: (2, F) float32, mean and deviation of the features in training.
         share: w, how much the score of the means, s, counts.
         temperature: that scores are divided by.
         name: that links carry.
     """
 
-    ahead = 32
+    batch_size = 32
+    temperature: float
 
     def __init__(
         self,
@@ -119,10 +120,12 @@ class HeadScorer:
 
         if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
             manifest = structs.replace(manifest, encoder=str(lasting_path(folder.absolute()) / TEXTS))
-        found = model_vectors(manifest, kb, vectors)
-        warn_of_missing(kb, found)
+        own_vectors = model_vectors(manifest, kb, vectors)
+        warn_of_missing(kb, own_vectors)
         own = folder / ENCODER  # one that was trained with the head
-        encoder = Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(found, device=device)
+        encoder = (
+            Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(own_vectors, device=device)
+        )
         from kgkit.heads.entity_linker import EntityLinker  # now that torch is known to be there
 
         if manifest.build:
@@ -134,17 +137,17 @@ class HeadScorer:
                 float(manifest.config["head"]["ridge"]),
             )
             read = span_config(manifest)
-        if lacking := next(
-            (one for one in head_folders(min(count, _HEADS)) if not (folder / one).is_dir()), None
+        if missing := next(
+            (name for name in head_folders(min(count, _HEADS)) if not (folder / name).is_dir()), None
         ):
-            raise damaged(folder, f"{MANIFEST} says {count} heads, and there is no folder {lacking}")
+            raise damaged(folder, f"{MANIFEST} says {count} heads, and there is no folder {missing}")
         return cls(
             SpanReader(encoder, read),
-            found,
+            own_vectors,
             RidgeArrays.load(folder) if manifest.build else None,
             [
-                EntityLinker.from_pretrained(folder / one, device=device).float()
-                for one in head_folders(count)
+                EntityLinker.from_pretrained(folder / name, device=device).float()
+                for name in head_folders(count)
             ],
             scale,
             share=share,
@@ -153,16 +156,16 @@ class HeadScorer:
         )
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
-        found: list[list[Scores]] = []
+        results: list[list[Scores]] = []
         for document, vectors in self.reader(documents):
             scores = self.scores(document, vectors)
-            found.append(
+            results.append(
                 [
                     probabilities(score, mention.candidates or NO_CANDIDATES, self.temperature)
                     for mention, score in zip(document.mentions or (), scores, strict=True)
                 ]
             )
-        return found
+        return results
 
     def scores(self, document: Document, vectors: Matrix) -> list[Scores]:
         """Return ψ + w s, (C,), of the candidates of each mention; *vectors* (M, W) are the reader's."""
@@ -173,21 +176,21 @@ class HeadScorer:
             for rows in sentences_of(document)
         ]
         layers = len(self.reader.config.layers)
-        found = self.scored(sentences, hidden_of(vectors, layers))
+        scores = self.scored(sentences, hidden_of(vectors, layers))
         if self.means is None:
-            return found
-        asked = queries(vectors, layers, self.means.arrays.mean)
+            return scores
+        query_vectors = queries(vectors, layers, self.means.arrays.mean)
         return [
-            one + np.float32(self.share) * self.means.scores(query, mention.candidates or NO_CANDIDATES)
-            for one, query, mention in zip(found, asked, document.mentions or (), strict=True)
+            score + np.float32(self.share) * self.means.scores(query, mention.candidates or NO_CANDIDATES)
+            for score, query, mention in zip(scores, query_vectors, document.mentions or (), strict=True)
         ]
 
     def scored(self, sentences: Sequence[LinkerSentence], hidden: Matrix) -> list[Scores]:
         """Return ψ of the candidates of each mention, (C,), by the mentions' rows in *hidden* (M, W)."""
         import torch
 
-        found = [np.empty(0, np.float32) for _ in hidden]
-        order = sorted(sentences, key=lambda one: max(map(len, one.ids), default=0))
+        results = [np.empty(0, np.float32) for _ in hidden]
+        order = sorted(sentences, key=lambda sentence: max(map(len, sentence.ids), default=0))
         for begin in range(0, len(order), _AT_ONCE):
             part = order[begin : begin + _AT_ONCE]
             inputs, _ = linker_inputs(part, lambda rows: hidden[rows], self.texts)
@@ -197,32 +200,32 @@ class HeadScorer:
             scores = each.mean(0).cpu().numpy()
             for b, sentence in enumerate(part):
                 for m, (row, ids) in enumerate(zip(sentence.rows.tolist(), sentence.ids, strict=True)):
-                    found[row] = scores[b, m, : len(ids)]
-        return found
+                    results[row] = scores[b, m, : len(ids)]
+        return results
 
     def texts(self, ids: "Ids") -> Matrix:
         """Return the stored vectors of entities, (R, D), as the head takes them."""
         return texts_of(self.vectors, ids)
 
     def _features(self, document: Document, vectors: Matrix) -> list[Matrix]:
-        """Return the traits of the candidates of each mention, (C, F)."""
+        """Return the features of the candidates of each mention, (C, F)."""
         arrays = self.arrays
         candidates = [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()]
         if not candidates:
             return []
-        sizes = np.array([len(one) for one in candidates], np.int64)
+        sizes = np.array([len(each) for each in candidates], np.int64)
         cuts = np.cumsum(sizes)[:-1]
-        priors = np.concatenate([one.priors for one in candidates])
+        priors = np.concatenate([each.priors for each in candidates])
         if arrays is None:
-            return np.split((prior_traits(priors, sizes) - self.scale[0]) / self.scale[1], cuts)
+            return np.split((prior_features(priors, sizes) - self.scale[0]) / self.scale[1], cuts)
         query = np.repeat(queries(vectors, len(self.reader.config.layers), arrays.mean), sizes, axis=0)
-        wanted = np.concatenate([meanings(one) for one in candidates])
-        place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
-        seen = arrays.meanings[place] == wanted
-        counts = np.where(seen, arrays.counts[place], 0)
-        like_seen = np.einsum("rk,rk->r", arrays.centroids[place].astype(np.float32), query)
-        told = traits(counts, like_seen, sizes)[:, : self.scale.shape[1]]
-        return np.split((told - self.scale[0]) / self.scale[1], cuts)
+        own_meanings = np.concatenate([meanings(each) for each in candidates])
+        index = np.minimum(np.searchsorted(arrays.meanings, own_meanings), len(arrays.meanings) - 1)
+        is_meaning = arrays.meanings[index] == own_meanings
+        counts = np.where(is_meaning, arrays.counts[index], 0)
+        likeness = np.einsum("rk,rk->r", arrays.centroids[index].astype(np.float32), query)
+        features = candidate_features(counts, likeness, sizes)[:, : self.scale.shape[1]]
+        return np.split((features - self.scale[0]) / self.scale[1], cuts)
 
 
 def head_folders(heads: int) -> list[str]:

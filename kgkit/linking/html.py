@@ -79,7 +79,7 @@ def _marked(document: LinkedDocument, describe: Describe) -> Iterator[str]:
 
 def _anchor(link: Link, describe: Describe) -> str:
     # A hue per entity: the same thing has the same colour wherever it is meant.
-    hue = sum(ord(letter) * place for place, letter in enumerate(link.entity or "", start=1)) % 360
+    hue = sum(ord(letter) * position for position, letter in enumerate(link.entity or "", start=1)) % 360
     kind = "link nil" if link.nil else "link"
     return (
         f'<a class="{kind}" tabindex="0" style="--hue:{hue};--score:{link.score:.2f}">{escape_xml(link.text)}'

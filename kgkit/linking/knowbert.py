@@ -24,7 +24,7 @@ from kgkit.inputs.knowledge import Knowledge
 from kgkit.inputs.texts import TokenizedText
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.models import kb_of
-from kgkit.linking.scoring import Scores
+from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import KNOWBERT, KnowBertManifest
 from kgkit.models.manifest import damaged
@@ -152,7 +152,7 @@ class TrainedKnowBert:
             knowledge = {
                 name: knowledge_of((kbs or {})[name], about.vectors)
                 if name in (kbs or {})
-                else _known(name, about.vectors, knowbert.trained_with[name], home, stack)
+                else _open_knowledge(name, about.vectors, knowbert.trained_with[name], home, stack)
                 for name, about in manifest.kbs.items()
             }
             encoder = encoder_of(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
@@ -182,14 +182,14 @@ class TrainedKnowBert:
             with torch.inference_mode():
                 output = self.knowbert(batch.knowledge, **batch.inputs).model
             hidden = output.last_hidden_state.float().cpu().numpy()
-            for text, one, vectors in zip(part, read, hidden, strict=True):
+            for text, read_text, vectors in zip(part, read, hidden, strict=True):
                 pieces = self.reader.tokens(text)
-                count = int((~one.special).sum())
+                count = int((~read_text.special).sum())
                 spans = np.stack([pieces.starts[:count], pieces.ends[:count]], axis=1)
-                yield Contextual(text, spans, vectors[: len(one.ids)][~one.special])
+                yield Contextual(text, spans, vectors[: len(read_text.ids)][~read_text.special])
 
 
-class KnowBertScorer:
+class KnowBertScorer(Scorer):
     """Scores candidates by the linker inside a KnowBert, of one of its knowledge bases.
 
     A document is read in windows. A mention that a cut between two of them goes through is read in one more
@@ -203,7 +203,8 @@ class KnowBertScorer:
             that do share the probability with NULL, and the others have none.
     """
 
-    ahead = 32
+    batch_size = 32
+    temperature: float
 
     def __init__(self, trained: TrainedKnowBert, kb: str, *, use_threshold: bool = False) -> None:
         self.trained, self.kb, self.name = trained, kb, trained.manifest.name
@@ -211,7 +212,7 @@ class KnowBertScorer:
         config = trained.knowbert.kars[kb].linker.config
         self.has_null = config.null
         self.threshold = config.threshold if use_threshold else None
-        self.tells_null = config.null or self.threshold is not None
+        self.scores_null = config.null or self.threshold is not None
 
     @classmethod
     def open(
@@ -239,38 +240,40 @@ class KnowBertScorer:
         return cls(trained, kb.name, use_threshold=use_threshold)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
-        reader, found = self.trained.reader, list[list[Scores]]()
+        reader, scores_of = self.trained.reader, list[list[Scores]]()
         reads: list[tuple[int, TokenizedText]] = []
         for number, document in enumerate(documents):
             mentions = document.mentions or []
-            priors = [(one.candidates or NO_CANDIDATES).priors for one in mentions]
+            priors = [(mention.candidates or NO_CANDIDATES).priors for mention in mentions]
             # Of those that are never read: where there is NULL, it has all of the probability.
-            found.append([np.zeros_like(one) for one in priors] if self.tells_null else priors)
-            stretches = reader.read_document(
+            scores_of.append([np.zeros_like(prior) for prior in priors] if self.scores_null else priors)
+            windows = reader.read_document(
                 document, {self.kb: self._among(document)}, uncut={self.kb: len(mentions)}
             )
-            reads += [(number, one) for one in stretches if len(one.mentions[self.kb].indices)]
+            reads += [(number, window) for window in windows if len(window.mentions[self.kb].indices)]
         scored = set[tuple[int, int]]()  # a mention in several windows has the score of the first
         for begin in range(0, len(reads), _AT_ONCE):
-            self._score(reads[begin : begin + _AT_ONCE], found, scored)
-        return found
+            self._score(reads[begin : begin + _AT_ONCE], scores_of, scored)
+        return scores_of
 
     def _among(self, document: Document) -> Document:
         """Return a document with its mentions first, and those beside them that training would show."""
         if not self.has_null:  # it was trained on the mentions of the data alone
             return document
-        [found] = self.trained.reader.knowledge[self.kb].generator(
+        [generated] = self.trained.reader.knowledge[self.kb].generator(
             iter([Document(document.id, document.text, document.sentences)])
         )
         own = list(document.mentions or ())
-        spans = {(one.start, one.end) for one in own}
-        others = [one for one in found.mentions or () if (one.start, one.end) not in spans]
-        return structs.replace(document, mentions=[*own, *others])
+        spans = {(mention.start, mention.end) for mention in own}
+        further = [
+            mention for mention in generated.mentions or () if (mention.start, mention.end) not in spans
+        ]
+        return structs.replace(document, mentions=[*own, *further])
 
     def _score(
         self,
         reads: Sequence[tuple[int, TokenizedText]],
-        found: list[list[Scores]],
+        scores_of: list[list[Scores]],
         scored: set[tuple[int, int]],
     ) -> None:
         import torch
@@ -281,26 +284,26 @@ class KnowBertScorer:
             output = knowbert(batch.knowledge, until=self.kb, **batch.inputs).linked[self.kb]
             likely = self._probabilities(output.scores.float()).cpu().numpy()
         for (number, text), each in zip(reads, likely, strict=True):
-            known = text.mentions[self.kb]
-            for place, candidates, shares in zip(
-                known.indices.tolist(), known.candidates, each, strict=False
+            mentions = text.mentions[self.kb]
+            for index, candidates, shares in zip(
+                mentions.indices.tolist(), mentions.candidates, each, strict=False
             ):
-                new = place < len(found[number]) and (number, place) not in scored
+                new = index < len(scores_of[number]) and (number, index) not in scored
                 if len(candidates) and new:
-                    found[number][place] = shares[: len(candidates)]
-                    scored.add((number, place))
+                    scores_of[number][index] = shares[: len(candidates)]
+                    scored.add((number, index))
 
     def _probabilities(self, scores: "Tensor") -> "Tensor":
         """Return probabilities (B, M, C) for scores ψ (B, M, C); NULL, if there is one, is the last."""
         from kgkit.heads.parts import masked_softmax
 
-        there = ~scores.isneginf()
+        is_candidate = ~scores.isneginf()
         if self.threshold is not None:
             passing = scores > self.threshold
             if self.has_null:
                 passing[..., -1] = True  # no link comes of it
-            there &= passing
-        return masked_softmax(scores / self.temperature, there)
+            is_candidate &= passing
+        return masked_softmax(scores / self.temperature, is_candidate)
 
 
 def open_linker(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> KnowBertScorer:
@@ -327,26 +330,26 @@ def knowledge_of(kb: KnowledgeBase, vectors: Sequence[str]) -> Knowledge:
     return Knowledge(generator, tuple(kb.vectors(name) for name in vectors))
 
 
-def _known(
+def _open_knowledge(
     name: str, vectors: Sequence[str], trained_with: Mapping[str, str], home: Home, stack: ExitStack
 ) -> Knowledge:
     """Open a knowledge base: as it is now, if that only adds to what the model knows, else as it was then."""
-    found, lacking = None, None
+    knowledge, problem = None, None
     kb = stack.enter_context(open_kb(name, home.path))
     try:
-        found = knowledge_of(kb, vectors)
+        knowledge = knowledge_of(kb, vectors)
     except (NotThere, StaleVectors) as error:  # of this build: there may be those of the model's
-        lacking = error
-    if found is not None and found.continues(trained_with):
-        return found
-    builds = {told.partition("@")[2].rpartition("/")[0] for told in trained_with}
+        problem = error
+    if knowledge is not None and knowledge.continues(trained_with):
+        return knowledge
+    builds = {source.partition("@")[2].rpartition("/")[0] for source in trained_with}
     for build in sorted(builds):
         with suppress(KgkitError):  # gone: who checks says what is here, and what was wanted
             return knowledge_of(stack.enter_context(open_kb(f"{name}@{build}", home.path)), vectors)
-    if found is None:
-        assert lacking is not None
-        raise lacking
-    return found
+    if knowledge is None:
+        assert problem is not None
+        raise problem
+    return knowledge
 
 
 def encoder_of(knowbert: "KnowBert", name: str, folder: Path) -> "Encoder":

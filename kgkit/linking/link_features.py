@@ -24,7 +24,7 @@ Each is told as log(1 + 5x), and again less the mention's best.
 Sources: relatedness by the links of two pages, Milne & Witten (2008); expected support of the other mentions'
 candidates, Ratinov et al. (2011); coreference of names, Cucerzan (2007), Ganea & Hofmann (2017).
 
-R  candidates of all mentions    L  traits    N  names    U  pairs of a name and an entity
+R  candidates of all mentions    L  features    N  names    U  pairs of a name and an entity
 E  entities    K  those of them that support others
 """
 
@@ -41,7 +41,7 @@ from kgkit.linking.scoring import Scores
 from kgkit.text import fold, tokens
 from kgkit.types import NO_CANDIDATES, Ids, Mention
 
-TRAITS: Final = (
+FEATURES: Final = (
     "out", "in", "out and in", "out any", "in any", "out share", "out best", "alike", "alike best", "same",
     "in longer", "in shorter", "name",
 )  # fmt: skip
@@ -50,12 +50,12 @@ _NOTHING: Final = np.empty(0, np.uint32)
 _NODES: Final = 2_048  # neighbours that are compared at once
 _STEEP: Final = 5.0
 _SURE: Final = 0.999
-_MAX_KNOWN: Final = 100_000
+_MAX_ENTITIES: Final = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkTraitsConfig:
-    """Settings of `LinkTraits`.
+class LinkFeaturesConfig:
+    """Settings of `LinkFeatures`.
 
     Attributes:
         probable: what a candidate needs for some name, to support others.
@@ -86,22 +86,22 @@ class _Names(NamedTuple):
     longer: Numbers
 
 
-class LinkTraits:
-    """Gives the candidates of a document's mentions the traits of their links.
+class LinkFeatures:
+    """Gives the candidates of a document's mentions the features of their links.
 
     Args:
         kb: whose facts are the links.
         config: settings.
     """
 
-    names = (*TRAITS, *(f"{name}, relative" for name in TRAITS))
+    names = (*FEATURES, *(f"{name}, relative" for name in FEATURES))
 
-    def __init__(self, kb: KnowledgeBase, config: LinkTraitsConfig | None = None) -> None:
-        self.kb, self.config = kb, config or LinkTraitsConfig()
+    def __init__(self, kb: KnowledgeBase, config: LinkFeaturesConfig | None = None) -> None:
+        self.kb, self.config = kb, config or LinkFeaturesConfig()
         self._neighbors: dict[int, Ids] = {}
 
     def __call__(self, mentions: Sequence[Mention], scores: Sequence[Scores]) -> Matrix:
-        """Return (R, L), the traits of the candidates of all *mentions*, in their order.
+        """Return (R, L), the features of the candidates of all *mentions*, in their order.
 
         Args:
             mentions: of one document, in order.
@@ -123,38 +123,38 @@ class LinkTraits:
         np.add.at(probability, (name, entity), np.concatenate(scores))
         probability /= np.bincount(names.of_mention, minlength=count)[:, None]
         pair, row = np.unique(name * len(entities) + entity, return_inverse=True)  # (U,), (R,)
-        found = self._pairs(names, entities, probability, pair // len(entities), pair % len(entities))
-        told = np.log1p(_STEEP * found)[row]  # (R, L / 2)
-        return np.concatenate([told, relative(told, sizes)], axis=1)
+        pairs = self._pairs(names, entities, probability, pair // len(entities), pair % len(entities))
+        features = np.log1p(_STEEP * pairs)[row]  # (R, L / 2)
+        return np.concatenate([features, relative(features, sizes)], axis=1)
 
     def _pairs(
         self, names: _Names, entities: Ids, probability: Matrix, name: Numbers, entity: Numbers
     ) -> Matrix:
         """Return (U, L / 2), before the logarithm."""
         counted = np.where(probability >= self.config.probable, probability, 0)  # (N, E)
-        kept = np.flatnonzero(counted.any(axis=0))  # (K,)
-        supports = counted[:, kept]
-        others = (supports.sum(0) - supports)[name]  # o, (U, K)
+        probable = np.flatnonzero(counted.any(axis=0))  # (K,)
+        supports = counted[:, probable]
+        outer_support = (supports.sum(0) - supports)[name]  # o, (U, K)
         neighbors = [self._of(number) for number in entities.tolist()]
-        out = _links(entities, neighbors, entities[kept])  # (E, K)
-        within = _links(entities[kept], [neighbors[place] for place in kept], entities).T  # (E, K)
+        out = _links(entities, neighbors, entities[probable])  # (E, K)
+        within = _links(entities[probable], [neighbors[index] for index in probable], entities).T  # (E, K)
         for links in (out, within):
-            links[kept, np.arange(len(kept))] = 0  # what an entity has to do with itself says nothing
-        weight = 1 / np.log(2 + np.array([len(neighbors[place]) for place in kept], np.float32))
-        given = others * weight
-        alike = _alike(entities, neighbors, kept)[entity]  # (U, K)
+            links[probable, np.arange(len(probable))] = 0  # what an entity has to do with itself says nothing
+        weight = 1 / np.log(2 + np.array([len(neighbors[index]) for index in probable], np.float32))
+        weighted = outer_support * weight
+        alike = _alike(entities, neighbors, probable)[entity]  # (U, K)
         near, back = out[entity], within[entity]  # (U, K)
-        least = np.minimum(others, _SURE)
+        least = np.minimum(outer_support, _SURE)
         columns = (
-            (given * near).sum(1),
-            (given * back).sum(1),
-            (given * near * back).sum(1),
+            (weighted * near).sum(1),
+            (weighted * back).sum(1),
+            (weighted * near * back).sum(1),
             1 - np.prod(1 - least * near, axis=1),
             1 - np.prod(1 - least * back, axis=1),
-            (others * near).sum(1) / max(1, len(probability) - 1),
-            (given * near).max(1, initial=0),
-            (others * alike).sum(1),
-            (others * alike).max(1, initial=0),
+            (outer_support * near).sum(1) / max(1, len(probability) - 1),
+            (weighted * near).max(1, initial=0),
+            (outer_support * alike).sum(1),
+            (outer_support * alike).max(1, initial=0),
             (counted.sum(0) - counted)[name, entity],
             _best(names.longer, probability)[name, entity],
             _best(names.longer[:, ::-1], probability)[name, entity],
@@ -164,14 +164,14 @@ class LinkTraits:
 
     def _of(self, number: int) -> Ids:
         """Return the neighbours of an entity, ascending, each once."""
-        found = self._neighbors.get(number)
-        if found is None:
-            if len(self._neighbors) >= _MAX_KNOWN:
+        neighbors = self._neighbors.get(number)
+        if neighbors is None:
+            if len(self._neighbors) >= _MAX_ENTITIES:
                 self._neighbors.clear()
-            told = self.kb.store.beside(number)
-            found = _NOTHING if told is None else np.unique(told[: self.config.max_neighbors])
-            self._neighbors[number] = found
-        return found
+            outgoing = self.kb.store.neighbours(number)
+            neighbors = _NOTHING if outgoing is None else np.unique(outgoing[: self.config.max_neighbors])
+            self._neighbors[number] = neighbors
+        return neighbors
 
 
 def _cut(count: int, window: int) -> Iterator[slice]:
@@ -183,52 +183,52 @@ def _cut(count: int, window: int) -> Iterator[slice]:
 
 def _names(mentions: Sequence[Mention]) -> _Names:
     """Return the names of mentions: one for each folded surface."""
-    places: dict[tuple[str, ...], int] = {}
-    of_mention = [places.setdefault(tuple(tokens(fold(mention.text))), len(places)) for mention in mentions]
+    names: dict[tuple[str, ...], int] = {}
+    of_mention = [names.setdefault(tuple(tokens(fold(mention.text))), len(names)) for mention in mentions]
     parts: dict[tuple[str, ...], list[int]] = {}
-    for words, place in places.items():
+    for words, name in names.items():
         for size in range(1, len(words)):
             for begin in range(len(words) - size + 1):
-                parts.setdefault(words[begin : begin + size], []).append(place)
-    longer = sorted({(place, other) for words, place in places.items() for other in parts.get(words, ())})
+                parts.setdefault(words[begin : begin + size], []).append(name)
+    longer = sorted({(name, other) for words, name in names.items() for other in parts.get(words, ())})
     return _Names(np.array(of_mention, np.int64), np.array(longer, np.int64).reshape(-1, 2))
 
 
 def _best(pairs: Numbers, probability: Matrix) -> Matrix:
     """Return (N, E): for each name, the largest probability that those it is paired with have."""
-    found = np.zeros_like(probability)
-    np.maximum.at(found, pairs[:, 0], probability[pairs[:, 1]])
-    return found
+    best = np.zeros_like(probability)
+    np.maximum.at(best, pairs[:, 0], probability[pairs[:, 1]])
+    return best
 
 
-def _links(entities: Ids, neighbors: Sequence[Ids], wanted: Ids) -> Matrix:
-    """Return (E, K): 1 where one of *entities* has a fact about one of *wanted*, ascending."""
-    found = np.zeros((len(entities), len(wanted)), np.float32)
-    if not len(wanted):
-        return found
-    row = np.repeat(np.arange(len(entities)), [len(one) for one in neighbors])
+def _links(entities: Ids, neighbors: Sequence[Ids], targets: Ids) -> Matrix:
+    """Return (E, K): 1 where one of *entities* has a fact about one of *targets*, ascending."""
+    links = np.zeros((len(entities), len(targets)), np.float32)
+    if not len(targets):
+        return links
+    row = np.repeat(np.arange(len(entities)), [len(ids) for ids in neighbors])
     other = np.concatenate([*neighbors, _NOTHING])
-    place = np.minimum(np.searchsorted(wanted, other), len(wanted) - 1)
-    hit = wanted[place] == other
-    found[row[hit], place[hit]] = 1
-    return found
+    index = np.minimum(np.searchsorted(targets, other), len(targets) - 1)
+    hit = targets[index] == other
+    links[row[hit], index[hit]] = 1
+    return links
 
 
-def _alike(entities: Ids, neighbors: Sequence[Ids], kept: Numbers) -> Matrix:
+def _alike(entities: Ids, neighbors: Sequence[Ids], probable: Numbers) -> Matrix:
     """Return (E, K), the cosines of what stands beside two entities."""
-    beside = [np.append(one, number) for one, number in zip(neighbors, entities.tolist(), strict=True)]
-    row = np.repeat(np.arange(len(entities)), [len(one) for one in beside])
-    _, node, often = np.unique(np.concatenate(beside), return_inverse=True, return_counts=True)
+    surroundings = [np.append(ids, number) for ids, number in zip(neighbors, entities.tolist(), strict=True)]
+    row = np.repeat(np.arange(len(entities)), [len(ids) for ids in surroundings])
+    _, node, often = np.unique(np.concatenate(surroundings), return_inverse=True, return_counts=True)
     value = np.log(len(entities) / often).astype(np.float32)[node]
     length = np.sqrt(np.bincount(row, value**2, len(entities))).astype(np.float32)
     value /= np.where(length > 0, length, 1)[row]
     shared = often[node] > 1  # what one of them has alone is of no product
     row, node, value = row[shared], np.unique(node[shared], return_inverse=True)[1], value[shared]
-    found = np.zeros((len(entities), len(kept)), np.float32)
+    cosines = np.zeros((len(entities), len(probable)), np.float32)
     for begin in range(0, int(node.max(initial=-1)) + 1, _NODES):
         here = (node >= begin) & (node < begin + _NODES)
         block = np.zeros((len(entities), _NODES), np.float32)
         block[row[here], node[here] - begin] = value[here]
-        found += block @ block[kept].T
-    found[kept, np.arange(len(kept))] = 0
-    return found
+        cosines += block @ block[probable].T
+    cosines[probable, np.arange(len(probable))] = 0
+    return cosines

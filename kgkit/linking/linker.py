@@ -1,10 +1,10 @@
 """One linker for every model: candidates in, scored links out."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Literal, TypedDict, Unpack
+from itertools import islice, repeat
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import find_scorer
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
-from kgkit.linking.scoring import Scorer, Scores
+from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
 from kgkit.types import (
     NO_CANDIDATES,
     NO_SENSE,
@@ -34,6 +34,9 @@ from kgkit.types import (
     LinkedDocument,
     Mention,
 )
+
+if TYPE_CHECKING:
+    from kgkit.linking.tagger import Tagger
 
 _Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate]]
 """The fields of a `Link` from `entity` to `candidates`."""
@@ -46,17 +49,14 @@ _MAX_MEANINGS = 30_000
 class LinkerConfig:
     """Settings of a `Linker`."""
 
-    model: str = "prior"
     coherence: Literal["graph"] | CoherenceConfig | None = None  # second stage: agreement in the document
     threshold: float = 0.0  # below this score, in [0, 1], a mention means nothing in the KB
     nil: Literal["drop", "mark"] = "drop"  # what becomes of such a mention
     top_k: int = 5  # candidates shown with a link
     max_candidates: int | None = 30  # considered for a mention; None for all
     overlaps: Overlaps = "longest"  # what becomes of mentions that overlap, see `kgkit.linking.overlaps`
-    vectors: str | None = None  # of the entities, for the models that take some; None: `text`
-    device: str = "auto"  # of the encoder, for the models that have one
-    mentions: str | None = None  # a tagger, whose names are linked; None: whatever the KB's generator finds
     all_surfaces: bool = False  # whatever spelling, function words and link probability say
+    explain: bool = False  # whether candidates have the parts of their scores, see `ScoreParts`
 
     def __post_init__(self) -> None:
         if self.coherence not in (None, "graph") and not isinstance(self.coherence, CoherenceConfig):
@@ -67,35 +67,16 @@ class LinkerConfig:
             raise UsageError(f"threshold is {self.threshold}; scores lie in [0, 1]")
         if self.top_k < 0 or (self.max_candidates is not None and self.max_candidates < 1):
             raise UsageError(f"top_k is {self.top_k}, max_candidates {self.max_candidates}: too few")
+        if self.explain and not self.top_k:
+            raise UsageError("explain says what the scores of candidates are made of, and top_k shows none")
         check_overlaps(self.overlaps)
-        if self.mentions is not None and self.overlaps != "longest":
-            raise UsageError(
-                f"overlaps is {self.overlaps!r}, but the mentions are those of the tagger {self.mentions}, "
-                "which do not overlap: leave out one of the two"
-            )
-
-
-class LinkerSettings(TypedDict, total=False):
-    """The fields of `LinkerConfig`, for those who write them as arguments."""
-
-    model: str
-    coherence: Literal["graph"] | CoherenceConfig | None
-    threshold: float
-    nil: Literal["drop", "mark"]
-    top_k: int
-    max_candidates: int | None
-    overlaps: Overlaps
-    vectors: str | None
-    device: str
-    mentions: str | None
-    all_surfaces: bool
 
 
 class Linker:
     """Links documents to one KB.
 
     Mentions that come with a document keep their spans; otherwise a tagger finds
-    them, if `mentions` names one, else the KB's own generator, and of those that
+    them, if there is one, else the KB's own generator, and of those that
     overlap the leftmost-longest stays, unless `overlaps` says otherwise: see
     `kgkit.linking.overlaps`.
 
@@ -113,16 +94,19 @@ class Linker:
     mention that a tagger found is multiplied with the tagger's: it is then the probability that the
     mention is one, and means the entity. The score of a NIL link is 1 less the best candidate's.
 
+    The constructor opens no files: `Linker.open` finds models, vectors and taggers by their names.
+
     Args:
-        kb: what to link to; the caller closes it.
+        kb: knowledge base to link to; the caller closes it.
         config: settings.
-        generator: of candidates, with settings of its own; unless given, the one
+        generator: generator of candidates, with settings of its own; unless given, the one
             that the KB asks for, with `max_candidates` of *config*.
-        scorer: of the candidates; unless given, the one that `model` of *config* names.
+        scorer: model that scores the candidates; unless given, their priors are their scores.
+        tagger: model whose names are linked; unless given, the generator finds the mentions.
 
     Raises:
-        NotThere: if the model needs vectors that have not been made.
-        UnknownName: if there is no such model, or no such tagger.
+        UsageError: if there is a tagger, whose mentions do not overlap, and *config* says what becomes of
+            mentions that do.
     """
 
     def __init__(
@@ -132,31 +116,24 @@ class Linker:
         *,
         generator: Generator | None = None,
         scorer: Scorer | None = None,
+        tagger: "Tagger | None" = None,
     ) -> None:
         self.kb, self.config = kb, config or LinkerConfig()
+        _check_tagger(None if tagger is None else tagger.name, self.config.overlaps)
         self.generator = generator or generator_for(
             kb,
             max_candidates=self.config.max_candidates,
             overlaps=self.config.overlaps != "longest",
             all_surfaces=self.config.all_surfaces,
         )
-        self.scorer = scorer or find_scorer(
-            self.config.model, kb, use_threshold=self.config.overlaps == "score",
-            vectors=self.config.vectors, device=self.config.device,
-        )  # fmt: skip
-        self.tagger = None
-        if self.config.mentions is not None:
-            from kgkit.linking.tagger import Tagger  # here: torch takes seconds to load
-
-            where = Home(kb.home.path.parents[1])
-            self.tagger = Tagger.open(self.config.mentions, home=where, device=self.config.device)
+        self.scorer, self.tagger = scorer or PriorScorer(), tagger
         self.coherence = None
         if self.config.coherence is not None:
             settings = CoherenceConfig() if self.config.coherence == "graph" else self.config.coherence
             self.coherence = GraphCoherence(kb, self.generator, settings)
         self._names: dict[int, tuple[str, str]] = {}
-        self._by_mention = getattr(self.scorer, "by_mention", False)
-        self._by_candidates = self._by_mention and self.coherence is None and self.tagger is None
+        shared = self.coherence is None and tagger is None and not self.config.explain
+        self._by_candidates = shared and self.scorer.by_mention
         self._meanings: dict[int, tuple[Candidates, _Meaning | None]] = {}
 
     @classmethod
@@ -165,21 +142,56 @@ class Linker:
         kb: str | KnowledgeBase | None = None,
         *,
         home: str | os.PathLike[str] | None = None,
-        **settings: Unpack[LinkerSettings],
+        model: str = "prior",
+        vectors: str | None = None,
+        device: str = "auto",
+        mentions: str | None = None,
+        coherence: Literal["graph"] | CoherenceConfig | None = None,
+        threshold: float = 0.0,
+        nil: Literal["drop", "mark"] = "drop",
+        top_k: int = 5,
+        max_candidates: int | None = 30,
+        overlaps: Overlaps = "longest",
+        all_surfaces: bool = False,
+        explain: bool = False,
     ) -> "Linker":
-        """Open a linker on a KB, which may be named; `linker.kb.close()` lets go of it.
+        """Open a linker on a KB, which may be named; `linker.kb.close()` closes that.
 
         Args:
-            kb: a handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
-            home: where knowledge bases lie.
-            settings: those of `LinkerConfig`.
+            kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
+            home: folder in which knowledge bases and models lie.
+            model: name or folder of the model that scores candidates.
+            vectors: name of the entities' vectors, for the models that take some; None: `text`.
+            device: torch device of the models that have an encoder.
+            mentions: name or folder of a tagger whose names are linked; None: the KB's generator finds them.
+            coherence, threshold, nil, top_k, max_candidates, overlaps, all_surfaces, explain: settings of
+                `LinkerConfig`.
 
         Raises:
-            NotThere: if there is no such KB.
+            NotThere: if there is no such KB, or the model needs vectors that have not been made.
+            UnknownName: if there is no such model, or no such tagger.
             UsageError: if a setting is out of range.
         """
-        config = LinkerConfig(**settings)
-        return cls(kb if isinstance(kb, KnowledgeBase) else open_kb(kb, home), config)
+        config = LinkerConfig(
+            coherence=coherence, threshold=threshold, nil=nil, top_k=top_k, max_candidates=max_candidates,
+            overlaps=overlaps, all_surfaces=all_surfaces, explain=explain,
+        )  # fmt: skip
+        _check_tagger(mentions, overlaps)
+        handle = kb if isinstance(kb, KnowledgeBase) else open_kb(kb, home)
+        try:
+            scorer = find_scorer(
+                model, handle, use_threshold=overlaps == "score", vectors=vectors, device=device
+            )
+            tagger = None
+            if mentions is not None:
+                from kgkit.linking.tagger import Tagger  # here: torch takes seconds to load
+
+                tagger = Tagger.open(mentions, home=Home(handle.home.path.parents[1]), device=device)
+            return cls(handle, config, scorer=scorer, tagger=tagger)
+        except BaseException:
+            if handle is not kb:
+                handle.close()
+            raise
 
     @property
     def model(self) -> str:
@@ -200,35 +212,47 @@ class Linker:
     def _linked(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
         source = iter(self._mentions(documents))
         links: list[Link] = []
-        while chunk := list(islice(source, self.scorer.ahead)):
-            every = self.scorer([document for document, _, _ in chunk])
-            for (document, given, last), scores in zip(chunk, every, strict=True):
+        while chunk := list(islice(source, self.scorer.batch_size)):
+            for (document, preset, last), (scores, parts) in zip(chunk, self._scored(chunk), strict=True):
                 mentions = document.mentions or []
                 nulls = self._nulls(mentions, scores)
                 if self.coherence is not None:
                     scores = self._agreed(mentions, scores)
-                weighed = given and any(hasattr(mention, "score") for mention in mentions)  # by a tagger
+                    parts = parts and [part.with_coherence(s) for part, s in zip(parts, scores, strict=True)]
+                weighed = preset and any(hasattr(mention, "score") for mention in mentions)  # by a tagger
                 if weighed:
                     scores = _weighed(mentions, scores)
                 meaning = self._meaning if weighed or not self._by_candidates else self._shared_meaning
-                for mention, score, null in zip(mentions, scores, nulls, strict=True):
-                    fields = meaning(mention.candidates or NO_CANDIDATES, score, null)
+                for mention, score, null, part in zip(
+                    mentions, scores, nulls, parts or repeat(None, len(mentions)), strict=True
+                ):
+                    fields = meaning(mention.candidates or NO_CANDIDATES, score, null, part)
                     if fields is not None:
                         start, end, text = mention.start, mention.end, mention.text
                         links.append(Link(start, end, text, self.kb.name, *fields, mention.id))
                 if last:
-                    if self.config.overlaps == "score" and not given:
+                    if self.config.overlaps == "score" and not preset:
                         links = best_links(links)
                     yield LinkedDocument(document.id, document.text, self.model, links)
                     links = []
 
+    def _scored(
+        self, chunk: Sequence[tuple[Document, bool, bool]]
+    ) -> Iterator[tuple[list[Scores], list[ScoreParts]]]:
+        """Yield the scores of each document's mentions, and their parts where they are asked for."""
+        documents = [document for document, _, _ in chunk]
+        if self.config.explain:
+            yield from (([part.score for part in parts], parts) for parts in self.scorer.explain(documents))
+        else:
+            yield from ((scores, []) for scores in self.scorer(documents))
+
     def _nulls(self, mentions: list[Mention], scores: list[Scores]) -> list[bool]:
         """Say of each mention whether nothing is likelier than its best candidate."""
-        if getattr(self.scorer, "tells_null", False):
-            return [len(one) > 0 and float(one.max()) < 1 - float(one.sum()) for one in scores]
+        if self.scorer.scores_null:
+            return [len(score) > 0 and float(score.max()) < 1 - float(score.sum()) for score in scores]
         return [
-            len(one) > 0 and float(one.max()) < _null_asked_for(mention.candidates or NO_CANDIDATES)
-            for mention, one in zip(mentions, scores, strict=True)
+            len(score) > 0 and float(score.max()) < _generated_null(mention.candidates or NO_CANDIDATES)
+            for mention, score in zip(mentions, scores, strict=True)
         ]
 
     def _agreed(self, mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
@@ -248,51 +272,60 @@ class Linker:
         document.
         """
         source = _documents(documents)
-        divisible = self._by_mention and is_divisible(self.generator)
+        divisible = self.scorer.by_mention and is_divisible(self.generator)
         multiple = 1 if self.coherence is None else self.coherence.config.window
         for document in source if self.tagger is None else self.tagger(source):
-            given = document.mentions is not None
+            preset = document.mentions is not None
             if divisible and is_long(document.text):
                 overlaps = self.config.overlaps != "longest"
                 for batch, last in document_batches(
                     document, self.generator, overlaps=overlaps, multiple=multiple
                 ):
-                    yield batch, given, last
+                    yield batch, preset, last
                 continue
-            found = next(iter(self.generator([document])))
-            mentions = found.mentions or []
-            if given:
+            generated = next(iter(self.generator([document])))
+            mentions = generated.mentions or []
+            if preset:
                 mentions = sorted(mentions, key=lambda mention: mention.start)
             elif self.config.overlaps == "longest":
                 mentions = longest(mentions)
-            yield msgspec.structs.replace(found, mentions=list(mentions)), given, True
+            yield msgspec.structs.replace(generated, mentions=list(mentions)), preset, True
 
-    def _shared_meaning(self, candidates: Candidates, scores: Scores, null: bool) -> _Meaning | None:
+    def _shared_meaning(
+        self, candidates: Candidates, scores: Scores, null: bool, _: ScoreParts | None
+    ) -> _Meaning | None:
         """Return `_meaning`, once for all mentions of the same candidates, where nothing else counts."""
         meanings = self._meanings
-        known = meanings.get(id(candidates))
-        if known is None or known[0] is not candidates:  # of another process, after pickling
+        entry = meanings.get(id(candidates))
+        if entry is None or entry[0] is not candidates:  # of another process, after pickling
             if len(meanings) >= _MAX_MEANINGS:
                 meanings.clear()
-            known = meanings[id(candidates)] = candidates, self._meaning(candidates, scores, null)
-        return known[1]
+            entry = meanings[id(candidates)] = candidates, self._meaning(candidates, scores, null)
+        return entry[1]
 
-    def _meaning(self, candidates: Candidates, scores: Scores, null: bool) -> _Meaning | None:
+    def _meaning(
+        self, candidates: Candidates, scores: Scores, null: bool, parts: ScoreParts | None = None
+    ) -> _Meaning | None:
         """Return the fields of a link from `entity` to `candidates`; None if there is to be none."""
         config = self.config
         rows = candidates.rows.tolist()
         scored = scores.tolist()
-        order = sorted(range(len(rows)), key=lambda place: -scored[place])
+        order = sorted(range(len(rows)), key=lambda index: -scored[index])
         best = next(iter(order), None)
         score = 0.0 if best is None else _round(scored[best])
-        nil = best is None or null or score < config.threshold or score < _null_asked_for(candidates)
+        nil = best is None or null or score < config.threshold or score < _generated_null(candidates)
         if nil and config.nil == "drop":
             return None
         shown = []
-        for place in order[: config.top_k]:
-            entity, sense, prior = rows[place]
+        for index in order[: config.top_k]:
+            entity, sense, prior = rows[index]
             key, label = self._name(entity)
-            shown.append(LinkCandidate(key, _round(prior), _round(scored[place]), self._key(sense), label))
+            shown.append(
+                LinkCandidate(
+                    key, _round(prior), _round(scored[index]), self._key(sense), label,
+                    None if parts is None else parts.row(index),
+                )
+            )  # fmt: skip
         if nil or best is None:
             return None, None, "", _round(1 - score), True, shown
         entity, sense, _ = rows[best]
@@ -317,7 +350,7 @@ class Linker:
         return name
 
 
-def _null_asked_for(candidates: Candidates) -> float:
+def _generated_null(candidates: Candidates) -> float:
     """Return the part of NULL's prior that is no matter of link probability.
 
     In an encyclopedia a name is a link once a page, so it is a mention in more places than it is linked in:
@@ -331,15 +364,28 @@ def link(
     kb: str | KnowledgeBase | None = None,
     *,
     home: str | os.PathLike[str] | None = None,
-    **settings: Unpack[LinkerSettings],
+    model: str = "prior",
+    vectors: str | None = None,
+    device: str = "auto",
+    mentions: str | None = None,
+    coherence: Literal["graph"] | CoherenceConfig | None = None,
+    threshold: float = 0.0,
+    nil: Literal["drop", "mark"] = "drop",
+    top_k: int = 5,
+    max_candidates: int | None = 30,
+    overlaps: Overlaps = "longest",
+    all_surfaces: bool = False,
+    explain: bool = False,
 ) -> LinkedDocument:
     """Link one text.
 
     For many, keep a `Linker`: it remembers what it has looked up.
 
     Args:
-        text: any length.
-        kb, home, settings: as in `Linker.open`.
+        text: string of any length.
+        kb, home, model, vectors, device, mentions: as in `Linker.open`.
+        coherence, threshold, nil, top_k, max_candidates, overlaps, all_surfaces, explain: settings of
+            `LinkerConfig`.
 
     Example:
         >>> [(link.text, link.entity) for link in link("The geese flew off.", kb="wordnet").links]
@@ -347,10 +393,29 @@ def link(
     """
     if not isinstance(text, str):
         raise TypeError(f"a text is a str, not {type(text).__name__}; a Linker takes many")
-    if isinstance(kb, KnowledgeBase):
-        return next(Linker.open(kb, **settings)([text]))
-    with open_kb(kb, home) as opened:
-        return next(Linker.open(opened, **settings)([text]))
+    linker = Linker.open(
+        kb, home=home, model=model, vectors=vectors, device=device, mentions=mentions, coherence=coherence,
+        threshold=threshold, nil=nil, top_k=top_k, max_candidates=max_candidates, overlaps=overlaps,
+        all_surfaces=all_surfaces, explain=explain,
+    )  # fmt: skip
+    try:
+        return next(linker([text]))
+    finally:
+        if linker.kb is not kb:
+            linker.kb.close()
+
+
+def _check_tagger(tagger: str | None, overlaps: Overlaps) -> None:
+    """Make sure that there is no tagger where mentions may overlap.
+
+    Raises:
+        UsageError: if there is one.
+    """
+    if tagger is not None and overlaps != "longest":
+        raise UsageError(
+            f"overlaps is {overlaps!r}, but the mentions are those of the tagger {tagger}, which do not "
+            "overlap: leave out one of the two"
+        )
 
 
 def _documents(documents: Iterable[Document | str]) -> Iterator[Document]:

@@ -45,14 +45,14 @@ def best_links(links: Sequence[Link]) -> list[Link]:
     Returns:
         Those that stay, in the order in which they came.
     """
-    kept: list[tuple[int, int]] = []  # (start, end), ascending; none overlaps another
+    spans: list[tuple[int, int]] = []  # (start, end), ascending; none overlaps another
     chosen = set[int]()
     for index in sorted(range(len(links)), key=lambda index: _rank(links[index])):
         start, end = links[index].start, links[index].end
-        at = bisect_left(kept, (start, end))
-        if (at and kept[at - 1][1] > start) or (at < len(kept) and kept[at][0] < end):
+        at = bisect_left(spans, (start, end))
+        if (at and spans[at - 1][1] > start) or (at < len(spans) and spans[at][0] < end):
             continue
-        kept.insert(at, (start, end))
+        spans.insert(at, (start, end))
         chosen.add(index)
     return [link for index, link in enumerate(links) if index in chosen]
 

@@ -12,7 +12,7 @@ Matrix = NDArray[np.float32]
 
 _TINY: Final = 1e-6  # a prior of 0 makes a candidate unlikely, not impossible
 
-TRAITS: Final = (
+FEATURES: Final = (
     "count",  # log(1 + n), n being the mentions of this meaning in training
     "share",  # (n + ½) / Σ (n + ½) over the mention's candidates
     "log share",
@@ -23,29 +23,29 @@ TRAITS: Final = (
 )
 """The letters are those of `kgkit.linking.ridge`."""
 
-COUNTED: Final = TRAITS[:5]
+COUNTED: Final = FEATURES[:5]
 """Those that no encoder has a part in."""
 
 OF_PRIORS: Final = ("share", "log share", "place", "most")
 """Those that a prior can stand for: what a head is told that knows nothing of single entities."""
 
 
-def traits(counts: Matrix, like_seen: Matrix, sizes: NDArray[np.int64]) -> Matrix:
-    """Return (R, 7), the traits of candidates.
+def candidate_features(counts: Matrix, likeness: Matrix, sizes: NDArray[np.int64]) -> Matrix:
+    """Return (R, 7), the features of candidates.
 
     Args:
         counts: (R,) n.
-        like_seen: (R,) q·c(e); any number where n is 0.
+        likeness: (R,) q·c(e); any number where n is 0.
         sizes: (M,) candidates of each mention, R together.
     """
-    seen = counts > 0
-    share, log_share, place, most = _of_shares(counts + 0.5, sizes)
-    columns = (np.log1p(counts), share, log_share, place, most, seen, like_seen * seen)
+    positive = counts > 0
+    share, log_share, rank, most = _of_shares(counts + 0.5, sizes)
+    columns = (np.log1p(counts), share, log_share, rank, most, positive, likeness * positive)
     return np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
 
 
-def prior_traits(priors: Matrix, sizes: NDArray[np.int64]) -> Matrix:
-    """Return (R, 4), the traits `OF_PRIORS`, by priors (R,), or by anything in proportion to them."""
+def prior_features(priors: Matrix, sizes: NDArray[np.int64]) -> Matrix:
+    """Return (R, 4), the features `OF_PRIORS`, by priors (R,), or by anything in proportion to them."""
     return np.stack(_of_shares(np.maximum(priors, _TINY), sizes), axis=1).astype(np.float32)
 
 
@@ -53,9 +53,9 @@ def _of_shares(weights: Matrix, sizes: NDArray[np.int64]) -> "tuple[NDArray[np.f
     """Return shares of weights (R,), their logarithms, places, and which is the most of its mention."""
     mention = np.repeat(np.arange(len(sizes)), sizes)  # (R,)
     begins = np.cumsum(sizes) - sizes
-    place = np.arange(len(weights)) - begins[mention]
+    rank = np.arange(len(weights)) - begins[mention]
     share = weights / np.bincount(mention, weights, len(sizes))[mention]
     most = np.zeros(len(weights), np.float32)
-    order = np.lexsort((place, -weights, mention))
+    order = np.lexsort((rank, -weights, mention))
     most[order[begins[sizes > 0]]] = 1
-    return share, np.log(share), 1 / (1 + place), most
+    return share, np.log(share), 1 / (1 + rank), most

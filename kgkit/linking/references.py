@@ -88,45 +88,47 @@ class References:
         """
         text = document.text
         ends = [match.end() for match in _ENDS.finditer(text)]
-        taken = [link for link in document.links if link.entity is not None]
-        found: list[Link] = []
-        said: dict[tuple[str, str | None], str] = {}  # what an entity has been called so far
+        linked = [link for link in document.links if link.entity is not None]
+        added: list[Link] = []
+        pronouns: dict[tuple[str, str | None], str] = {}  # what an entity has been called so far
         for start, end in token_spans(text):
             if any(link.start < end and start < link.end for link in document.links):
                 continue
-            known = sorted((*taken, *found), key=lambda link: link.start)
-            before = [link for link in known if link.end <= start]
+            earlier = sorted((*linked, *added), key=lambda link: link.start)
+            before = [link for link in earlier if link.end <= start]
             word = text[start:end]
             inside = text[start : end + 1] in _WORDS or text[max(0, start - 1) : end] in _WORDS
-            asked = "" if inside else _PRONOUNS.get(word.lower(), "")
-            if asked:
-                able = [one for one in before if said.get((one.kb, one.entity), asked) == asked]
-                meant = self._of_pronoun(asked, start, able, ends)
+            pronoun = "" if inside else _PRONOUNS.get(word.lower(), "")
+            if pronoun:
+                compatible = [
+                    link for link in before if pronouns.get((link.kb, link.entity), pronoun) == pronoun
+                ]
+                antecedent = self._of_pronoun(pronoun, start, compatible, ends)
             else:
-                meant = _of_name(word, before)
-            if meant is not None and asked:
-                said[meant.kb, meant.entity] = asked
-            if meant is not None:
-                found.append(
-                    msgspec.structs.replace(meant, start=start, end=end, text=word, candidates=[], id="")
+                antecedent = _of_name(word, before)
+            if antecedent is not None and pronoun:
+                pronouns[antecedent.kb, antecedent.entity] = pronoun
+            if antecedent is not None:
+                added.append(
+                    msgspec.structs.replace(antecedent, start=start, end=end, text=word, candidates=[], id="")
                 )
-        links = sorted((*document.links, *found), key=lambda link: link.start)
+        links = sorted((*document.links, *added), key=lambda link: link.start)
         return msgspec.structs.replace(document, links=links)
 
-    def _of_pronoun(self, asked: str, start: int, before: list[Link], ends: list[int]) -> Link | None:
+    def _of_pronoun(self, pronoun: str, start: int, before: list[Link], ends: list[int]) -> Link | None:
         here = bisect_right(ends, start)
         near: dict[int, list[Link]] = {}  # by how many sentences ago
         for link in before:
             ago = here - bisect_right(ends, link.start)
-            if ago <= self._config.sentences and self._can_be(link, asked):
+            if ago <= self._config.sentences and self._can_be(link, pronoun):
                 near.setdefault(ago, []).append(link)
         return near[min(near)][0] if near else None
 
-    def _can_be(self, link: Link, asked: str) -> bool:
+    def _can_be(self, link: Link, pronoun: str) -> bool:
         kind = self._kind(link)
-        if asked == "it":
+        if pronoun == "it":
             return kind == "it"
-        return kind in ("person", asked)
+        return kind in ("person", pronoun)
 
     def _kind(self, link: Link) -> str:
         """Return `he` or `she` for a person of known gender, `person` for another one, else `it`."""
@@ -135,13 +137,13 @@ class References:
         if key not in self._kinds:
             kb = self._kbs.get(link.kb)
             entity = None if kb is None else kb.get(link.entity)
-            is_one = (
+            is_person = (
                 kb is not None
                 and entity is not None
                 and any(name.lower() in _PERSON for name in _kinds_of(kb, entity))
             )
             gender = "" if entity is None else str(entity.attributes.get("gender", "")).lower()
-            self._kinds[key] = (_GENDERS.get(gender) or "person") if is_one else "it"
+            self._kinds[key] = (_GENDERS.get(gender) or "person") if is_person else "it"
         return self._kinds[key]
 
 
@@ -151,8 +153,8 @@ def _kinds_of(kb: KnowledgeBase, entity: Entity) -> Iterator[str]:
     for other in kb.neighbors(entity):
         yield from (other.label, other.key)
     above = [entity, *(kb.neighbors(entity, _INSTANCE) if _INSTANCE in kb.relations else ())]
-    for one in above if _KIND in kb.relations else ():
-        yield from (higher.key for higher in kb.walk(one, _KIND, max_depth=_DEPTH))
+    for node in above if _KIND in kb.relations else ():
+        yield from (higher.key for higher in kb.walk(node, _KIND, max_depth=_DEPTH))
 
 
 def _of_name(word: str, before: list[Link]) -> Link | None:

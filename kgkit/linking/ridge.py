@@ -21,7 +21,7 @@ A meaning is the sense of a candidate where it has one (`dog%1:05:00::`), else i
     S  meanings seen    K  layers    D  width    C  candidates of a mention
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.gloss import GlossConfig, warn_of_missing
-from kgkit.linking.scoring import Scores, shares
+from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
@@ -57,7 +57,6 @@ START: Final = (1.0, 0.0, 4.0, 0.0)
 """α, β, γ, δ where nothing says otherwise; γ was chosen on semeval2007 and on AIDA's testa."""
 
 _TAU: Final = GlossConfig().temperature
-_TINY: Final = 1e-6
 _NEAR: Final = 0.03  # what differs less from the mean of the candidates differs by rounding
 
 
@@ -112,24 +111,24 @@ class RidgeArrays(NamedTuple):
             DamagedModel: if a file is no array, or their shapes do not fit each other.
         """
         names = (*ARRAYS, WEIGHTS) if (folder / f"{WEIGHTS}.npy").is_file() else ARRAYS
-        found = cls(*(read_array(folder / f"{name}.npy") for name in names))
-        if found.centroids.ndim != 2 or found.weight.ndim != 2 or found.meanings.dtype.kind == "f":
+        arrays = cls(*(read_array(folder / f"{name}.npy") for name in names))
+        if arrays.centroids.ndim != 2 or arrays.weight.ndim != 2 or arrays.meanings.dtype.kind == "f":
             raise damaged(folder, "its arrays are not those of a model of this kind")
-        (seen, width), rows = found.centroids.shape, len(found.weight)
+        (count, width), rows = arrays.centroids.shape, len(arrays.weight)
         expected = {
-            "meanings": (seen,), "centroids": (seen, width), "counts": (seen,), "weight": (rows, width),
+            "meanings": (count,), "centroids": (count, width), "counts": (count,), "weight": (rows, width),
             "mean": (width,), "gloss_mean": (rows - 1,), WEIGHTS: (len(START),),
         }  # fmt: skip
         for name in names:
-            if getattr(found, name).shape != expected[name]:
-                shape = getattr(found, name).shape
+            if getattr(arrays, name).shape != expected[name]:
+                shape = getattr(arrays, name).shape
                 raise damaged(
                     folder, f"{name}.npy has the shape {shape}, the others ask for {expected[name]}"
                 )
-        return found
+        return arrays
 
 
-class RidgeScorer:
+class RidgeScorer(Scorer):
     """Scores candidates by their prior, the vectors of their texts, and what was seen in training.
 
     Args:
@@ -140,7 +139,8 @@ class RidgeScorer:
         name: that links carry.
     """
 
-    ahead = 32
+    batch_size = 32
+    temperature: float
 
     def __init__(
         self,
@@ -175,19 +175,19 @@ class RidgeScorer:
         from kgkit.embedding.text import encoder_of
 
         check_weights(manifest, folder)
-        found = model_vectors(manifest, kb, vectors)
-        warn_of_missing(kb, found)
+        own_vectors = model_vectors(manifest, kb, vectors)
+        warn_of_missing(kb, own_vectors)
         with understanding(folder):
             read = span_config(manifest)
-        reader, arrays = SpanReader(encoder_of(found, device=device), read), RidgeArrays.load(folder)
-        told, needed = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, found.width)
-        if told != needed:
+        reader, arrays = SpanReader(encoder_of(own_vectors, device=device), read), RidgeArrays.load(folder)
+        shape, expected = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, own_vectors.width)
+        if shape != expected:
             raise damaged(
-                folder, f"its arrays are for mentions and texts of {told} numbers, read are {needed}"
+                folder, f"its arrays are for mentions and texts of {shape} numbers, read are {expected}"
             )
         return cls(
             reader,
-            found,
+            own_vectors,
             arrays,
             temperature=manifest.temperature,
             name=manifest.name,
@@ -197,35 +197,58 @@ class RidgeScorer:
         return [
             [
                 probabilities(self.scores(query, candidates), candidates, self.temperature)
-                for query, candidates in zip(
-                    queries(vectors, len(self.reader.config.layers), self.arrays.mean),
-                    [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()],
-                    strict=True,
-                )
+                for query, candidates in mentions
             ]
-            for document, vectors in self.reader(documents)
+            for mentions in self._read(documents)
         ]
+
+    def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        return [
+            [self._parts(query, candidates) for query, candidates in mentions]
+            for mentions in self._read(documents)
+        ]
+
+    def _read(self, documents: Sequence[Document]) -> Iterator[list[tuple[Matrix, Candidates]]]:
+        """Yield q, (K · D,), and the candidates of each mention of a document."""
+        for document, vectors in self.reader(documents):
+            candidates = [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()]
+            read = queries(vectors, len(self.reader.config.layers), self.arrays.mean)
+            yield [*zip(read, candidates, strict=True)]
+
+    def _parts(self, query: Matrix, candidates: Candidates) -> ScoreParts:
+        """Return the scores of a mention's candidates; α log p of the prior is one part, all else context."""
+        total = self.scores(query, candidates)
+        prior = self.weights[0] * np.log(np.maximum(shares(candidates.priors), TINY))
+        return ScoreParts(
+            probabilities(total, candidates, self.temperature),
+            prior / self.temperature,
+            (total - prior) / self.temperature,
+        )
+
+    @property
+    def weights(self) -> Scores:
+        """The weights α, β, γ, δ, (4,)."""
+        return np.asarray(START if self.arrays.weights is None else self.arrays.weights, np.float32)
 
     def scores(self, query: Matrix, candidates: Candidates) -> Scores:
         """Return s, (C,), of the candidates of one mention; *query* is q, (K · D,)."""
-        weights = START if self.arrays.weights is None else self.arrays.weights
-        found: Scores = self.terms(query, candidates) @ np.asarray(weights, np.float32)
-        return found
+        scores: Scores = self.terms(query, candidates) @ self.weights
+        return scores
 
     def terms(self, query: Matrix, candidates: Candidates) -> Matrix:
         """Return what α, β, γ and δ weigh, (C, 4), of a mention's candidates; *query* is q, (K · D,)."""
         arrays = self.arrays
         texts = self.vectors.gather(candidates.ids)  # (C, D)
-        there = np.linalg.norm(texts, axis=1) > 0
+        has_text = np.linalg.norm(texts, axis=1) > 0
         fit = unit(texts) @ unit(read_of(query, arrays.mean)[None, : texts.shape[1]])[0]  # cos(v₁, g)
-        fit[~there] = fit[there].mean() if there.any() else 0  # as `gloss` has it
-        gloss = np.log(np.maximum(shares(candidates.priors), _TINY)) + fit / _TAU
-        wanted = meanings(candidates)
-        place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
-        seen = arrays.meanings[place] == wanted
-        like_text = apart(query, mapped(texts, arrays.gloss_mean, arrays.weight), there)
-        like_seen = apart(query, arrays.centroids[place].astype(np.float32), seen)
-        return np.stack([gloss, like_text, like_seen, seen], axis=1, dtype=np.float32)
+        fit[~has_text] = fit[has_text].mean() if has_text.any() else 0  # as `gloss` has it
+        gloss = np.log(np.maximum(shares(candidates.priors), TINY)) + fit / _TAU
+        own_meanings = meanings(candidates)
+        index = np.minimum(np.searchsorted(arrays.meanings, own_meanings), len(arrays.meanings) - 1)
+        is_meaning = arrays.meanings[index] == own_meanings
+        like_text = centred_cosines(query, mapped(texts, arrays.gloss_mean, arrays.weight), has_text)
+        likeness = centred_cosines(query, arrays.centroids[index].astype(np.float32), is_meaning)
+        return np.stack([gloss, like_text, likeness, is_meaning], axis=1, dtype=np.float32)
 
 
 def check_weights(manifest: LinkerManifest, folder: Path) -> None:
@@ -238,27 +261,27 @@ def check_weights(manifest: LinkerManifest, folder: Path) -> None:
         raise damaged(folder, "it was trained before the weights of its scores were learnt and kept")
 
 
-def apart(query: Matrix, vectors: Matrix, known: NDArray[np.bool_]) -> Scores:
+def centred_cosines(query: Matrix, vectors: Matrix, valid: NDArray[np.bool_]) -> Scores:
     """Return r, (C,): the likeness of q, (K · D,), to *vectors* (C, K · D) as seen from their mean.
 
-    Of vectors that are not *known* (C,) it is 0, and so it is of those that are the mean but for rounding.
+    Of vectors that are not *valid* (C,) it is 0, and so it is of those that are the mean but for rounding.
     """
-    if known.sum() < 2:
-        return np.zeros(len(known), np.float32)
-    middle = vectors[known].mean(0)
+    if valid.sum() < 2:
+        return np.zeros(len(valid), np.float32)
+    middle = vectors[valid].mean(0)
     away = vectors - middle
     length = np.linalg.norm(away, axis=1)
-    known = known & (length > _NEAR)
-    found: Scores = away @ unit((query - middle)[None])[0] / np.where(known, length, 1) * known
-    return found
+    valid = valid & (length > _NEAR)
+    cosines: Scores = away @ unit((query - middle)[None])[0] / np.where(valid, length, 1) * valid
+    return cosines
 
 
 def read_of(query: Matrix, mean: Matrix) -> Matrix:
     """Return ⟨v⟩ of a mention, (K · D,), of its q = ⟨⟨v⟩ − μ⟩: where the ray from μ has come to length 1."""
     along = float(query @ mean)
     length = np.float32(max(0.0, along * along + 1 - float(mean @ mean)) ** 0.5 - along)
-    found: Matrix = query * length + mean
-    return found
+    result: Matrix = query * length + mean
+    return result
 
 
 def queries(vectors: Matrix, layers: int, mean: Matrix) -> Matrix:
@@ -268,14 +291,14 @@ def queries(vectors: Matrix, layers: int, mean: Matrix) -> Matrix:
 
 def parts_of(vectors: Matrix, layers: int) -> Matrix:
     """Return (M, K · D) with each layer's part at length 1."""
-    found: Matrix = unit(vectors.reshape(-1, vectors.shape[1] // layers)).reshape(vectors.shape)
-    return found
+    result: Matrix = unit(vectors.reshape(-1, vectors.shape[1] // layers)).reshape(vectors.shape)
+    return result
 
 
 def texts_of(vectors: Matrix, mean: Matrix) -> Matrix:
     """Return g of entities, (N, D + 1), of their vectors (N, D); zeros, no text, stay zeros."""
-    there = vectors.any(axis=1, keepdims=True)
-    return np.concatenate([unit(unit(vectors) - mean) * there, there], axis=1, dtype=np.float32)
+    has_text = vectors.any(axis=1, keepdims=True)
+    return np.concatenate([unit(unit(vectors) - mean) * has_text, has_text], axis=1, dtype=np.float32)
 
 
 def mapped(vectors: Matrix, mean: Matrix, weight: Matrix) -> Matrix:
@@ -294,8 +317,8 @@ def probabilities(scores: Scores, candidates: Candidates, temperature: float) ->
     if not len(scores):
         return np.empty(0, np.float32)
     weights = np.exp((scores - scores.max()) / np.float32(temperature))
-    found: Scores = (weights / weights.sum() * (1 - candidates.null)).astype(np.float32)
-    return found
+    result: Scores = (weights / weights.sum() * (1 - candidates.null)).astype(np.float32)
+    return result
 
 
 def span_config(manifest: LinkerManifest) -> SpanConfig:

@@ -1,7 +1,7 @@
 """What scores the candidates of mentions: the seam between a linker and its models."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,20 +10,59 @@ from kgkit.types import NO_CANDIDATES, Document
 
 Scores = NDArray[np.float32]
 
+TINY: Final = 1e-6
+"""The least prior that a score is computed with: one of 0 makes a candidate unlikely, not impossible."""
+
+
+class ScoreParts(NamedTuple):
+    """The scores of a mention's candidates, and what they are made of; None where a model has no such part.
+
+    Parts are natural logarithms up to a constant of the mention: of two candidates, exp of the difference of
+    their sums says how many times as probable one is as the other.
+
+    Attributes:
+        score: (C,) probabilities.
+        prior: (C,) what the name alone says of each candidate.
+        context: (C,) what a model says of the mention in its text; with what it has learnt of the prior,
+            where it does not keep that apart.
+        coherence: (C,) what the other mentions of the document add.
+    """
+
+    score: Scores
+    prior: Scores | None = None
+    context: Scores | None = None
+    coherence: Scores | None = None
+
+    def with_coherence(self, score: Scores) -> "ScoreParts":
+        """Return the parts of *score* (C,), that of a further stage after this one."""
+        gain = logarithms(score) - logarithms(self.score)
+        return self._replace(score=score, coherence=gain if self.coherence is None else self.coherence + gain)
+
+    def row(self, index: int) -> dict[str, float]:
+        """Return the parts of one candidate by name."""
+        named = {"prior": self.prior, "context": self.context, "coherence": self.coherence}
+        return {name: round(float(part[index]), 4) for name, part in named.items() if part is not None}
+
 
 class Scorer(Protocol):
     """Says how probable each candidate of each mention is.
 
+    A class that derives from it has the attributes and the method `explain` as they stand here.
+
     Attributes:
-        name: that links carry.
-        ahead: documents that are best scored together.
-        tells_null: whether all that is missing to 1 is NULL's; False, where it is not there.
+        name: model name that links carry.
+        batch_size: number of documents that are best scored together.
         by_mention: whether the scores of a mention are those of its candidates alone, whatever is around it,
-            so that a long document may come some mentions at a time; False, where it is not there.
+            so that a long document may come some mentions at a time.
+        scores_null: whether all that is missing to 1 is the probability of NULL.
+        temperature: number that the logarithms of the scores were divided by; None if there is none.
     """
 
     name: str
-    ahead: int
+    batch_size: int = 1
+    by_mention: bool = False
+    scores_null: bool = False
+    temperature: float | None = None
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         """Return, for each document and mention, the scores (C,) of its candidates.
@@ -33,17 +72,33 @@ class Scorer(Protocol):
         """
         ...
 
+    def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        """Return the same scores with their parts; unless a model has better ones, all is context."""
+        return [
+            [ScoreParts(score, context=logarithms(score)) for score in scores] for scores in self(documents)
+        ]
 
-class PriorScorer:
+
+class PriorScorer(Scorer):
     """The prior as it is."""
 
-    name, ahead, by_mention = "prior", 1, True
+    name, by_mention = "prior", True
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         return [
             [(mention.candidates or NO_CANDIDATES).priors for mention in document.mentions or ()]
             for document in documents
         ]
+
+    def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        return [
+            [ScoreParts(score, prior=logarithms(score)) for score in scores] for scores in self(documents)
+        ]
+
+
+def logarithms(weights: Scores) -> Scores:
+    """Return the natural logarithms of weights (C,); of 0 that of the least number there is."""
+    return np.log(np.maximum(weights, np.finfo(np.float32).tiny))
 
 
 def shares(weights: Scores) -> Scores:

@@ -38,7 +38,7 @@ HEAD: Final = "head"
 
 _DOCUMENTS: Final = 32  # whose windows are sorted by length together
 _LEAST, _MOST = 1_024, 8_192  # word pieces of a batch
-_STRETCH: Final = 256  # words
+_MAX_WORDS: Final = 256  # words
 _AT_ONCE: Final = 64  # stretches that names are sought in
 
 
@@ -118,31 +118,38 @@ class Tagger:
     def _tagged(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         source = enumerate(documents)
         while read := list(islice(source, _DOCUMENTS)):
-            chunk = [Document(str(number), one) if isinstance(one, str) else one for number, one in read]
-            found = iter(self.mentions([one for one in chunk if one.mentions is None]))
-            for one in chunk:
-                yield one if one.mentions is not None else msgspec.structs.replace(one, mentions=next(found))
+            chunk = [
+                Document(str(number), document) if isinstance(document, str) else document
+                for number, document in read
+            ]
+            names = iter(self.mentions([document for document in chunk if document.mentions is None]))
+            for document in chunk:
+                if document.mentions is None:
+                    document = msgspec.structs.replace(document, mentions=next(names))
+                yield document
 
     def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
         """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
         words = [self.reader(document) for document in documents]
         logits = self._logits(words)
-        stretches = [
+        ranges = [
             (number, begin, end)
-            for number, (document, one) in enumerate(zip(documents, words, strict=True))
-            for begin, end in _stretches(document, one, logits[number])
+            for number, (document, read) in enumerate(zip(documents, words, strict=True))
+            for begin, end in _sentence_ranges(document, read, logits[number])
         ]
-        found: list[list[TaggedMention]] = [[] for _ in documents]
+        mentions: list[list[TaggedMention]] = [[] for _ in documents]
         tokens = [np.array(document.tokens or (), np.int64).reshape(-1, 2) for document in documents]
-        for part, names in self._decoded(stretches, logits):
-            for (number, begin, _), told in zip(part, names, strict=True):
+        for part, names in self._decoded(ranges, logits):
+            for (number, begin, _), spans in zip(part, names, strict=True):
                 text, starts, ends = documents[number].text, words[number].starts, words[number].ends
-                for one in told:
-                    start, end = int(starts[begin + one.first]), int(ends[begin + one.end - 1])
+                for span in spans:
+                    start, end = int(starts[begin + span.first]), int(ends[begin + span.end - 1])
                     start, end = _widened(tokens[number], start, end)
-                    kind, score = self.head.config.types[one.type], round(one.score, 6)
-                    found[number].append(TaggedMention(start, end, text[start:end], type=kind, score=score))
-        return [_apart(names) for names in found]
+                    kind, score = self.head.config.types[span.type], round(span.score, 6)
+                    mentions[number].append(
+                        TaggedMention(start, end, text[start:end], type=kind, score=score)
+                    )
+        return [_without_overlaps(names) for names in mentions]
 
     @staticmethod
     def weighed(mentions: Sequence[Mention], scores: Sequence[Matrix]) -> list[Matrix]:
@@ -156,8 +163,10 @@ class Tagger:
         """Return the logits of the words of each document, (N, L)."""
         import torch
 
-        found = [np.zeros((len(one), self.head.config.labels), np.float32) for one in words]
-        readings = [(number, reading) for number, one in enumerate(words) for reading in one.windows]
+        results = [np.zeros((len(document), self.head.config.labels), np.float32) for document in words]
+        readings = [
+            (number, reading) for number, document in enumerate(words) for reading in document.windows
+        ]
         device = self.head.reads.device
         fast = self.head.reads.dtype == "bfloat16"
         autocast = torch.autocast(device.type, torch.bfloat16) if fast else nullcontext()
@@ -165,30 +174,32 @@ class Tagger:
         with torch.inference_mode(), autocast:
             for batch in batches(ids, least=_LEAST, most=_MOST, padding=self.reader.padding):  # type: ignore[arg-type]
                 chosen = [readings[row] for row in batch.rows]
-                inputs = tagger_inputs([one for _, one in chosen], padding=self.reader.padding).to(device)
+                windows = [window for _, window in chosen]
+                inputs = tagger_inputs(windows, padding=self.reader.padding).to(device)
                 logits = self.head(inputs).cpu().numpy()  # (n, W, L)
-                for (number, one), row in zip(chosen, logits, strict=True):
-                    found[number][one.begin : one.begin + len(one.firsts)] = row[: len(one.firsts)]
-        return found
+                for (number, window), row in zip(chosen, logits, strict=True):
+                    end = window.begin + len(window.firsts)
+                    results[number][window.begin : end] = row[: len(window.firsts)]
+        return results
 
     def _decoded(
-        self, stretches: Sequence[tuple[int, int, int]], logits: Sequence[Matrix]
+        self, ranges: Sequence[tuple[int, int, int]], logits: Sequence[Matrix]
     ) -> "Iterator[tuple[list[tuple[int, int, int]], list[list[TaggedSpan]]]]":
         """Yield stretches, some at a time, with the names in them."""
         import torch
 
         from kgkit.heads.tagger import decode
 
-        order = sorted(stretches, key=lambda one: one[2] - one[1])
+        order = sorted(ranges, key=lambda bounds: bounds[2] - bounds[1])
         for at in range(0, len(order), _AT_ONCE):
             part = order[at : at + _AT_ONCE]
             longest = part[-1][2] - part[-1][1]
             filled = np.zeros((len(part), longest, self.head.config.labels), np.float32)
-            there = np.zeros((len(part), longest), np.bool_)
+            is_word = np.zeros((len(part), longest), np.bool_)
             for row, (number, begin, end) in enumerate(part):
                 filled[row, : end - begin] = logits[number][begin:end]
-                there[row, : end - begin] = True
-            yield part, decode(torch.from_numpy(filled), torch.from_numpy(there))
+                is_word[row, : end - begin] = True
+            yield part, decode(torch.from_numpy(filled), torch.from_numpy(is_word))
 
 
 def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> Tagger:
@@ -206,16 +217,16 @@ def reading_of(manifest: TaggerManifest) -> TaggingConfig:
     return msgspec.convert(manifest.reader, TaggingConfig)
 
 
-def _stretches(document: Document, words: DocumentWords, logits: Matrix) -> Iterator[tuple[int, int]]:
+def _sentence_ranges(document: Document, words: DocumentWords, logits: Matrix) -> Iterator[tuple[int, int]]:
     """Yield the ranges of words that names are sought in."""
     begins = np.searchsorted(words.starts, [start for start, _ in document.sentences or ()], "left")
     cuts = sorted({0, len(words), *begins.tolist()})
     for first, last in pairwise(cuts):
         begin = first
-        while last - begin > _STRETCH:
-            part = logits[begin + _STRETCH // 2 : begin + _STRETCH]
+        while last - begin > _MAX_WORDS:
+            part = logits[begin + _MAX_WORDS // 2 : begin + _MAX_WORDS]
             inside = part[:, 2::2].max(1) - part[:, [0, *range(1, part.shape[1], 2)]].max(1)
-            end = begin + _STRETCH // 2 + int(inside.argmin())
+            end = begin + _MAX_WORDS // 2 + int(inside.argmin())
             yield begin, end
             begin = end
         yield begin, last
@@ -230,15 +241,15 @@ def _widened(tokens: Numbers, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _apart(names: list[TaggedMention]) -> list[Mention]:
+def _without_overlaps(names: list[TaggedMention]) -> list[Mention]:
     """Return names by their start; of two that meet the likelier one."""
-    kept: list[Mention] = []
+    results: list[Mention] = []
     score = 0.0
-    for name in sorted(names, key=lambda one: one.start):
-        if kept and name.start < kept[-1].end:
+    for name in sorted(names, key=lambda mention: mention.start):
+        if results and name.start < results[-1].end:
             if name.score <= score:
                 continue
-            kept.pop()
-        kept.append(name)
+            results.pop()
+        results.append(name)
         score = name.score
-    return kept
+    return results

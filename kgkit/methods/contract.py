@@ -59,7 +59,9 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device, **_: object) -> "Batch":
         """Return it on a device."""
-        return Batch(*(None if part is None else part.to(device) for part in self))
+        gold = None if self.gold is None else self.gold.to(device)
+        rows, positions, examples, items = (part.to(device) for part in self[1:5])
+        return Batch(self.inputs.to(device), rows, positions, examples, items, gold)
 
 
 class TaskModel(nn.Module):

@@ -28,7 +28,7 @@ from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
-from kgkit.linking.multi_kb import SeveralLinkers
+from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import Beginning, Reading, TaskModel, first_pieces, group_parameters
 from kgkit.methods.kbert_settings import KBertTraining
@@ -270,11 +270,11 @@ def _readers(
     trees = TreeReader(encoder, builder, size=settings.size)
     if settings.query != "link" or not kbs:
         return trees, None
-    linkers = SeveralLinkers(kbs, model=settings.linker, coherence=settings.coherence, device=device)
+    linkers = MultiKBLinker.open(kbs, model=settings.linker, coherence=settings.coherence, device=device)
     return trees, _link_once(linkers, device)
 
 
-def _link_once(linkers: SeveralLinkers, device: str) -> FindMentions:
+def _link_once(linkers: MultiKBLinker, device: str) -> FindMentions:
     """Return a function that links texts, and words that refer back, each text once."""
     linked: dict[str, LinkedDocument] = {}  # texts come again in each epoch
 

@@ -30,8 +30,8 @@ class Shard(msgspec.Struct, array_like=True, frozen=True):
     """One trie of the file `surfaces.marisa`.
 
     Attributes:
-        first: texts from here on are sought in it, up to the `first` of the next.
-        offset: where it lies.
+        first: text from which on texts are sought in it, up to the `first` of the next.
+        offset: position in the file, in bytes.
         size: its length in bytes.
         count: the surfaces that are in no trie before it.
     """
@@ -90,7 +90,7 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
 
     Args:
         row: a value of `aliases`.
-        spelled: the surface as the text has it: rows that were seen in this very
+        spelled: surface as the text has it: rows that were seen in this very
             spelling are preferred. None treats all spellings alike.
     """
     if len(row) == SINGLE:  # as most are
@@ -146,7 +146,7 @@ def is_counted(row: bytes, smoothing: float) -> bool:
 
     Args:
         row: a value of `aliases`.
-        smoothing: of the build.
+        smoothing: smoothing of the build.
     """
     size, weight = alias_head.unpack_from(row)
     return bool(weight > smoothing * (size & MAX_ROWS) * (1 + _PRECISION))
@@ -179,7 +179,7 @@ def spellings(row: bytes) -> list[Spelling]:
     return decode_spellings(tail) if tail else []
 
 
-def counted(folded: bytes, row: bytes, smoothing: float) -> Iterator[tuple[str, int, int, float]]:
+def alias_counts(folded: bytes, row: bytes, smoothing: float) -> Iterator[tuple[str, int, int, float]]:
     """Yield `(exact surface, entity, sense, count)` of one alias, best first: what its row was made of.
 
     Counts are to the precision of the priors, which are 32-bit floats: an
@@ -188,53 +188,53 @@ def counted(folded: bytes, row: bytes, smoothing: float) -> Iterator[tuple[str, 
     Args:
         folded: the key of the row in `aliases`.
         row: its value.
-        smoothing: of the build.
+        smoothing: smoothing of the build.
     """
     rows = decode_alias(row).rows
     weights = rows["prior"].astype(np.float64) * total(row)
     ways: list[list[tuple[str, float]]] = [[] for _ in rows]
-    found = spellings(row)
-    for spelling in found:
+    alternatives = spellings(row)
+    for spelling in alternatives:
         if not spelling.rows:
             ways = [[(spelling.surface, 1.0)]] * len(rows)
-        for place, share in zip(spelling.rows, spelling.shares, strict=True):
-            ways[place].append((spelling.surface, share))
-    if not found:
+        for index, share in zip(spelling.rows, spelling.shares, strict=True):
+            ways[index].append((spelling.surface, share))
+    if not alternatives:
         ways = [[(folded.decode(errors="replace"), 1.0)]] * len(rows)
     for (entity, sense, _), weight, spelled in zip(rows.tolist(), weights.tolist(), ways, strict=True):
         # A build smooths the pair, and each of its spellings when it shares the pair out among them.
-        whole = max(weight - smoothing, 0.0) + smoothing * len(spelled)
+        pair_total = max(weight - smoothing, 0.0) + smoothing * len(spelled)
         for surface, share in spelled:
-            yield surface, entity, sense, _tidy(share * whole - smoothing)
+            yield surface, entity, sense, _tidy(share * pair_total - smoothing)
 
 
 def _tidy(count: float) -> float:
     """Return the integer that *count* was before it became part of a prior, if it is near enough to one."""
-    whole = round(count)
-    near = abs(count - whole) <= _PRECISION * max(whole, 1)
-    return float(whole) if near else max(count, 0.0)
+    integer = round(count)
+    near = abs(count - integer) <= _PRECISION * max(integer, 1)
+    return float(integer) if near else max(count, 0.0)
 
 
-def _prefer(rows: Rows, found: Sequence[Spelling], spelled: str) -> Candidates:
+def _prefer(rows: Rows, alternatives: Sequence[Spelling], spelled: str) -> Candidates:
     """Average p(entity | folded surface) and p(entity | the surface as spelled).
 
     The exact spelling is evidence, not proof (a sentence may begin with it), so
     it decides half. Where the spelling was never seen, or is the only one,
     p(entity | folded) stands.
     """
-    exact = next((spelling for spelling in found if spelling.surface == spelled), None)
+    exact = next((spelling for spelling in alternatives if spelling.surface == spelled), None)
     if exact is None or not exact.rows:
         return Candidates(rows)
-    known = rows["prior"]
-    seen = np.zeros(len(rows), np.float32)
-    seen[exact.rows] = exact.shares
-    weighed = seen * known
+    recorded = rows["prior"]
+    exact_shares = np.zeros(len(rows), np.float32)
+    exact_shares[exact.rows] = exact.shares
+    weighed = exact_shares * recorded
     if not (total := _add(weighed)):  # nobody counted what this spelling means
-        weighed = seen
+        weighed = exact_shares
         if not (total := _add(weighed)):  # nor, of what it means, this spelling
             weighed[exact.rows] = 1
             total = _add(weighed)
-    priors = (known + weighed / total) / 2
+    priors = (recorded + weighed / total) / 2
     order = (-priors).argsort(kind="stable")
     preferred = rows[order]
     preferred["prior"] = priors[order]

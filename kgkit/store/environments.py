@@ -45,7 +45,7 @@ class Environment:
             )
         except lmdb.Error as error:
             if not folder.exists():
-                raise _gone(folder) from None
+                raise _missing_build(folder) from None
             raise _unreadable(folder, error) from error
         try:
             self.tables = {
@@ -69,20 +69,20 @@ class Gets(threading.local):
 
 
 _open: dict[tuple[int, int], Environment] = {}
-_given_back: deque[Environment] = deque()
+_returned: deque[Environment] = deque()
 _lock = threading.Lock()
 
 
 def acquire(folder: Path) -> Environment:
     """Return the environment of *folder*, opened if this process has not done so."""
     try:
-        found = (folder / DATA).stat()
+        status = (folder / DATA).stat()
     except OSError as error:
         if not folder.exists():
-            raise _gone(folder) from None
+            raise _missing_build(folder) from None
         raise _unreadable(folder, error) from error
     with _lock:
-        file = found.st_dev, found.st_ino
+        file = status.st_dev, status.st_ino
         environment = _open.get(file)
         if environment is None:
             environment = _open[file] = Environment(folder, file)
@@ -97,15 +97,15 @@ def release(environment: Environment) -> None:
     The garbage collector may call this anywhere, inside `acquire` too, so it
     never waits for the lock: whoever holds it settles when done.
     """
-    _given_back.append(environment)
+    _returned.append(environment)
     _settle()
 
 
 def _settle() -> None:
-    while _given_back and _lock.acquire(blocking=False):
+    while _returned and _lock.acquire(blocking=False):
         try:
-            while _given_back:
-                environment = _given_back.popleft()
+            while _returned:
+                environment = _returned.popleft()
                 environment.users -= 1
                 if environment.users == 0 and environment.pid == os.getpid():
                     del _open[environment.file]
@@ -114,7 +114,7 @@ def _settle() -> None:
             _lock.release()
 
 
-def _gone(folder: Path) -> NotThere:
+def _missing_build(folder: Path) -> NotThere:
     return NotThere(f"no knowledge base in {folder}: it was removed a moment ago")
 
 

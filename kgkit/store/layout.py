@@ -76,13 +76,13 @@ class SourceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Where a build's knowledge came from.
 
     Attributes:
-        name: what people call it: `WordNet`.
+        name: name that people use: `WordNet`.
         version: the source's own: `3.0`.
-        licence: under which it may be used.
-        url: where it can be had.
-        date: of the source, ISO, if it has one.
-        path: what the builder was given.
-        sha256: over the files that were read, in order of their names.
+        licence: licence of use.
+        url: address of the source.
+        date: date of the source, ISO, if it has one.
+        path: path that the builder was given.
+        sha256: digest over the files that were read, in order of their names.
     """
 
     name: str
@@ -98,12 +98,12 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """What a build holds, in stored rows.
 
     Attributes:
-        entities: by kind.
+        entities: number of entities by kind.
         relations: stored triples by relation; of a relation that is answered in
             both directions, the one direction that is stored.
         redirects: other keys of entities.
         forms: irregular forms.
-        dropped: what could not be kept, by reason.
+        dropped: number of records that could not be kept, by reason.
     """
 
     entities: dict[str, int] = {}
@@ -117,18 +117,19 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a build says of itself.
 
     Attributes:
-        entities: how many, of all kinds; ids run from 0 to this less one.
-        triples: how many are stored.
+        entities: number of entities of all kinds; ids run from 0 to this less one.
+        triples: number of stored triples.
         aliases: distinct folded surfaces.
         alias_rows: pairs of a folded surface and an entity.
         tables: digest of each table's content, in hexadecimal.
         files: size of each file in bytes, but for the manifest's own.
-        sha256: of each of these files.
-        smoothing: what was added to every count before priors were formed.
-        generator: which candidate generator suits the KB: `alias` or `lemma`.
-        options: of the build that left something out or added to it: `limit`, `types`, `min_count`, `priors`.
+        sha256: digest of each of these files.
+        smoothing: number that was added to every count before priors were formed.
+        generator: name of the candidate generator that suits the KB: `alias` or `lemma`.
+        options: options of the build that left something out or added to it: `limit`, `types`, `min_count`,
+            `priors`.
         base: the BUILD whose ids are a prefix of this one's.
-        added: what was added to the first of these bases since, in order.
+        added: sources that were added to the first of these bases since, in order.
     """
 
     format: int

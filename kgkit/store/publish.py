@@ -160,9 +160,9 @@ def find_build(home: Home, name: str) -> PublishedBuild:
     kb = home.kb(name)
     current = kb.published()
     if current is None:
-        others = ", ".join(other.name for other in home.kbs())
+        kbs = ", ".join(other.name for other in home.kbs())
         raise NotThere(
-            f"no knowledge base {name!r} in {home.path} (there {'are: ' + others if others else 'is none'}): "
+            f"no knowledge base {name!r} in {home.path} (there {'are: ' + kbs if kbs else 'is none'}): "
             f"`kgkit build-kb BUILDER --name {name}` builds it; for WordNet `kgkit build-kb wordnet` will do"
         )
     if build and build not in (names := kb.build_names()):
@@ -177,20 +177,20 @@ def open_build(home: Home, name: str, *, verify: bool = False) -> tuple[Publishe
     """Find and open the build that `NAME` or `NAME@BUILD` stands for.
 
     Args:
-        home: where knowledge bases lie.
-        name: of the KB, or the build.
-        verify: read its files first, and compare their checksums with those of the manifest.
+        home: folder of the knowledge bases.
+        name: name of the KB, or the build.
+        verify: whether to read its files first, and compare their checksums with those of the manifest.
 
     Raises:
         NotThere, FormatMismatch, DamagedKB: as `find_build` and `StoreReader.open` do.
     """
 
-    def opened(folder: Path) -> StoreReader:
+    def open_reader(folder: Path) -> StoreReader:
         if verify:
             require_undamaged(folder)
         return StoreReader.open(folder)
 
-    return read_build(home, name, opened)
+    return read_build(home, name, open_reader)
 
 
 def read_build(home: Home, name: str, read: Callable[[Path], T]) -> tuple[PublishedBuild, T]:
@@ -202,15 +202,15 @@ def read_build(home: Home, name: str, read: Callable[[Path], T]) -> tuple[Publis
     Raises:
         NotThere: as `find_build` does, or as *read* does of the build that is still the one to be found.
     """
-    found: PublishedBuild
+    build: PublishedBuild
 
     def find() -> Path:
-        nonlocal found
-        found = find_build(home, name)
-        return found.folder
+        nonlocal build
+        build = find_build(home, name)
+        return build.folder
 
     content = read_current(find, read)
-    return found, content
+    return build, content
 
 
 def publish_build(kb: KBHome, build: str) -> None:

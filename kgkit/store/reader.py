@@ -138,12 +138,12 @@ class StoreReader:
         get = self._local.get
         try:
             try:
-                found = get(key.encode(), None, self._keys)
+                number = get(key.encode(), None, self._keys)
             except _ODD_KEY:
-                found = get(bounded_key(key), None, self._keys)
-            if found is None and len(key) > _SHORT:
-                found = get(bounded_key(key), None, self._keys)
-            return None if found is None else _decode_entity(get(found, None, self._entities))
+                number = get(bounded_key(key), None, self._keys)
+            if number is None and len(key) > _SHORT:
+                number = get(bounded_key(key), None, self._keys)
+            return None if number is None else _decode_entity(get(number, None, self._entities))
         except DAMAGE as error:
             raise self.damage(error) from error
 
@@ -192,12 +192,12 @@ class StoreReader:
         """Return the id of *key*, following a redirect; None if there is none."""
         try:
             try:
-                found = self._local.get(key.encode(), None, self._keys)
+                number = self._local.get(key.encode(), None, self._keys)
             except _ODD_KEY:
-                found = self._local.get(bounded_key(key), None, self._keys)
-            if found is None and len(key) > _SHORT:
-                found = self._local.get(bounded_key(key), None, self._keys)
-            return None if found is None else int.from_bytes(found, "little")
+                number = self._local.get(bounded_key(key), None, self._keys)
+            if number is None and len(key) > _SHORT:
+                number = self._local.get(bounded_key(key), None, self._keys)
+            return None if number is None else int.from_bytes(number, "little")
         except DAMAGE as error:
             raise self.damage(error) from error
 
@@ -241,7 +241,7 @@ class StoreReader:
         except DAMAGE as error:
             raise self.damage(error) from error
 
-    def beside(self, number: int) -> Ids | None:
+    def neighbours(self, number: int) -> Ids | None:
         """Return the others of `facts`."""
         key = _pack_id(number)
         try:
@@ -250,19 +250,19 @@ class StoreReader:
         except DAMAGE as error:
             raise self.damage(error) from error
 
-    def entities_beside(self, key: str) -> list[Entity] | None:
+    def neighbour_entities(self, key: str) -> list[Entity] | None:
         """Return the entities of which `facts` tells for *key*; None if there is no such entity."""
         get = self._local.get
         try:
             try:
-                found = get(key.encode(), None, self._keys)
+                number = get(key.encode(), None, self._keys)
             except _ODD_KEY:
-                found = get(bounded_key(key), None, self._keys)
-            if found is None and len(key) > _SHORT:
-                found = get(bounded_key(key), None, self._keys)
-            if found is None:
+                number = get(bounded_key(key), None, self._keys)
+            if number is None and len(key) > _SHORT:
+                number = get(bounded_key(key), None, self._keys)
+            if number is None:
                 return None
-            row = get(found, None, self._facts)
+            row = get(number, None, self._facts)
             if row is None:
                 return []
             table = self._entities
@@ -347,10 +347,10 @@ class StoreReader:
     def row(self, table: str, key: bytes) -> bytes | None:
         """Return the raw value of *key* in *table*; None if there is none."""
         try:
-            found: bytes | None = self._local.get(key, None, self._live().tables[table])
+            value: bytes | None = self._local.get(key, None, self._live().tables[table])
         except lmdb.Error as error:
             raise self.damage(error) from error
-        return found
+        return value
 
     # -- all rows -----------------------------------------------------------
 
@@ -469,11 +469,11 @@ def read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        found = msgspec.json.decode(written, type=FormatOnly)
-        if (found.format, found.fingerprint) != (FORMAT, fingerprint()):
+        head = msgspec.json.decode(written, type=FormatOnly)
+        if (head.format, head.fingerprint) != (FORMAT, fingerprint()):
             raise FormatMismatch(
-                f"{folder} has format {found.format} ({found.fingerprint or 'no fingerprint'}), this kgkit "
-                f"reads format {FORMAT} ({fingerprint()}): run `{_rebuild(folder, found)}` to build it again"
+                f"{folder} has format {head.format} ({head.fingerprint or 'no fingerprint'}), this kgkit "
+                f"reads format {FORMAT} ({fingerprint()}): run `{_rebuild(folder, head)}` to build it again"
             )
         manifest = msgspec.json.decode(written, type=Manifest)
     except _GARBAGE as error:
@@ -488,10 +488,10 @@ def read_manifest(folder: Path) -> Manifest:
                 raise NotThere(f"no knowledge base in {folder}: it was removed a moment ago") from None
             actual = None
         if actual != size:
-            is_there = "is missing" if actual is None else f"has {actual:,} bytes"
+            problem = "is missing" if actual is None else f"has {actual:,} bytes"
             raise DamagedKB(
-                f"{folder / name} {is_there}, its manifest says {size:,} bytes: "
-                f"run `{_rebuild(folder, found)}` to build it again"
+                f"{folder / name} {problem}, its manifest says {size:,} bytes: "
+                f"run `{_rebuild(folder, head)}` to build it again"
             )
     return manifest
 
@@ -511,9 +511,9 @@ def _home_of(folder: Path) -> Path | None:
 def what_to_do(folder: Path) -> str:
     """Return what helps against damage in *folder*, as the end of a sentence."""
     try:
-        found = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-        again = f"run `{_rebuild(folder, found)}` to build it again"
-        if found.added:
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        again = f"run `{_rebuild(folder, manifest)}` to build it again"
+        if manifest.added:
             again += " and then `kgkit kb add` for what was added to it"
     except (OSError, *_GARBAGE):
         again = "build it again"
@@ -524,21 +524,21 @@ def what_to_do(folder: Path) -> str:
     return f"`{shlex.join(words)}` tells more; {again}"
 
 
-def _rebuild(folder: Path, found: FormatOnly | Manifest) -> str:
+def _rebuild(folder: Path, manifest: FormatOnly | Manifest) -> str:
     """Return the command that builds anew what lies at HOME/kbs/NAME/builds/BUILD, as far as can be told."""
-    words = ["kgkit", "build-kb", found.builder or "BUILDER"]
+    words = ["kgkit", "build-kb", manifest.builder or "BUILDER"]
     if (home := _home_of(folder)) is not None:
         name = folder.parents[1].name
-        words += ["--name", name] if name != found.builder else []
-        words += [word for source in _sources(found.source.path) for word in ("--source", source)]
+        words += ["--name", name] if name != manifest.builder else []
+        words += [word for source in _sources(manifest.source.path) for word in ("--source", source)]
         words += ["--home", str(home)] if home != Home.find().path else []
     return shlex.join(words)
 
 
 def _sources(path: str) -> list[str]:
     """Return the sources that a manifest names: several are absolute paths, joined as a search path is."""
-    several = path.split(os.pathsep)
-    return several if all(map(os.path.isabs, several)) else [path] if path else []
+    paths = path.split(os.pathsep)
+    return paths if all(map(os.path.isabs, paths)) else [path] if path else []
 
 
 def _check_build(folder: Path, build: str) -> Manifest:

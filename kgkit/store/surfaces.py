@@ -42,7 +42,7 @@ class SurfaceWriter:
 
     Args:
         folder: the build's; `surfaces.marisa` is written there.
-        size: after so many surfaces another trie is begun.
+        size: number of surfaces in a trie.
 
     Attributes:
         aside: the surfaces that no trie takes though they may be of several tokens; they are for `starts`.
@@ -74,7 +74,7 @@ class SurfaceWriter:
             WriteFailed: if the disk has no room for them.
             StoreError: if one is not greater than the one before it.
         """
-        kept, characters, last = self._surfaces, self._characters, self._last
+        shard, characters, last = self._surfaces, self._characters, self._last
         for surface in surfaces:
             if surface.isalnum() and surface.isascii():
                 continue
@@ -83,10 +83,10 @@ class SurfaceWriter:
                 continue
             if surface <= last:
                 raise StoreError(f"surfaces do not ascend at {surface!r}, which follows {last!r}")
-            if len(kept) >= self._size + self._carried or characters >= _CHARACTERS:
+            if len(shard) >= self._size + self._carried or characters >= _CHARACTERS:
                 self._close(surface)
-                kept, characters = self._surfaces, 0
-            kept.append(surface)
+                shard, characters = self._surfaces, 0
+            shard.append(surface)
             characters += len(surface)
             last = surface
         self._characters, self._last = characters, last
@@ -102,7 +102,7 @@ class SurfaceWriter:
             with self._path.open("rb+") as file:
                 os.fsync(file.fileno())
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._failure(error) from error
         return b"surfaces", codec.encode(self._shards)
 
     def _close(self, following: str) -> None:
@@ -116,12 +116,12 @@ class SurfaceWriter:
             with self._path.open("ab" if self._written else "wb") as file:
                 file.write(content)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._failure(error) from error
         self._written += len(content)
         self._surfaces = trie.prefixes(following)
         self._carried = len(self._surfaces)
 
-    def _failed(self, error: OSError) -> WriteFailed:
+    def _failure(self, error: OSError) -> WriteFailed:
         folder = self._path.parent
         return WriteFailed(
             str(error), written=self._written, free=shutil.disk_usage(folder).free, where=folder
@@ -142,7 +142,7 @@ class Surfaces:
     mapped stays when the build is removed.
 
     Args:
-        path: of the file.
+        path: path of the file.
         shards: the tries that lie in it.
 
     Raises:
@@ -190,11 +190,11 @@ class Surfaces:
             DamagedKB: if the tries cannot be read.
             UnicodeEncodeError: if a lone surrogate is in *text*.
         """
-        found: list[str] = self._tries[self._place(text)].prefixes(text)
-        return found
+        surfaces: list[str] = self._tries[self._index(text)].prefixes(text)
+        return surfaces
 
     def __contains__(self, surface: str) -> bool:
-        return surface in self._tries[self._place(surface)]
+        return surface in self._tries[self._index(surface)]
 
     def __len__(self) -> int:
         return sum(shard.count for shard in self.shards)
@@ -208,13 +208,13 @@ class Surfaces:
             MissingExtra, DamagedKB: as `prefixes` does.
         """
         try:
-            place = self._place(token)
+            index = self._index(token)
             # The tries after this one begin with longer texts: with *token*, or with none that has it.
-            if place + 1 < len(self._firsts) and self._firsts[place + 1].startswith(token):
+            if index + 1 < len(self._firsts) and self._firsts[index + 1].startswith(token):
                 return self.prefixes, self.prefixes
-            trie, spaced = self._tries[place], token + " "
+            trie, spaced = self._tries[index], token + " "
             matcher: Matcher = trie.prefixes
-            longer = next((found for found in trie.iterkeys(token) if found != token), None)
+            longer = next((surface for surface in trie.iterkeys(token) if surface != token), None)
             if longer is None:
                 return None, None
             if longer.startswith(spaced) or next(trie.iterkeys(spaced), None) is not None:
@@ -223,7 +223,7 @@ class Surfaces:
         except UnicodeEncodeError:
             return None, None
 
-    def _place(self, text: str) -> int:
+    def _index(self, text: str) -> int:
         return bisect_right(self._firsts, text) - 1
 
 

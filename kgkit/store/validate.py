@@ -41,9 +41,9 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
     """Check a build and return what is wrong with it, one sentence each; none if it is sound.
 
     Args:
-        folder: of the build.
-        quick: check the checksums of its files and its name, and read no table: whatever happened to the
-            files since they were written is found, what was wrong before is not.
+        folder: folder of the build.
+        quick: whether to check the checksums of its files and its name only, and read no table: whatever
+            happened to the files since they were written is found, what was wrong before is not.
 
     Raises:
         NotThere, FormatMismatch, DamagedKB: if it cannot be opened at all.
@@ -54,7 +54,7 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
     if not problems and not quick:
         reader = StoreReader(folder, manifest)
         try:
-            for check in (_entities, _keys, _aliases, _surfaces, _occurrences, _facts, _rest):
+            for check in (_entities, _keys, _aliases, _surfaces, _occurrences, _facts, _counts_and_meta):
                 problems.extend(check(reader))
         finally:
             reader.close()
@@ -84,14 +84,14 @@ def _files(folder: Path, manifest: Manifest) -> Iterator[str]:
     for name in manifest.files:
         try:
             with (folder / name).open("rb") as content:
-                found = hashlib.file_digest(content, "sha256").hexdigest()
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
         except FileNotFoundError:
             read_manifest(folder)  # raises: removed a moment ago
             yield f"file: {name} is missing"
         except OSError as error:
             yield f"file: {name} cannot be read: {error.strerror}"
         else:
-            if found != manifest.sha256.get(name):
+            if digest != manifest.sha256.get(name):
                 yield f"file: {name} is damaged: its checksum is not the one that the manifest has"
 
 
@@ -214,8 +214,8 @@ def _decoded_aliases(batch: list[Item], problems: list[str]) -> Iterator[_AliasR
         if not count:
             problems.append(f"alias: {key!r} means nothing at all")
         for spelling in spellings:
-            places = spelling.rows
-            if len(places) != len(spelling.shares) or any(not 0 <= place < count for place in places):
+            rows = spelling.rows
+            if len(rows) != len(spelling.shares) or any(not 0 <= index < count for index in rows):
                 problems.append(f"alias: {key!r} has a spelling of rows that are not there")
         yield _AliasRow(key, row, count)
 
@@ -231,21 +231,21 @@ def _alias_rows(batch: list[_AliasRow], size: int, problems: list[str]) -> int:
     lost = (rows["entity"] >= size) | ((rows["sense"] >= size) & (rows["sense"] != NO_SENSE))
     climbs = np.append(False, np.diff(rows["prior"]) > 0)
     climbs[begins] = False
-    unlike_one = ~(np.abs(np.add.reduceat(rows["prior"].astype(np.float64), begins) - 1) <= 1e-4)  # nan too
+    wrong_sums = ~(np.abs(np.add.reduceat(rows["prior"].astype(np.float64), begins) - 1) <= 1e-4)  # nan too
     problems.extend(
-        f"alias: {batch[place].key!r} names an entity that is not there"
-        for place in np.flatnonzero(np.logical_or.reduceat(lost, begins)).tolist()
+        f"alias: {batch[index].key!r} names an entity that is not there"
+        for index in np.flatnonzero(np.logical_or.reduceat(lost, begins)).tolist()
     )
     problems.extend(
-        f"alias: the priors of {batch[place].key!r} do not descend to a sum of 1"
-        for place in np.flatnonzero(np.logical_or.reduceat(climbs, begins) | unlike_one).tolist()
+        f"alias: the priors of {batch[index].key!r} do not descend to a sum of 1"
+        for index in np.flatnonzero(np.logical_or.reduceat(climbs, begins) | wrong_sums).tolist()
     )
     return len(rows)
 
 
 def _surfaces(reader: StoreReader) -> list[str]:
     """Look for every alias of several tokens in the tries, or for its first two in `starts`."""
-    tries, found, lost = reader.surfaces, 0, []
+    tries, matches, lost = reader.surfaces, 0, []
     if tries is None:
         return []
     problems: list[str] = []
@@ -258,14 +258,14 @@ def _surfaces(reader: StoreReader) -> list[str]:
             break
         for surface in batch:
             if surface in tries:
-                found += 1
+                matches += 1
             elif 1 < len(parts := tokens(surface)) <= MAX_TOKENS:
                 with _decoding("starts", problems):
                     if parts[1] not in (reader.starts(parts[0]) or ()):
                         lost.append(surface)
     problems += [f"surface: {surface!r} is in no trie and not in table 'starts'" for surface in lost]
-    if found != len(tries):
-        problems.append(f"surface: the tries have {len(tries)} surfaces, of which {found} are aliases")
+    if matches != len(tries):
+        problems.append(f"surface: the tries have {len(tries)} surfaces, of which {matches} are aliases")
     return problems
 
 
@@ -294,12 +294,12 @@ def _facts(reader: StoreReader) -> list[str]:
     relations, size = reader.relations, reader.manifest.entities
     names = [name for name, inverse in relations for name in (name, inverse or name)]
     inverses = np.array(
-        [c for code, (name, inverse) in enumerate(relations) for c in _turned(2 * code, name == inverse)],
+        [c for code, (name, inverse) in enumerate(relations) for c in _reverse(2 * code, name == inverse)],
         np.int64,
     )
-    one_way = np.repeat([inverse is None for _, inverse in relations], 2).astype(bool)
+    has_no_inverse = np.repeat([inverse is None for _, inverse in relations], 2).astype(bool)
     symmetric = np.repeat([name == inverse for name, inverse in relations], 2).astype(bool)
-    said, heard = np.zeros(len(names), np.uint64), np.zeros(len(names), np.uint64)
+    forward, backward = np.zeros(len(names), np.uint64), np.zeros(len(names), np.uint64)
     stored = np.zeros(len(names), np.int64)
     for table in ("facts", "incoming"):
         for batch in _batches(reader, table, problems):
@@ -310,24 +310,24 @@ def _facts(reader: StoreReader) -> list[str]:
                 problems.append(f"fact: table {table!r} has one of an unknown end or relation")
                 continue
             if table == "incoming":
-                np.add.at(heard, code, _hash(other, code, owner))
+                np.add.at(backward, code, _hash(other, code, owner))
                 continue
-            np.add.at(said, code, _hash(owner, code, other))
-            both = ~one_way[code]
+            np.add.at(forward, code, _hash(owner, code, other))
+            both = ~has_no_inverse[code]
             back = inverses[code[both]]
-            np.add.at(heard, back, _hash(other[both], back, owner[both]))
+            np.add.at(backward, back, _hash(other[both], back, owner[both]))
             stored += np.bincount(code[~symmetric[code] | (owner <= other)], minlength=len(names))
     problems.extend(
         f"fact: relation {names[code]!r} is not answered alike from both its ends"
-        for code in np.flatnonzero(said != heard).tolist()
+        for code in np.flatnonzero(forward != backward).tolist()
     )
-    found = {name: int(stored[2 * place]) for place, (name, _) in enumerate(relations)}
-    if found != reader.manifest.counts.relations or sum(found.values()) != reader.manifest.triples:
-        problems.append(f"count: {sum(found.values())} triples, the manifest says {reader.manifest.triples}")
+    counts = {name: int(stored[2 * index]) for index, (name, _) in enumerate(relations)}
+    if counts != reader.manifest.counts.relations or sum(counts.values()) != reader.manifest.triples:
+        problems.append(f"count: {sum(counts.values())} triples, the manifest says {reader.manifest.triples}")
     return problems
 
 
-def _turned(code: int, symmetric: bool) -> tuple[int, int]:
+def _reverse(code: int, symmetric: bool) -> tuple[int, int]:
     return (code, code + 1) if symmetric else (code + 1, code)
 
 
@@ -335,11 +335,11 @@ def _columns(batch: list[Item]) -> tuple[NDArray[np.int64], NDArray[np.int64], N
     """Return `(owner, other, code)` of every fact in *batch*, each (F,)."""
     counts = [len(row) >> 3 for _, row in batch]
     owners = np.frombuffer(b"".join([key for key, _ in batch]), "<u4").astype(np.int64)
-    others = b"".join([row[: 4 * count] for (_, row), count in zip(batch, counts, strict=True)])
+    neighbours = b"".join([row[: 4 * count] for (_, row), count in zip(batch, counts, strict=True)])
     codes = b"".join([row[4 * count :] for (_, row), count in zip(batch, counts, strict=True)])
     return (
         np.repeat(owners, counts),
-        np.frombuffer(others, U32).astype(np.int64),
+        np.frombuffer(neighbours, U32).astype(np.int64),
         np.frombuffer(codes, U32).astype(np.int64),
     )
 
@@ -356,7 +356,7 @@ def _hash(
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _rest(reader: StoreReader) -> list[str]:
+def _counts_and_meta(reader: StoreReader) -> list[str]:
     problems: list[str] = []
     totals = dict.fromkeys(("starts", "forms", "meta"), 0)
     decoders: dict[str, Callable[[bytes], object]] = {

@@ -65,7 +65,7 @@ class StoreWriter:
                 table: self._env.open_db(table.encode(), integerkey=table in BY_ID) for table in TABLES
             }
         except (OSError, lmdb.Error) as error:
-            raise self._failed(error) from error
+            raise self._failure(error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +95,7 @@ class StoreWriter:
         try:
             self._env.sync(True)
         except lmdb.Error as error:
-            raise self._failed(error) from error
+            raise self._failure(error) from error
         self._env.close()
         return {table: digest.hexdigest() for table, digest in self._digests.items()}
 
@@ -105,7 +105,7 @@ class StoreWriter:
             try:
                 self._tables[table] = self._env.open_db(table.encode())
             except lmdb.Error as error:
-                raise self._failed(error) from error
+                raise self._failure(error) from error
             self._digests[table] = TableDigest()
 
     def _write(self, table: str, batch: list[Item], *, append: bool) -> int:
@@ -120,16 +120,16 @@ class StoreWriter:
                 self._grow()
                 continue
             except (lmdb.Error, OSError) as error:
-                raise self._failed(error) from error
+                raise self._failure(error) from error
             return added
 
     def _grow(self) -> None:
         try:
             self._env.set_mapsize(self._env.info()["map_size"] * 2)
         except (lmdb.Error, OSError, MemoryError) as error:
-            raise self._failed(error) from error
+            raise self._failure(error) from error
 
-    def _failed(self, error: Exception) -> StoreError:
+    def _failure(self, error: Exception) -> StoreError:
         data = self.folder / DATA
         written = data.stat().st_size if data.exists() else 0
         free = free_space(self.folder)
@@ -145,20 +145,20 @@ class StoreEditor(StoreWriter):
     """A build that begins as a copy of another one: rows are added to it and replaced.
 
     Args:
-        folder: where the new build is written.
+        folder: folder of the new build.
         base: the folder of the build that it begins as.
         tables: the digests that the base's manifest has.
     """
 
     def __init__(self, folder: Path, base: Path, tables: Mapping[str, str]) -> None:
-        self.folder, self._kept = folder, dict(tables)
+        self.folder, self._table_names = folder, dict(tables)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(base / DATA, folder / DATA)
             if (base / SURFACES).exists():
                 link_file(base / SURFACES, folder / SURFACES)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._failure(error) from error
         super().__init__(folder)
         for table in OPTIONAL.keys() & tables.keys():
             self._have(table)
@@ -172,32 +172,32 @@ class StoreEditor(StoreWriter):
         for batch in _batches(items):
             self._have(table)
             with self._env.begin() as transaction:
-                there = self._tables[table]
-                new = [(key, value) for key, value in batch if transaction.get(key, db=there) != value]
+                database = self._tables[table]
+                new = [(key, value) for key, value in batch if transaction.get(key, db=database) != value]
             if new:
                 self._write(table, new, append=False)
-                self._kept.pop(table, None)
+                self._table_names.pop(table, None)
 
     @property
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether anything has been written over the copy."""
-        return not self._tables.keys() <= self._kept.keys()
+        return not self._tables.keys() <= self._table_names.keys()
 
     def finish(self) -> dict[str, str]:
         for table in self._tables:
-            if table not in self._kept:
+            if table not in self._table_names:
                 with self._env.begin() as transaction:
                     for batch in _batches(transaction.cursor(self._tables[table])):
                         self._digests[table].update(batch)
-        return {**super().finish(), **self._kept}
+        return {**super().finish(), **self._table_names}
 
 
-def checksums(folder: Path, known: Mapping[str, str]) -> tuple[dict[str, int], dict[str, str]]:
+def checksums(folder: Path, earlier: Mapping[str, str]) -> tuple[dict[str, int], dict[str, str]]:
     """Return size and SHA-256 of each file of the build that was written in *folder*, but for the manifest.
 
     Args:
-        folder: of the build.
-        known: the checksums of the build that this one began as, whose tries it keeps.
+        folder: folder of the build.
+        earlier: the checksums of the build that this one began as, whose tries it keeps.
     """
     sizes: dict[str, int] = {}
     sums: dict[str, str] = {}
@@ -206,8 +206,8 @@ def checksums(folder: Path, known: Mapping[str, str]) -> tuple[dict[str, int], d
         if name != DATA and not path.exists():
             continue
         sizes[name] = path.stat().st_size
-        if name != DATA and name in known:
-            sums[name] = known[name]
+        if name != DATA and name in earlier:
+            sums[name] = earlier[name]
         else:
             with path.open("rb") as content:
                 sums[name] = hashlib.file_digest(content, "sha256").hexdigest()
@@ -215,6 +215,6 @@ def checksums(folder: Path, known: Mapping[str, str]) -> tuple[dict[str, int], d
 
 
 def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
-    rest = iter(items)
-    while batch := list(islice(rest, _BATCH)):
+    remaining = iter(items)
+    while batch := list(islice(remaining, _BATCH)):
         yield batch

@@ -40,11 +40,11 @@ class TrainingConfig:
             raise UsageError(f"warmup is {self.warmup}; it is a part of the steps, at least 0 and below 1")
         if self.clip is not None and self.clip <= 0:
             raise UsageError(f"clip is {self.clip}; it is above 0, or None")
-        if self.schedule not in (known := ("linear", "cosine", "one-cycle", "constant")):
-            raise UsageError(f"schedule is {self.schedule!r}; it is one of {', '.join(known)}")
+        if self.schedule not in (schedules := ("linear", "cosine", "one-cycle", "constant")):
+            raise UsageError(f"schedule is {self.schedule!r}; it is one of {', '.join(schedules)}")
 
-    def rate(self, done: int, total: int) -> float:
-        """Return what to multiply the learning rates with in the step after *done* of *total*.
+    def rate(self, step: int, total: int) -> float:
+        """Return what to multiply the learning rates with in the step after *step* of *total*.
 
         linear, cosine: up to 1 in a line, then down towards 0 in a line, or half a wave. constant: up, and it
         stays. one-cycle (Smith and Topin 2018): half a wave from 1/25 up to 1, another down to 1/250,000.
@@ -53,11 +53,11 @@ class TrainingConfig:
             One-cycle leaves momentum alone: most of what is trained here is trained by Adam.
         """
         rising = round(self.warmup * total)
-        if done < rising:
+        if step < rising:
             if self.schedule == "one-cycle":
-                return 1 - 24 / 25 * _wave(done / rising)
-            return (done + 1) / (rising + 1)  # no step is lost to a rate of 0, the first or the last
-        passed = (done - rising) / max(total - rising, 1)  # in [0, 1)
+                return 1 - 24 / 25 * _wave(step / rising)
+            return (step + 1) / (rising + 1)  # no step is lost to a rate of 0, the first or the last
+        passed = (step - rising) / max(total - rising, 1)  # in [0, 1)
         if self.schedule == "linear":
             return 1 - passed
         if self.schedule == "constant":

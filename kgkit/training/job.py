@@ -102,7 +102,10 @@ def run_job(
     """
     folder, began = model_folder(home, name), time.monotonic()
     if seed is not None:
-        _set_seed(seed)
+        check_gradient()
+        from transformers import set_seed
+
+        set_seed(seed)
     with ExitStack() as stack:
         plan = prepare(stack)
         data = {str(path): sha256_of(path) for path in files}
@@ -161,16 +164,15 @@ def scores_by_epoch(trained: TrainingState) -> dict[str, Any]:
     return {**chosen, **best, "epochs": epochs}
 
 
-def _set_seed(seed: int) -> None:
-    """Set all seeds.
+def check_gradient() -> None:
+    """Make sure that a model can be trained by gradient.
 
     Raises:
-        MissingExtra: if what trains by gradient is not installed.
+        MissingExtra: if what it takes is not installed.
     """
     try:
-        from transformers import set_seed
+        import transformers  # noqa: F401
 
         import kgkit.training.loop  # noqa: F401  # needs torch and accelerate
     except ImportError as error:
         raise MissingExtra(error.name or "accelerate", "models") from error
-    set_seed(seed)

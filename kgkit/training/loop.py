@@ -129,7 +129,7 @@ class _Training:
         self.curve: Curve | None = None  # of the first process
         # Several processes stop together, after a step at whose end they have told each other.
         self.ctrl_c = resuming.Interrupts(always=self.processes > 1)
-        self.kept: float | None = None  # the step of the best weights that the checkpoint speaks of
+        self.checkpointed: float | None = None  # the step of the best weights that the checkpoint speaks of
         self.since = self.saved = time.monotonic()
 
     def run(self, resume: bool) -> TrainingState:
@@ -154,8 +154,8 @@ class _Training:
             if not self.ctrl_c.busy:
                 self._save()
                 if self.rank == 0:
-                    done = f"{self.state.steps:,} of {self.total:,} steps"
-                    _log.warning("stopped after %s; told to resume, it goes on there", done)
+                    progressed = f"{self.state.steps:,} of {self.total:,} steps"
+                    _log.warning("stopped after %s; told to resume, it goes on there", progressed)
             raise
         finally:
             if self.curve is not None:
@@ -177,20 +177,20 @@ class _Training:
             if due:
                 self._save()
             if batches is None or state.steps % self.steps_of_epoch == 0:
-                batches = self._rest_of_epoch()
+                batches = self._remaining_batches()
             due = self._step(batches)
         self._save()
 
     # -- a step -----------------------------------------------------------------
 
-    def _rest_of_epoch(self) -> Iterator[Any]:
+    def _remaining_batches(self) -> Iterator[Any]:
         """Give this process's batches of the epoch, from this step on."""
         epoch, step = divmod(self.state.steps, self.steps_of_epoch)
         first, count = step * self.at_once, len(self.batches)
         end = first + math.ceil((count - first) / self.processes) * self.processes
         # Where the last round does not go round, the last batch is taken again, and weighs nothing.
-        places = range(first + self.rank, end, self.processes)
-        return iter(self.batches.epoch(epoch, [min(place, count - 1) for place in places]))
+        indices = range(first + self.rank, end, self.processes)
+        return iter(self.batches.epoch(epoch, [min(index, count - 1) for index in indices]))
 
     def _step(self, batches: Iterator[Any]) -> bool:
         """Move the optimizers once; say whether it is time for a checkpoint."""
@@ -208,12 +208,12 @@ class _Training:
                 self.accelerator.backward(mean * weight)
             sums, weights = sums + mean.detach() * weight, weights + weight
         due = time.monotonic() - self.saved >= self.config.checkpoint_seconds
-        told = torch.stack([sums, *torch.tensor([weights, self.ctrl_c.waits, due], device=self.device)])
-        loss, weights, interrupted, due_anywhere = self.accelerator.reduce(told, "sum").tolist()
+        totals = torch.stack([sums, *torch.tensor([weights, self.ctrl_c.waits, due], device=self.device)])
+        loss, weights, interrupted, due_anywhere = self.accelerator.reduce(totals, "sum").tolist()
         # A step without items has no gradient; several processes have divided theirs by their number.
         loss, share = (loss / weights, self.processes / weights) if weights else (0.0, 0.0)
         self._demand_finite("loss", loss)
-        norm = self._move(share) if weights else self._rest()
+        norm = self._move(share) if weights else self._skip_step()
         state.steps += 1
         if weights:
             state.losses.append(loss)
@@ -234,8 +234,8 @@ class _Training:
         if batch is _END:
             raise UsageError(f"the batches of an epoch ended early: there were to be {len(self.batches)}")
         with self.autocast():
-            found = self.loss(self.wrapped, send_to_device(batch, self.device, non_blocking=True))
-        mean, weight = found if isinstance(found, tuple) else (found, 1.0)
+            loss = self.loss(self.wrapped, send_to_device(batch, self.device, non_blocking=True))
+        mean, weight = loss if isinstance(loss, tuple) else (loss, 1.0)
         return mean.float(), float(weight)
 
     def _move(self, share: float) -> float:
@@ -258,7 +258,7 @@ class _Training:
         self.model.zero_grad(set_to_none=True)
         return norm
 
-    def _rest(self) -> float:
+    def _skip_step(self) -> float:
         """Let a step without items move nothing."""
         self.model.zero_grad(set_to_none=True)
         return 0.0
@@ -276,10 +276,10 @@ class _Training:
     # -- evaluation -------------------------------------------------------------
 
     def _evaluation_is_due(self) -> bool:
-        done, every = self.state.steps, self.config.evaluate_every or self.steps_of_epoch
-        if self.evaluate is None or not done or (done % every and done != self.total):
+        step, every = self.state.steps, self.config.evaluate_every or self.steps_of_epoch
+        if self.evaluate is None or not step or (step % every and step != self.total):
             return False
-        return all(evaluation["step"] != done for evaluation in self.state.evaluations[-1:])
+        return all(evaluation["step"] != step for evaluation in self.state.evaluations[-1:])
 
     def _evaluate(self) -> None:
         assert self.evaluate is not None
@@ -287,12 +287,12 @@ class _Training:
         self.model.eval()
         try:
             with torch.no_grad(), self.autocast():
-                found = self.evaluate(self.model)
+                metrics = self.evaluate(self.model)
         finally:
             resuming.set_random_states(before, self.device)
             self.model.train()
         self.ctrl_c.busy = True
-        named = found if isinstance(found, Mapping) else {"metric": found}
+        named = metrics if isinstance(metrics, Mapping) else {"metric": metrics}
         [values] = broadcast_object_list([{name: float(value) for name, value in named.items()}])
         [(name, value), *_] = values.items()
         self._write(**values)
@@ -306,7 +306,7 @@ class _Training:
             if self.config.keep_best and self.rank == 0:
                 weights = {key: tensor.contiguous() for key, tensor in weights_of(self.model).items()}
                 replace(_best(self.folder, state.steps), lambda path: save_file(weights, path))
-                self._drop_weights(keep={state.steps, self.kept})
+                self._drop_weights(keep={state.steps, self.checkpointed})
         self.ctrl_c.busy = False
 
     # -- files ------------------------------------------------------------------
@@ -324,8 +324,8 @@ class _Training:
                 "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             }
             replace(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
-            self.kept = state.best["step"] if state.best is not None else None
-            self._drop_weights(keep={self.kept})
+            self.checkpointed = state.best["step"] if state.best is not None else None
+            self._drop_weights(keep={self.checkpointed})
         self.saved = time.monotonic()
 
     def _resume(self) -> None:
@@ -339,7 +339,7 @@ class _Training:
             optimizer.load_state_dict(state)
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         self.state = TrainingState(**saved["state"])
-        self.kept = self.state.best["step"] if self.state.best is not None else None
+        self.checkpointed = self.state.best["step"] if self.state.best is not None else None
         resuming.set_random_states(saved["random"][self.rank], self.device)
         if self.rank == 0 and 0 < self.state.steps < self.total:
             _log.warning("goes on after %s of %s steps", f"{self.state.steps:,}", f"{self.total:,}")
@@ -352,8 +352,8 @@ class _Training:
         return decides | {"learning rates": self.rates}
 
     def _drop_weights(self, keep: set[float | None]) -> None:
-        kept = {_best(self.folder, step) for step in keep if step is not None}
-        for path in set(self.folder.glob("best-*.safetensors")) - kept:
+        paths = {_best(self.folder, step) for step in keep if step is not None}
+        for path in set(self.folder.glob("best-*.safetensors")) - paths:
             path.unlink()
 
     def _spent(self) -> float:

@@ -116,8 +116,9 @@ def train_model(
             )  # fmt: skip
         else:
             assert isinstance(training, KBertTraining)
-            kind, names = KBERT, [] if training.control else [*kbs] or [None]  # None: the only one
-            opened = [stack.enter_context(open_kb(kb, home.path)) for kb in names]
+            names: Sequence[str | None] = kbs or [None]  # None: the only one
+            opened = [stack.enter_context(open_kb(kb, home.path)) for kb in names if not training.control]
+            kind = KBERT
             folder = train_kbert(
                 home, name, training, opened, device=device, command=command, progress=progress
             )

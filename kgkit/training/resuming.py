@@ -70,8 +70,8 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
 def weights_of(model: "nn.Module") -> dict[str, "Tensor"]:
     """Return what a training may change: parameters that need a gradient, and buffers; each once."""
     saved = model.state_dict().keys()
-    found = {name: tensor.detach() for name, tensor in model.named_parameters() if tensor.requires_grad}
-    return found | {name: tensor for name, tensor in model.named_buffers() if name in saved}
+    trained = {name: tensor.detach() for name, tensor in model.named_parameters() if tensor.requires_grad}
+    return trained | {name: tensor for name, tensor in model.named_buffers() if name in saved}
 
 
 def put_weights(model: "nn.Module", weights: Mapping[str, "Tensor"]) -> None:
@@ -82,11 +82,13 @@ def put_weights(model: "nn.Module", weights: Mapping[str, "Tensor"]) -> None:
     """
     import torch
 
-    there = weights_of(model)
-    if {name: one.shape for name, one in there.items()} != {name: one.shape for name, one in weights.items()}:
+    current = weights_of(model)
+    if {name: tensor.shape for name, tensor in current.items()} != {
+        name: tensor.shape for name, tensor in weights.items()
+    }:
         raise UsageError("the weights on disk are those of another model: begin anew")
     with torch.no_grad():
-        for name, tensor in there.items():
+        for name, tensor in current.items():
             tensor.copy_(weights[name])
 
 
@@ -94,8 +96,11 @@ def random_states(device: "torch.device") -> dict[str, Any]:
     """Return the states of the random generators that everybody shares, as `torch.load` takes them safely."""
     import torch
 
-    name, keys, *rest = np.random.get_state()
-    states: dict[str, Any] = {"python": random.getstate(), "numpy": (name, [int(key) for key in keys], *rest)}
+    name, keys, *state = np.random.get_state()
+    states: dict[str, Any] = {
+        "python": random.getstate(),
+        "numpy": (name, [int(key) for key in keys], *state),
+    }
     states["torch"] = torch.get_rng_state()
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)

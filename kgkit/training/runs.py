@@ -88,12 +88,12 @@ def recorded(
     if os.environ.get("RANK", "0") != "0":
         yield record
         return
-    says = {
+    row = {
         "command": command, "config": _plain(config), "seeds": [int(seed) for seed in seeds],
         "data": {name: digest for path in data for name, digest in _digests_of(Path(path))},
         "versions": _versions(), "device": str(device), "started": datetime.datetime.now(datetime.UTC),
     }  # fmt: skip
-    number = _begin(home, says)
+    number = _begin(home, row)
     since, status, code = time.monotonic(), "failed", 1
     try:
         yield record
@@ -102,11 +102,11 @@ def recorded(
         status, code = _ending(error)
         raise
     finally:
-        says |= {
+        row |= {
             "status": status, "exit_code": code, "ended": datetime.datetime.now(datetime.UTC),
             "seconds": time.monotonic() - since, "peak_memory": peak_memory(),
         }  # fmt: skip
-        _end(home, number, says, record)
+        _end(home, number, row, record)
 
 
 def sha256_of(path: Path) -> str:
@@ -133,13 +133,13 @@ def peak_memory() -> int | None:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def _begin(home: Home, says: Mapping[str, Any]) -> int | None:
+def _begin(home: Home, values: Mapping[str, Any]) -> int | None:
     """Write the row of a run that begins; return its number, None if it could not be written."""
     from kgkit.catalog import Catalog, Run
 
     try:
         with Catalog.open(home) as catalog:
-            row = Run(home=catalog.home, status="running", **says)
+            row = Run(home=catalog.home, status="running", **values)
             catalog.add(row)
             return row.id
     except (KgkitError, OSError) as error:
@@ -147,7 +147,7 @@ def _begin(home: Home, says: Mapping[str, Any]) -> int | None:
         return None
 
 
-def _end(home: Home, number: int | None, says: Mapping[str, Any], record: Record) -> None:
+def _end(home: Home, number: int | None, values: Mapping[str, Any], record: Record) -> None:
     """Complete the row of a run, or write it whole if that did not succeed before."""
     from kgkit.catalog import Catalog, Run, Score
 
@@ -157,7 +157,7 @@ def _end(home: Home, number: int | None, says: Mapping[str, Any], record: Record
             if row is None:
                 row = Run(home=catalog.home)
                 session.add(row)
-            for name, value in says.items():
+            for name, value in values.items():
                 setattr(row, name, value)
             row.model_id = _model_id(session, catalog.home, record.model)
             row.scores = [
@@ -175,10 +175,10 @@ def _model_id(session: Any, home: str, name: str | None) -> int | None:
 
     if name is None:
         return None
-    found: int | None = session.scalar(select(Model.id).where(Model.home == home, Model.name == name))
-    if found is None:
+    number: int | None = session.scalar(select(Model.id).where(Model.home == home, Model.name == name))
+    if number is None:
         log.warning("the catalog knows no model %r: the run is kept without it", name)
-    return found
+    return number
 
 
 def _ending(error: BaseException) -> tuple[str, int]:
@@ -195,7 +195,7 @@ def _ending(error: BaseException) -> tuple[str, int]:
 
 def _digests_of(path: Path) -> Iterator[tuple[str, str | None]]:
     """Give the path and SHA-256 of a file, or of those in a folder; None for one that cannot be read."""
-    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    files = sorted(item for item in path.rglob("*") if item.is_file()) if path.is_dir() else [path]
     for file in files:
         try:
             yield str(file), sha256_of(file)
@@ -204,13 +204,13 @@ def _digests_of(path: Path) -> Iterator[tuple[str, str | None]]:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _plain(config: Any) -> dict[str, Any]:
@@ -219,5 +219,5 @@ def _plain(config: Any) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         return value.item() if hasattr(value, "item") else str(value)
 
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(config, enc_hook=plain))
-    return found
+    settings: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(config, enc_hook=plain))
+    return settings

@@ -16,8 +16,8 @@ _METHODS: Final = ("text", "tucker")
 
 def vectors_names(kb: KBHome) -> list[str]:
     """Return the names of a KB's vectors, in order."""
-    found = sorted(kb.vectors.iterdir()) if kb.vectors.is_dir() else []
-    return [path.name for path in found if is_name(path.name) and current_version(path) is not None]
+    paths = sorted(kb.vectors.iterdir()) if kb.vectors.is_dir() else []
+    return [path.name for path in paths if is_name(path.name) and current_version(path) is not None]
 
 
 def find_vectors(kb: KBHome, name: str | None = None) -> Path:
@@ -30,19 +30,19 @@ def find_vectors(kb: KBHome, name: str | None = None) -> Path:
     names = vectors_names(kb)
     if name is None:
         if len(names) > 1:
-            there = ", ".join(f"{kb.name}/{one}" for one in names)
-            raise UsageError(f"which vectors of {kb.name!r}? There are {there}: name one")
+            existing = ", ".join(f"{kb.name}/{each}" for each in names)
+            raise UsageError(f"which vectors of {kb.name!r}? There are {existing}: name one")
         name = names[0] if names else None
     if name in names and (version := current_version(kb.vectors / name)) is not None:
         return version
     if name is not None:
         vectors_folder(kb, name)  # a name that cannot be is told as such
-    there = ", ".join(f"{kb.name}/{one}" for one in names if one != name) or "none"
+    existing = ", ".join(f"{kb.name}/{each}" for each in names if each != name) or "none"
     method = name if name in _METHODS else "text"
     called = "" if name in (None, method) else f" --name {name}"
     raise NotThere(
         f"knowledge base {kb.name!r} has no vectors{'' if name is None else f' {name!r}'} (there are: "
-        f"{there}): `kgkit embed {kb.name} --method {method}{called}` makes some"
+        f"{existing}): `kgkit embed {kb.name} --method {method}{called}` makes some"
     )
 
 
@@ -50,8 +50,8 @@ def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors
     """Open KB/*name* for a build.
 
     Args:
-        kb: whose vectors.
-        name: which; None for the only ones.
+        kb: home of the KB whose vectors they are.
+        name: name of the vectors; None for the only ones.
         builds: the build, then those that it extends, whose ids are therefore its own.
 
     Raises:
@@ -81,11 +81,11 @@ def damages(folder: Path) -> list[str]:
     for name in manifest.files:
         try:
             with (folder / name).open("rb") as content:
-                found = hashlib.file_digest(content, "sha256").hexdigest()
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
         except OSError as error:
             problems.append(f"file: {name} cannot be read: {error.strerror}")
             continue
-        if found != manifest.sha256.get(name):
+        if digest != manifest.sha256.get(name):
             problems.append(f"file: {name} is damaged: its checksum is not the one that the manifest has")
     try:
         Vectors(folder, manifest).index  # noqa: B018 - that it opens is what is asked

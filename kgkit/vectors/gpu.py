@@ -39,12 +39,12 @@ class OnGPU:
         self._absent = not has_gpu_package()
         self._lock, self._pid = threading.Lock(), os.getpid()
 
-    def proposed(self, sought: Matrix, many: int) -> Rows | None:
+    def propose(self, sought: Matrix, many: int) -> Rows | None:
         """Return (Q, C) rows, the nearest to each query, -1 where there is none; None if it is not for a GPU.
 
         Args:
             sought: (Q, D) of length 1.
-            many: C.
+            many: number C of candidates.
         """
         if self._absent or many > _MOST or os.getpid() != self._pid:
             return None
@@ -52,24 +52,24 @@ class OnGPU:
             if self._index is None:
                 if len(sought) < MANY:
                     return None
-                self._index = self._filled()
+                self._index = self._fill()
                 if self._index is None:
                     self._absent = True
                     return None
-            places: Rows = self._index.search(sought, many)[1]
-        return np.where(places < 0, -1, self._rows[places])
+            positions: Rows = self._index.search(sought, many)[1]
+        return np.where(positions < 0, -1, self._rows[positions])
 
-    def _filled(self) -> Any:
+    def _fill(self) -> Any:
         """Return faiss's index on the GPU, None if there is no GPU or it is too small."""
         faiss, matrix = faiss_module(), np.asarray(self._matrix)
         self._rows = np.flatnonzero(lengths_of(matrix) > 0)
         if not len(self._rows) or not getattr(faiss, "get_num_gpus", int)():
             return None
         try:
-            made = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), matrix.shape[1])
+            index = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), matrix.shape[1])
             for at in range(0, len(self._rows), _BLOCK):
-                made.add(unit(matrix.take(self._rows[at : at + _BLOCK], axis=0)))
+                index.add(unit(matrix.take(self._rows[at : at + _BLOCK], axis=0)))
         except RuntimeError as error:  # as a rule: its memory is full
             _log.warning("the GPU is not used: %s", str(error).strip().partition("\n")[0])
             return None
-        return made
+        return index

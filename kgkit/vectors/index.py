@@ -26,8 +26,8 @@ import numpy as np
 from kgkit.errors import DamagedVectors, UsageError
 from kgkit.vectors.gpu import OnGPU
 from kgkit.vectors.kinds import faiss_module, turn
-from kgkit.vectors.layout import INDEX, FormatOnly
-from kgkit.vectors.scan import SPARE, Found, Matrix, Rows, lengths_of, merged, rescored, scan
+from kgkit.vectors.layout import INDEX, VectorsFormat
+from kgkit.vectors.scan import SPARE, Matrix, NearRows, Rows, lengths_of, merge, rescore, scan
 
 FORMAT: Final = 1
 
@@ -39,10 +39,10 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     """What share of the true neighbours is found.
 
     Attributes:
-        at: how many neighbours of each query were asked for.
-        target: what the settings were chosen for.
-        value: what they reach, on other queries than they were chosen with.
-        queries: how many of those there were.
+        at: number of neighbours of each query.
+        target: recall that the settings were chosen for.
+        value: recall that they reach, on other queries than they were chosen with.
+        queries: number of these queries.
     """
 
     at: int
@@ -55,21 +55,21 @@ class IndexManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What an index says of itself.
 
     Attributes:
-        kind: see `kgkit.vectors.kinds`.
-        rows: of the matrix when it was built; what comes behind them is compared one by one.
-        vectors: how many of the rows are no zeros.
-        width: of a row.
+        kind: kind of index, see `kgkit.vectors.kinds`.
+        rows: number of rows of the matrix when it was built; what comes behind them is compared one by one.
+        vectors: number of the rows that are no zeros.
+        width: width of a row.
         sample: digest of some of the rows.
         factory: faiss's description of it; empty for `exact`.
         knob: the parameter of searching, `efSearch` or `nprobe`, and its `setting`.
         proposals: rows that are proposed for each one wanted.
-        recall: measured when it was built; None where every row is compared as it is.
-        seconds: that building and tuning took.
-        seed: of everything drawn at random.
-        file: faiss's, and `row_file` that of the rows; empty if there is none.
-        sizes: of these files in bytes.
-        faiss: its version.
-        created: when it was built, ISO 8601 in UTC.
+        recall: recall measured when it was built; None where every row is compared as it is.
+        seconds: seconds that building and tuning took.
+        seed: seed of everything drawn at random.
+        file: name of faiss's file, and `row_file` that of the rows; empty if there is none.
+        sizes: sizes of these files in bytes.
+        faiss: version of faiss.
+        created: time when it was built, ISO 8601 in UTC.
     """
 
     format: int
@@ -96,7 +96,7 @@ class Index:
     """What finds near rows of a matrix.
 
     Attributes:
-        manifest: what it says of itself.
+        manifest: manifest of the index.
         matrix: (R, D) float32, as it is now.
         inner: faiss's index, None where every row is compared.
 
@@ -122,56 +122,56 @@ class Index:
         """How many rows were added to the matrix since; they are found, but by comparing each."""
         return len(self.matrix) - self.manifest.rows
 
-    def search(self, queries: Matrix, k: int) -> Found:
+    def search(self, queries: Matrix, k: int) -> NearRows:
         """Return the rows nearest to each query by cosine.
 
         Args:
             queries: (Q, D) float32, of any length; one of zeros finds nothing.
-            k: how many.
+            k: number of neighbours.
 
         Raises:
             UsageError: if the queries have another width or are not finite, or *k* is below 1.
         """
-        wanted = np.ascontiguousarray(queries, np.float32)
-        if wanted.ndim != 2 or wanted.shape[1] != self.manifest.width:
+        vectors = np.ascontiguousarray(queries, np.float32)
+        if vectors.ndim != 2 or vectors.shape[1] != self.manifest.width:
             raise UsageError(
                 f"the index holds vectors of width {self.manifest.width}, the queries have shape "
-                f"{wanted.shape}"
+                f"{vectors.shape}"
             )
         if k < 1:
             raise UsageError(f"k is {k}; it is at least 1")
-        length = lengths_of(wanted)[:, None]
+        length = lengths_of(vectors)[:, None]
         if not np.isfinite(length).all():
             raise UsageError("a query holds a number that is not finite, or far too large")
         if k * self.manifest.proposals * _SHARE > self.manifest.vectors:
-            return scan(self.matrix, wanted, k)  # cheaper, and nothing is missed
+            return scan(self.matrix, vectors, k)  # cheaper, and nothing is missed
         zeros = None if length.all() else length == 0
         if zeros is not None:
             length[zeros] = 1
-        sought = wanted / length
-        rows = self._gpu.proposed(sought, k + SPARE)
+        sought = vectors / length
+        rows = self._gpu.propose(sought, k + SPARE)
         if rows is None and self.inner is None:
             if self._lengths is None:
                 self._lengths = lengths_of(self.matrix)
-            return scan(self.matrix, wanted, k, lengths=self._lengths)
+            return scan(self.matrix, vectors, k, lengths=self._lengths)
         if rows is None:
-            rows = self.proposed(sought, k * self.manifest.proposals)
+            rows = self.propose(sought, k * self.manifest.proposals)
         if zeros is not None:
             rows = np.where(zeros, -1, rows)
-        found = rescored(self.matrix, sought, rows, k)
+        result = rescore(self.matrix, sought, rows, k)
         if self.stale_rows:
-            found = merged(found, scan(self.matrix, wanted, k, begin=self.manifest.rows))
-        return found
+            result = merge(result, scan(self.matrix, vectors, k, begin=self.manifest.rows))
+        return result
 
-    def proposed(self, sought: Matrix, many: int) -> Rows:
+    def propose(self, sought: Matrix, many: int) -> Rows:
         """Return (Q, C) rows that may be among the *many* nearest, -1 where there is none.
 
         Args:
             sought: (Q, D) of length 1.
-            many: at most so many.
+            many: largest number of rows.
         """
-        places: Rows = self.inner.search(sought, min(many, self.manifest.vectors))[1]
-        return places if self._rows is None else np.where(places < 0, -1, self._rows[places])
+        positions: Rows = self.inner.search(sought, min(many, self.manifest.vectors))[1]
+        return positions if self._rows is None else np.where(positions < 0, -1, self._rows[positions])
 
 
 def open_index(folder: Path, matrix: Matrix) -> Index:
@@ -184,20 +184,20 @@ def open_index(folder: Path, matrix: Matrix) -> Index:
     while True:
         manifest = read_index_manifest(folder)
         if manifest.width != matrix.shape[1] or manifest.rows > len(matrix):
-            raise _damaged(
+            raise _damage(
                 folder, f"is over {manifest.rows:,} × {manifest.width}, the matrix is {matrix.shape}"
             )
         if manifest.sample != sample(matrix, manifest.rows):
-            raise _damaged(folder, "was built over other vectors")
+            raise _damage(folder, "was built over other vectors")
         try:
             _check_sizes(folder, manifest)
-            return opened(folder, manifest, matrix)
+            return open_inner(folder, manifest, matrix)
         except DamagedVectors:
             if read_index_manifest(folder) == manifest:  # else another index has just taken its place
                 raise
 
 
-def opened(folder: Path, manifest: IndexManifest, matrix: Matrix) -> Index:
+def open_inner(folder: Path, manifest: IndexManifest, matrix: Matrix) -> Index:
     """Open the files that *manifest* names.
 
     Raises:
@@ -212,9 +212,9 @@ def opened(folder: Path, manifest: IndexManifest, matrix: Matrix) -> Index:
         inner = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC | faiss.IO_FLAG_READ_ONLY)
         rows = np.load(folder / manifest.row_file, mmap_mode="r") if manifest.row_file else None
     except (RuntimeError, OSError, ValueError) as error:
-        raise _damaged(folder, f"cannot be read: {_first_line(error)}") from error
+        raise _damage(folder, f"cannot be read: {_first_line(error)}") from error
     if (inner.d, inner.ntotal) != (manifest.width, manifest.vectors):
-        raise _damaged(folder, f"has {inner.ntotal:,} vectors of width {inner.d} in {manifest.file}")
+        raise _damage(folder, f"has {inner.ntotal:,} vectors of width {inner.d} in {manifest.file}")
     turn(faiss, inner, manifest.knob, manifest.setting)
     return Index(manifest, matrix, inner, rows)
 
@@ -227,12 +227,12 @@ def read_index_manifest(folder: Path) -> IndexManifest:
     """
     try:
         written = (folder / INDEX).read_bytes()
-        found = msgspec.json.decode(written, type=FormatOnly)
-        if found.format != FORMAT:
-            raise _damaged(folder, f"has format {found.format}, this kgkit reads format {FORMAT}")
+        head = msgspec.json.decode(written, type=VectorsFormat)
+        if head.format != FORMAT:
+            raise _damage(folder, f"has format {head.format}, this kgkit reads format {FORMAT}")
         return msgspec.json.decode(written, type=IndexManifest)
     except (OSError, msgspec.DecodeError) as error:
-        raise _damaged(folder, f"cannot be read: {_first_line(error)}") from error
+        raise _damage(folder, f"cannot be read: {_first_line(error)}") from error
 
 
 def index_manifest(folder: Path) -> IndexManifest | None:
@@ -255,16 +255,16 @@ def sample(matrix: Matrix, rows: int) -> str:
 def _check_sizes(folder: Path, manifest: IndexManifest) -> None:
     for name, size in manifest.sizes.items():
         try:
-            there: int | None = (folder / name).stat().st_size
+            actual: int | None = (folder / name).stat().st_size
         except OSError:
-            there = None
+            actual = None
         # Reading beyond the end of a mapped file would end the process.
-        if there != size:
-            is_there = "is not there" if there is None else f"has {there:,} bytes"
-            raise _damaged(folder, f"is incomplete: {name} {is_there} where it had {size:,}")
+        if actual != size:
+            problem = "is not there" if actual is None else f"has {actual:,} bytes"
+            raise _damage(folder, f"is incomplete: {name} {problem} where it had {size:,}")
 
 
-def _damaged(folder: Path, what: str) -> DamagedVectors:
+def _damage(folder: Path, what: str) -> DamagedVectors:
     kb, name = folder.absolute().parent.parent.parent.name, folder.absolute().parent.name
     return DamagedVectors(f"the index in {folder} {what}: build it again with `kgkit index {kb}/{name}`")
 

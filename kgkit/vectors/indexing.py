@@ -19,24 +19,22 @@ import numpy as np
 
 from kgkit.errors import UsageError, WriteFailed
 from kgkit.types import Progress
-from kgkit.vectors.index import FORMAT, Index, IndexManifest, Recall, opened, sample
+from kgkit.vectors.index import FORMAT, Index, IndexManifest, Recall, open_inner, sample
 from kgkit.vectors.kinds import (
     AUTO,
     KINDS,
     RECALL,
-    Kind,
-    described,
+    IndexKind,
+    describe_kind,
     faiss_module,
     find_kind,
     lists_for,
-    seeded,
+    set_seed,
     turn,
 )
 from kgkit.vectors.layout import INDEX
 from kgkit.vectors.scan import Matrix, Rows, lengths_of, unit
-from kgkit.vectors.tuning import AT, sampled_queries, tuned
-
-"""Takes how many rows are done, and of how many."""
+from kgkit.vectors.tuning import AT, sampled_queries, tune
 
 _BLOCK: Final = 16_384  # rows that are copied at once
 _TRAINING: Final = 64  # rows a list; faiss warns below 39, and more changes little
@@ -65,13 +63,13 @@ def build_index(
 
     Args:
         matrix: (R, D) float32, rows of any length.
-        folder: of the vectors.
+        folder: folder of the vectors.
         kind: `auto` chooses by size, see `kgkit.vectors.kinds`; without faiss it is `exact`, with a warning.
             Under 1,000 vectors it is always `exact`.
         recall: share of the 10 true neighbours to be found; the cheapest setting that does is kept.
         queries: (Q, D) to choose and measure with, if there are real ones; else a thousand rows, moved.
-        seed: of what is drawn at random.
-        progress: is told how many rows are done.
+        seed: seed of what is drawn at random.
+        progress: callback that is told how many rows are done.
 
     Raises:
         UnknownName: if there is no such kind.
@@ -100,42 +98,47 @@ def build_index(
     )
     bare = msgspec.structs.replace(manifest, kind="exact")
     if chosen.factory:
-        manifest = _made(manifest, chosen, matrix, rows, folder, progress)
-        tuned_one = _with_setting(manifest, chosen, matrix, rows, folder, queries, recall)
-        hopeless = chosen.knob == "efSearch" and tuned_one.setting * _WIDE > len(rows)
+        manifest = _train(manifest, chosen, matrix, rows, folder, progress)
+        tuned_manifest = _with_setting(manifest, chosen, matrix, rows, folder, queries, recall)
+        hopeless = chosen.knob == "efSearch" and tuned_manifest.setting * _WIDE > len(rows)
         # No neighbourhoods here: a graph that must be searched so widely is slower than comparing all.
-        manifest = bare if kind == AUTO and hopeless else tuned_one
+        manifest = bare if kind == AUTO and hopeless else tuned_manifest
     manifest = msgspec.structs.replace(manifest, seconds=round(time.perf_counter() - began, 3))
     with _writing(folder):
         _put(folder / INDEX, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
     _sweep(folder, manifest)
-    return opened(folder, manifest, matrix)
+    return open_inner(folder, manifest, matrix)
 
 
-def _has_faiss(wanted: Kind) -> bool:
+def _has_faiss(kind: IndexKind) -> bool:
     try:
         faiss_module()
     except UsageError as error:
         _log.warning(
-            "searches will compare every vector, for an index %s cannot be built: %s", wanted.name, error
+            "searches will compare every vector, for an index %s cannot be built: %s", kind.name, error
         )
         return False
     return True
 
 
-def _made(
-    manifest: IndexManifest, kind: Kind, matrix: Matrix, rows: Rows, folder: Path, progress: Progress | None
+def _train(
+    manifest: IndexManifest,
+    kind: IndexKind,
+    matrix: Matrix,
+    rows: Rows,
+    folder: Path,
+    progress: Progress | None,
 ) -> IndexManifest:
     """Train, fill and write faiss's index; return the manifest that names its files."""
     faiss = faiss_module()
-    factory = described(kind, len(rows), matrix.shape[1])
+    factory = describe_kind(kind, len(rows), matrix.shape[1])
     inner = faiss.index_factory(matrix.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
-    seeded(faiss, inner, manifest.seed)
+    set_seed(faiss, inner, manifest.seed)
     inner.train(_training(matrix, rows, kind, manifest.seed))
-    for done, block in _unit_blocks(matrix, rows):
+    for count, block in _unit_blocks(matrix, rows):
         inner.add(block)
         if progress is not None:
-            progress("indexing", done, len(rows))
+            progress("indexing", count, len(rows))
     stem = f"index-{kind.name}-{secrets.token_hex(4)}"
     files = [f"{stem}.faiss"]
     with _writing(folder):
@@ -156,7 +159,7 @@ def _made(
 
 def _with_setting(
     manifest: IndexManifest,
-    kind: Kind,
+    kind: IndexKind,
     matrix: Matrix,
     rows: Rows,
     folder: Path,
@@ -165,32 +168,32 @@ def _with_setting(
 ) -> IndexManifest:
     """Choose how the index in *folder* is searched."""
     faiss = faiss_module()
-    index = opened(folder, manifest, matrix)
+    index = open_inner(folder, manifest, matrix)
 
     def propose(sought: Matrix, many: int, setting: int) -> Rows:
         turn(faiss, index.inner, kind.knob, setting)
-        return index.proposed(sought, many)
+        return index.propose(sought, many)
 
     if queries is None:
         queries = sampled_queries(matrix, rows, _QUERIES, manifest.seed)
     most = lists_for(len(rows)) if kind.knob == "nprobe" else len(rows)
-    found = tuned(propose, kind, most, matrix[: manifest.rows], queries, target)
-    if found.recall < target - 0.02:  # the half it is measured with has some luck of its own
+    result = tune(propose, kind, most, matrix[: manifest.rows], queries, target)
+    if result.recall < target - 0.02:  # the half it is measured with has some luck of its own
         _log.warning(
             "the index %s finds %.3f of the true neighbours, not %.3f: another kind may do better",
             kind.name,
-            found.recall,
+            result.recall,
             target,
         )
     return msgspec.structs.replace(
         manifest,
-        setting=found.setting,
-        proposals=found.proposals,
-        recall=Recall(at=AT, target=target, value=round(found.recall, 4), queries=found.queries),
+        setting=result.setting,
+        proposals=result.proposals,
+        recall=Recall(at=AT, target=target, value=round(result.recall, 4), queries=result.queries),
     )
 
 
-def _training(matrix: Matrix, rows: Rows, kind: Kind, seed: int) -> Matrix:
+def _training(matrix: Matrix, rows: Rows, kind: IndexKind, seed: int) -> Matrix:
     """Return the sample that quantisers are trained with, at length 1."""
     most = min(_MOST_TRAINING, max(_LEAST_TRAINING, _TRAINING * lists_for(len(rows))))
     if len(rows) > most:
@@ -232,12 +235,12 @@ def _write(faiss: Any, inner: Any, path: Path) -> None:
 
 def _put(path: Path, content: bytes) -> None:
     """Write *content* beside *path* and rename it into place."""
-    beside = path.with_name(f"index-{secrets.token_hex(4)}.part")
-    with beside.open("wb") as file:
+    staged = path.with_name(f"index-{secrets.token_hex(4)}.part")
+    with staged.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    staged.replace(path)
 
 
 def _sweep(folder: Path, manifest: IndexManifest) -> None:

@@ -21,14 +21,14 @@ from kgkit.errors import MissingExtra, UnknownName, UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class IndexKind:
     """A kind of index.
 
     Attributes:
-        name: of the kind.
+        name: name of the kind.
         factory: faiss's description; `{lists}` and `{parts}` are filled in. Empty: nothing is built.
         knob: the parameter of searching that trades time for recall; "" if there is none.
-        settings: of the knob, cheapest first; those that go beyond the lists are left out.
+        settings: settings of the knob, cheapest first; those that go beyond the lists are left out.
         proposals: rows proposed for each one wanted, cheapest first.
     """
 
@@ -45,11 +45,11 @@ _EF: Final = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 
 KINDS: Final = {
     kind.name: kind
     for kind in (
-        Kind(name="exact"),
-        Kind(name="sq8", factory="SQ8", proposals=(1, 2)),
-        Kind(name="hnsw", factory="HNSW32_SQ8", knob="efSearch", settings=_EF, proposals=(1, 2)),
-        Kind(name="ivfsq8", factory="IVF{lists},SQ8", knob="nprobe", settings=_LISTS, proposals=(1, 2)),
-        Kind(
+        IndexKind(name="exact"),
+        IndexKind(name="sq8", factory="SQ8", proposals=(1, 2)),
+        IndexKind(name="hnsw", factory="HNSW32_SQ8", knob="efSearch", settings=_EF, proposals=(1, 2)),
+        IndexKind(name="ivfsq8", factory="IVF{lists},SQ8", knob="nprobe", settings=_LISTS, proposals=(1, 2)),
+        IndexKind(
             name="ivfpq",
             factory="IVF{lists},PQ{parts}x4fs",
             knob="nprobe",
@@ -70,20 +70,20 @@ _CPU_PACKAGE: Final = "faiss-cpu"
 _GPU_PACKAGES: Final = ("faiss-gpu", "faiss-gpu-cu12", "faiss-gpu-cu11")
 
 
-def find_kind(name: str, rows: int, width: int) -> Kind:
+def find_kind(name: str, rows: int, width: int) -> IndexKind:
     """Return the kind called *name*; for `auto` the one that suits *rows* vectors of *width* numbers.
 
     Raises:
         UnknownName: if there is no such kind.
     """
     if name == AUTO:
-        name = suited(rows, width)
+        name = suitable_kind(rows, width)
     if name not in KINDS:
         raise UnknownName("kind of index", name, (AUTO, *KINDS))
     return KINDS[name]
 
 
-def suited(rows: int, width: int) -> str:
+def suitable_kind(rows: int, width: int) -> str:
     """Return the kind that suits a size.
 
     Under 4 million numbers comparing every row takes less than a millisecond, misses nothing and needs no
@@ -96,7 +96,7 @@ def suited(rows: int, width: int) -> str:
     return "exact" if numbers < _SMALL else "hnsw" if numbers < _LARGE else "ivfpq"
 
 
-def described(kind: Kind, rows: int, width: int) -> str:
+def describe_kind(kind: IndexKind, rows: int, width: int) -> str:
     """Return faiss's description of an index of *kind* over *rows* vectors of *width* numbers."""
     even = width + width % 2
     padded = f"Pad{even}," if even != width and "{parts}" in kind.factory else ""
@@ -108,7 +108,7 @@ def lists_for(rows: int) -> int:
     return max(1, min(65_536, round(4 * math.sqrt(rows)), rows // 39))
 
 
-def seeded(faiss: Any, inner: Any, seed: int) -> None:
+def set_seed(faiss: Any, inner: Any, seed: int) -> None:
     """Let everything that *inner* draws at random depend on *seed*."""
     inner = _core(faiss, inner)
     if isinstance(inner, faiss.IndexHNSW):

@@ -43,16 +43,16 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kb: the KB's name, `build` the BUILD whose ids are the rows.
-        name: behind the KB's: `text` in `wordnet/text`.
+        name: name after the KB's: `text` in `wordnet/text`.
         version: a digest of everything that is not merely how, when and where.
         method: `text`, `tucker`, `wikipedia2vec`, `concat`, …
-        rows: of the matrix; `covered` of them are a vector, the others zeros.
-        width: of a row.
-        config: every setting that decided the numbers.
-        results: what was measured when they were made: losses, ranks, seconds.
-        versions: of the packages that made them.
+        rows: rows of the matrix; `covered` of them are a vector, the others zeros.
+        width: width of a row.
+        config: settings that decided the numbers.
+        results: figures measured when they were made: losses, ranks, seconds.
+        versions: versions of the packages that made them.
         files: size of each file in bytes, but for the manifest's own and the index's.
-        sha256: of each of these files.
+        sha256: digest of each of these files.
     """
 
     format: int
@@ -74,7 +74,7 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True):
     sha256: dict[str, str] = {}
 
 
-class FormatOnly(msgspec.Struct):
+class VectorsFormat(msgspec.Struct):
     """The one part of a manifest that any version of kgkit can read."""
 
     format: int = -1

@@ -17,11 +17,11 @@ from kgkit.vectors.layout import (
     MANIFEST,
     MATRIX,
     Digests,
-    FormatOnly,
     Matrix,
+    VectorsFormat,
     VectorsManifest,
 )
-from kgkit.vectors.scan import rescored, scan, unit
+from kgkit.vectors.scan import rescore, scan, unit
 
 if TYPE_CHECKING:
     from kgkit.vectors.index import Index
@@ -49,8 +49,8 @@ class Vectors:
 
     Attributes:
         matrix: (R, D) float32, read-only, not normalised.
-        manifest: how it was made.
-        folder: where it lies.
+        manifest: record of how they were made.
+        folder: folder of the files.
 
     Example:
         >>> vectors = kgkit.open_kb("wordnet").vectors("text")
@@ -60,7 +60,7 @@ class Vectors:
 
     def __init__(self, folder: Path, manifest: VectorsManifest) -> None:
         self.folder, self.manifest = folder, manifest
-        self.matrix: Matrix = _mapped(folder / MATRIX)
+        self.matrix: Matrix = _map_file(folder / MATRIX)
         if self.matrix.shape != (manifest.rows, manifest.width) or self.matrix.dtype != np.float32:
             raise DamagedVectors(
                 f"{folder / MATRIX} holds {self.matrix.dtype} {self.matrix.shape}, its manifest says float32 "
@@ -101,8 +101,8 @@ class Vectors:
     @property
     def keys(self) -> Digests:
         """(R,) uint64, `key_digest` of the key of each row's entity, mapped into memory."""
-        found: Digests = _mapped(self.folder / KEYS)
-        return found
+        digests: Digests = _map_file(self.folder / KEYS)
+        return digests
 
     def gather(self, ids: ArrayLike) -> Matrix:
         """Return a copy of the rows of *ids*, of any shape (…): (…, D) float32, zeros where there is none.
@@ -110,17 +110,17 @@ class Vectors:
         Raises:
             UsageError: if an id is negative or no integer.
         """
-        wanted = np.asarray(ids)
-        if wanted.size and (wanted.dtype.kind not in "iu" or wanted.min() < 0):
+        numbers = np.asarray(ids)
+        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0):
             raise UsageError("entity ids are integers from 0")
-        there = wanted < len(self)  # before the cast, which makes some of uint64 negative
-        wanted = np.where(there, wanted, 0).astype(np.int64)
-        rows: Matrix = self.matrix[wanted] if len(self) else np.zeros(0, np.float32)
-        if there.all():
+        inside = numbers < len(self)  # before the cast, which makes some of uint64 negative
+        numbers = np.where(inside, numbers, 0).astype(np.int64)
+        rows: Matrix = self.matrix[numbers] if len(self) else np.zeros(0, np.float32)
+        if inside.all():
             return np.array(rows)
-        found = np.zeros((*wanted.shape, self.width), np.float32)
-        found[there] = rows[there] if len(self) else 0
-        return found
+        gathered = np.zeros((*numbers.shape, self.width), np.float32)
+        gathered[inside] = rows[inside] if len(self) else 0
+        return gathered
 
     def nearest(self, queries: ArrayLike, k: int = 10, *, among: ArrayLike | None = None) -> Neighbours:
         """Return the k rows nearest to each query by cosine.
@@ -129,7 +129,7 @@ class Vectors:
 
         Args:
             queries: (Q, D), or (D,) for one, which is answered as (1, k).
-            k: how many.
+            k: number of neighbours.
             among: ids to choose from, which are then compared one by one; None for all.
 
         Raises:
@@ -137,29 +137,29 @@ class Vectors:
             MissingExtra: if there is an index and faiss is not installed.
             DamagedVectors: if the index cannot be read.
         """
-        wanted = np.atleast_2d(np.asarray(queries, np.float32))
-        if wanted.ndim != 2 or wanted.shape[1] != self.width:
+        vectors = np.atleast_2d(np.asarray(queries, np.float32))
+        if vectors.ndim != 2 or vectors.shape[1] != self.width:
             raise UsageError(
                 f"{self.name} holds vectors of width {self.width}, the query has shape {np.shape(queries)}"
             )
         if k < 1:
             raise UsageError(f"k is {k}; it is at least 1")
-        if not np.isfinite(wanted).all():
+        if not np.isfinite(vectors).all():
             raise UsageError("a query holds a number that is not finite")
-        if not len(wanted):
+        if not len(vectors):
             return Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
         if among is not None:
-            return self._nearest_among(wanted, k, np.asarray(among, np.int64))
+            return self._nearest_among(vectors, k, np.asarray(among, np.int64))
         index = self.index
-        return Neighbours(*(scan(self.matrix, wanted, k) if index is None else index.search(wanted, k)))
+        return Neighbours(*(scan(self.matrix, vectors, k) if index is None else index.search(vectors, k)))
 
     def _nearest_among(self, queries: Matrix, k: int, ids: NDArray[np.int64]) -> Neighbours:
         rows = ids[ids < len(self)][None]
         none = np.full((1, 1), -1, np.int64)
-        found = [
-            rescored(self.matrix, query[None], rows if query.any() else none, k) for query in unit(queries)
+        results = [
+            rescore(self.matrix, query[None], rows if query.any() else none, k) for query in unit(queries)
         ]
-        return Neighbours(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return Neighbours(*(np.concatenate(parts) for parts in zip(*results, strict=True)))
 
     @property
     def index(self) -> "Index | None":
@@ -192,27 +192,27 @@ def read_manifest(folder: Path) -> VectorsManifest:
         raise NotThere(f"no vectors in {folder}: it has no {MANIFEST}") from None
     again = "make the vectors again with `kgkit embed`"
     try:
-        found = msgspec.json.decode(written, type=FormatOnly)
-        if found.format != FORMAT:
+        head = msgspec.json.decode(written, type=VectorsFormat)
+        if head.format != FORMAT:
             raise DamagedVectors(
-                f"{folder} has format {found.format}, this kgkit reads vectors of format {FORMAT}: {again}"
+                f"{folder} has format {head.format}, this kgkit reads vectors of format {FORMAT}: {again}"
             )
         manifest = msgspec.json.decode(written, type=VectorsManifest)
     except msgspec.DecodeError as error:
         raise DamagedVectors(f"{path} cannot be read: {error}; {again}") from error
     for name, size in manifest.files.items():
         try:
-            there: int | None = (folder / name).stat().st_size
+            actual: int | None = (folder / name).stat().st_size
         except OSError:
-            there = None
+            actual = None
         # Reading beyond the end of a mapped file would end the process.
-        if there != size:
-            is_there = "is not there" if there is None else f"has {there:,} bytes"
-            raise DamagedVectors(f"{folder / name} {is_there}, its manifest says {size:,} bytes: {again}")
+        if actual != size:
+            problem = "is not there" if actual is None else f"has {actual:,} bytes"
+            raise DamagedVectors(f"{folder / name} {problem}, its manifest says {size:,} bytes: {again}")
     return manifest
 
 
-def _mapped(path: Path) -> Any:
+def _map_file(path: Path) -> Any:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -231,6 +231,6 @@ def _reopen(folder: str, version: str) -> Vectors:
             f"version {version} is no longer at {folder}: open the vectors by name again"
         ) from None
     if vectors.manifest.version != version:
-        found = vectors.manifest.version
-        raise StaleVectors(f"{folder} now holds version {found}, the handle was opened on {version}")
+        current = vectors.manifest.version
+        raise StaleVectors(f"{folder} now holds version {current}, the handle was opened on {version}")
     return vectors

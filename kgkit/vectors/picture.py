@@ -24,7 +24,7 @@ _COLOURS: Final = (
     "#332288", "#DDCC77", "#117733", "#CC6677", "#88CCEE", "#882255", "#44AA99", "#999933", "#AA4499",
     "#661100", "#6699CC",
 )  # fmt: skip
-_REST: Final = "#C9C9C9"
+_REMAINING: Final = "#C9C9C9"
 _INK: Final = "#1a1a1a"
 _SIZE: Final = (12.0, 8.4)  # inches
 _DPI: Final = 150
@@ -44,11 +44,11 @@ def picture(
 
     Args:
         points: (P, 2).
-        groups: of each point; "" is none.
+        groups: groups of each point; "" is none.
         suffix: `.png`, `.svg` or `.pdf`.
         names: points to be named and how, the most important first; those without room are left out.
-        title: above it.
-        note: below it, small.
+        title: title above it.
+        note: note below it, small.
 
     Returns:
         The content of the file.
@@ -75,20 +75,20 @@ def picture(
         canvas: Any = FigureCanvasAgg(figure)
         axes = figure.add_axes((0.015, 0.04, 0.785, 0.90))
         axes.set_axis_off()
-        shown = _coloured(groups)
+        shown = _colours_of(groups)
         _scatter(axes, points, groups, shown)
         _legend(axes, groups, shown)
         axes.set_title(_plain(title), loc="left", fontsize=13, color=_INK)
         figure.text(0.02, 0.015, _plain(note), fontsize=8, color="#666666")
         canvas.draw()  # where texts lie is known from here on
         _write_names(axes, points, groups, shown, names)
-        made = io.BytesIO()
+        buffer = io.BytesIO()
         undated = {".png": {"Software": None}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-        figure.savefig(made, format=suffix.lower()[1:], metadata=undated[suffix.lower()])
-    return made.getvalue()
+        figure.savefig(buffer, format=suffix.lower()[1:], metadata=undated[suffix.lower()])
+    return buffer.getvalue()
 
 
-def _coloured(groups: Sequence[str]) -> dict[str, str]:
+def _colours_of(groups: Sequence[str]) -> dict[str, str]:
     """Return the colour of each of the commonest groups, the largest first."""
     counts = Counter(group for group in groups if group)
     largest = sorted(counts, key=lambda group: (-counts[group], group))
@@ -96,10 +96,10 @@ def _coloured(groups: Sequence[str]) -> dict[str, str]:
 
 
 def _scatter(axes: Any, points: Points, groups: Sequence[str], shown: dict[str, str]) -> None:
-    colours = np.array([shown.get(group, _REST) for group in groups])
+    colours = np.array([shown.get(group, _REMAINING) for group in groups])
     size = float(np.clip(40_000 / max(1, len(points)), 2, 40))
-    grey = colours == _REST
-    axes.scatter(*points[grey].T, c=_REST, s=size * 0.7, linewidths=0, zorder=1)
+    grey = colours == _REMAINING
+    axes.scatter(*points[grey].T, c=_REMAINING, s=size * 0.7, linewidths=0, zorder=1)
     # In an order of chance, so that no type lies on top of all others.
     order = np.random.default_rng(0).permutation(np.flatnonzero(~grey))
     axes.scatter(*points[order].T, c=colours[order], s=size, alpha=0.85, linewidths=0, zorder=2)
@@ -114,10 +114,10 @@ def _legend(axes: Any, groups: Sequence[str], shown: dict[str, str]) -> None:
     from matplotlib.lines import Line2D
 
     counts = Counter(groups)
-    rest = len(groups) - sum(counts[group] for group in shown)
+    remaining = len(groups) - sum(counts[group] for group in shown)
     entries = [(f"{_short(group)}  {counts[group]:,}", colour) for group, colour in shown.items()]
-    if rest:
-        entries.append((f"others  {rest:,}", _REST))
+    if remaining:
+        entries.append((f"others  {remaining:,}", _REMAINING))
     handles = [
         Line2D([], [], marker="o", linestyle="", color=colour, markersize=8, label=label)
         for label, colour in entries
@@ -134,7 +134,7 @@ def _write_names(
     """Write the groups where they are densest, then the names of points where there is room."""
     import matplotlib.patheffects as effects
 
-    taken: list[Any] = []
+    boxes: list[Any] = []
     labels = np.array(groups)
     for group, colour in shown.items():
         text = axes.text(
@@ -142,29 +142,29 @@ def _write_names(
             color=_darker(colour), ha="center", va="center", zorder=5, clip_on=True,
             path_effects=[effects.withStroke(linewidth=3.5, foreground="white", alpha=0.9)],
         )  # fmt: skip
-        _keep(axes, text, taken, [(0, move) for move in (0, 1, -1, 2, -2, 3, -3)], inward=True)
-    for place, name in names:
-        x, y = points[place]
+        _keep(axes, text, boxes, [(0, move) for move in (0, 1, -1, 2, -2, 3, -3)], inward=True)
+    for row, name in names:
+        x, y = points[row]
         text = axes.text(
             x, y, " " + _short(name), fontsize=7.5, color=_INK, ha="left", va="center",
             zorder=4, clip_on=True,
             path_effects=[effects.withStroke(linewidth=2, foreground="white", alpha=0.85)],
         )  # fmt: skip
         # To the right of the point, else to its left, else above or below.
-        if _keep(axes, text, taken, [(0, 0), (-1, 0), (-0.5, 1), (-0.5, -1)]):
+        if _keep(axes, text, boxes, [(0, 0), (-1, 0), (-0.5, 1), (-0.5, -1)]):
             axes.scatter([x], [y], s=9, c=_INK, linewidths=0, zorder=3)
 
 
 def _keep(
-    axes: Any, text: Any, taken: list[Any], moves: Sequence[tuple[float, float]], inward: bool = False
+    axes: Any, text: Any, boxes: list[Any], moves: Sequence[tuple[float, float]], inward: bool = False
 ) -> bool:
     """Leave *text* in the picture if there is room for it.
 
     Args:
-        axes: of the picture.
-        text: which stands at its point.
-        taken: boxes of the texts that are there; that of this one is added.
-        moves: by how many of its own widths and heights it may be moved, tried in this order.
+        axes: axes of the picture.
+        text: text of a point.
+        boxes: boxes of the texts that are there; that of this one is added.
+        moves: steps in its own widths and heights by which it may be moved, tried in this order.
         inward: whether it is first moved into the picture where it would stick out.
     """
     renderer = axes.figure.canvas.get_renderer()
@@ -181,9 +181,9 @@ def _keep(
         within = (
             frame.x0 <= moved.x0 and moved.x1 <= frame.x1 and frame.y0 <= moved.y0 and moved.y1 <= frame.y1
         )
-        if within and not any(moved.overlaps(other) for other in taken):
+        if within and not any(moved.overlaps(other) for other in boxes):
             text.set_position(axes.transData.inverted().transform(at + np.array(shift)))
-            taken.append(moved)
+            boxes.append(moved)
             return True
     text.remove()
     return False
@@ -198,8 +198,8 @@ def _densest(points: Points) -> NDArray[np.float32]:
     around = sum(counts[i : i + _GRID, j : j + _GRID] for i in range(5) for j in range(5))
     best = np.unravel_index(np.argmax(around), (_GRID, _GRID))
     near = (np.abs(cells - np.array(best)) <= 2).all(axis=1)
-    found: NDArray[np.float32] = points[near].mean(axis=0) if near.any() else points.mean(axis=0)
-    return found
+    centre: NDArray[np.float32] = points[near].mean(axis=0) if near.any() else points.mean(axis=0)
+    return centre
 
 
 def _darker(colour: str) -> str:

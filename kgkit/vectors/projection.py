@@ -31,13 +31,13 @@ _FIRST: Final = 50  # components that t-SNE is given, as its authors do
 _PERPLEXITY: Final = 30.0
 
 
-def sampled(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None = None) -> Rows:
+def sample_rows(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None = None) -> Rows:
     """Return up to *limit* rows that have a vector, drawn evenly, in order; 0 is no limit.
 
     Args:
         matrix: (R, D).
-        limit: how many at most.
-        seed: of what is drawn.
+        limit: largest number of rows.
+        seed: seed of what is drawn.
         among: rows to draw from; None for all.
     """
     rows = np.flatnonzero(lengths_of(matrix) > 0)
@@ -59,12 +59,12 @@ def write_projector(
     """Write the embedding projector's pair of files into *folder*.
 
     Args:
-        folder: which is there.
+        folder: folder that exists.
         matrix: (R, D).
-        rows: (P,) those to be written.
+        rows: (P,) rows to be written.
         columns: headings of the metadata.
         metadata: a row of fields for each point; tabs and ends of lines in them become spaces.
-        progress: is told how many points are done.
+        progress: callback that is told how many points are done.
     """
     plain = np.asarray(matrix)
     with (folder / VECTORS).open("w", encoding="ascii", newline="\n") as file:
@@ -92,12 +92,12 @@ def checked_method(name: str) -> Method:
     """
     for method in get_args(Method):
         if method == name:
-            found: Method = method
-            return found
+            valid: Method = method
+            return valid
     raise UnknownName("method", name, get_args(Method))
 
 
-def placed(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -> Points:
+def project_rows(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -> Points:
     """Return a place in the plane for each of *rows*.
 
     `pca` keeps the two directions of most variance: what differs in others lies on one heap. `tsne` (van der
@@ -106,9 +106,9 @@ def placed(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -
 
     Args:
         matrix: (R, D); rows are taken at length 1, so near means near by cosine.
-        rows: (P,), which are no zeros.
+        rows: (P,) rows that are no zeros.
         method: `pca` or `tsne`.
-        seed: of what t-SNE draws.
+        seed: seed of what t-SNE draws.
 
     Raises:
         UsageError: if there are fewer than 3 points.
@@ -125,8 +125,8 @@ def placed(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -
         raise MissingExtra("scikit-learn", "plot") from error
     shorter = components(points, _FIRST)  # (P, 50)
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
-    found: Points = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(shorter)
-    return found
+    result: Points = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(shorter)
+    return result
 
 
 def components(points: Matrix, count: int) -> Matrix:
@@ -138,8 +138,8 @@ def components(points: Matrix, count: int) -> Matrix:
     # D x D rather than P x D: there are more points than numbers in a row.
     values, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
     chosen = directions[:, np.argsort(-values, kind="stable")[:count]].astype(np.float32)  # (D, count)
-    found = centred @ chosen  # (P, count)
-    if len(found):
-        largest = np.take_along_axis(found, np.abs(found).argmax(axis=0)[None], 0)
-        found = found * np.where(largest < 0, -1, 1).astype(np.float32)
-    return np.pad(found, ((0, 0), (0, count - found.shape[1])))
+    coordinates = centred @ chosen  # (P, count)
+    if len(coordinates):
+        largest = np.take_along_axis(coordinates, np.abs(coordinates).argmax(axis=0)[None], 0)
+        coordinates = coordinates * np.where(largest < 0, -1, 1).astype(np.float32)
+    return np.pad(coordinates, ((0, 0), (0, count - coordinates.shape[1])))

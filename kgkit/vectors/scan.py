@@ -3,7 +3,7 @@
     Q  queries          R  rows of the matrix    D  width
     k  rows wanted      C  candidates a query
 
-All kinds of index end in `rescored`, so the scores of two kinds are the same numbers. Rows and queries need
+All kinds of index end in `rescore`, so the scores of two kinds are the same numbers. Rows and queries need
 not be of length 1; a row of zeros is no vector and is never found; a query of zeros finds nothing.
 """
 
@@ -24,7 +24,7 @@ SPARE: Final = (
 )
 
 
-class Found(NamedTuple):
+class NearRows(NamedTuple):
     """Rows near each query, best first, the lower row first of equal ones.
 
     Attributes:
@@ -36,28 +36,30 @@ class Found(NamedTuple):
     rows: Rows
 
 
-def scan(matrix: Matrix, queries: Matrix, k: int, *, begin: int = 0, lengths: Matrix | None = None) -> Found:
+def scan(
+    matrix: Matrix, queries: Matrix, k: int, *, begin: int = 0, lengths: Matrix | None = None
+) -> NearRows:
     """Compare each query with every row from *begin* on.
 
     Args:
         matrix: (R, D) float32.
         queries: (Q, D) float32, of any length.
-        k: how many rows are wanted of each.
+        k: number of rows for each query.
         begin: the first row.
         lengths: (R,), what `lengths_of` says of the matrix; saves a third of the time for a single query.
     """
     plain, sought = np.asarray(matrix), unit(queries)
     most = max(1, min(k, len(plain) - begin)) + SPARE
     parts = [
-        _scanned(plain, sought[at : at + _QUERIES], most, begin, lengths)
+        _scan(plain, sought[at : at + _QUERIES], most, begin, lengths)
         for at in range(0, len(sought), _QUERIES)
     ]
     rows = np.concatenate(parts) if parts else np.empty((0, k), np.int64)
     rows[~sought.any(axis=1)] = -1
-    return rescored(plain, sought, rows, k)
+    return rescore(plain, sought, rows, k)
 
 
-def _scanned(matrix: Matrix, sought: Matrix, k: int, begin: int, lengths: Matrix | None) -> Rows:
+def _scan(matrix: Matrix, sought: Matrix, k: int, begin: int, lengths: Matrix | None) -> Rows:
     """Return (Q, k), the best rows, but for rounding in their order."""
     wide = len(sought)
     best = np.full((wide, k), -np.inf, np.float32)
@@ -77,8 +79,8 @@ def _scanned(matrix: Matrix, sought: Matrix, k: int, begin: int, lengths: Matrix
             more, theirs = _spread(which, scores[which, where], where + at, wide)
             best, rows = np.concatenate([best, more], axis=1), np.concatenate([rows, theirs], axis=1)
             # Rows stand in order, so of equal ones a stable sort keeps the lower first.
-            kept = np.argsort(-best, axis=1, kind="stable")[:, :k]
-            best, rows = np.take_along_axis(best, kept, 1), np.take_along_axis(rows, kept, 1)
+            order = np.argsort(-best, axis=1, kind="stable")[:, :k]
+            best, rows = np.take_along_axis(best, order, 1), np.take_along_axis(rows, order, 1)
         at, until = until, until + step
     return rows
 
@@ -86,24 +88,24 @@ def _scanned(matrix: Matrix, sought: Matrix, k: int, begin: int, lengths: Matrix
 def _products(sought: Matrix, block: Matrix) -> Matrix:
     """Return (Q, B), the products of each query with each row, by whichever way is fastest for so many."""
     if len(sought) <= 3:  # half the time of the matrix product, a third for one
-        found: Matrix = np.einsum("qd,bd->qb", sought, block)
-        return found
+        products: Matrix = np.einsum("qd,bd->qb", sought, block)
+        return products
     if len(sought) <= 32:
         return np.ascontiguousarray((block @ sought.T).T)
     return sought @ block.T
 
 
-def _spread(which: Rows, values: Matrix, places: Rows, wide: int) -> tuple[Matrix, Rows]:
+def _spread(which: Rows, values: Matrix, positions: Rows, wide: int) -> tuple[Matrix, Rows]:
     """Return what belongs to each of *wide* queries as rows of two tables; *which* is sorted."""
     counts = np.bincount(which, minlength=wide)
     column = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
     scores = np.full((wide, counts.max()), -np.inf, np.float32)
     rows = np.full(scores.shape, -1, np.int64)
-    scores[which, column], rows[which, column] = values, places
+    scores[which, column], rows[which, column] = values, positions
     return scores, rows
 
 
-def rescored(matrix: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
+def rescore(matrix: Matrix, sought: Matrix, rows: Rows, k: int) -> NearRows:
     """Return the k best of each query's candidates, with their scores.
 
     Args:
@@ -114,23 +116,23 @@ def rescored(matrix: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
     plain, (wide, many) = np.asarray(matrix), rows.shape
     step = max(1, _GATHERED // max(1, many * plain.shape[1]))
     if wide <= step and many >= k and len(plain):
-        return _scored(plain, sought, rows, k)
-    found = Found(np.full((wide, k), -np.inf, np.float32), np.full((wide, k), -1, np.int64))
+        return _score(plain, sought, rows, k)
+    result = NearRows(np.full((wide, k), -np.inf, np.float32), np.full((wide, k), -1, np.int64))
     for at in range(0, wide if many and len(plain) else 0, step):
-        best = _scored(plain, sought[at : at + step], rows[at : at + step], k)
-        found.scores[at : at + step, :many] = best.scores
-        found.rows[at : at + step, :many] = best.rows
-    return found
+        best = _score(plain, sought[at : at + step], rows[at : at + step], k)
+        result.scores[at : at + step, :many] = best.scores
+        result.rows[at : at + step, :many] = best.rows
+    return result
 
 
-def _scored(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
-    """Do the work of `rescored` for as many queries as fit into memory; there may be fewer than k columns."""
+def _score(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> NearRows:
+    """Do the work of `rescore` for as many queries as fit into memory; there may be fewer than k columns."""
     wide, many = rows.shape
     step = max(1, _GATHERED // max(1, wide * plain.shape[1]))
     if many <= step:
-        scores, length = _compared(plain, sought, rows)
+        scores, length = _compare(plain, sought, rows)
     else:
-        parts = [_compared(plain, sought, rows[:, at : at + step]) for at in range(0, many, step)]
+        parts = [_compare(plain, sought, rows[:, at : at + step]) for at in range(0, many, step)]
         scores, length = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
     some = rows.min(initial=0) < 0 or not length.all()
     if some:
@@ -142,15 +144,15 @@ def _scored(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> Found:
         scores[nothing] = -np.inf
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
     if wide == 1:  # half the time of what serves many
-        found = Found(scores[:, order[0]], rows[:, order[0]])
+        result = NearRows(scores[:, order[0]], rows[:, order[0]])
     else:
-        found = Found(np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1))
+        result = NearRows(np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1))
     if some:
-        found.rows[np.isneginf(found.scores)] = -1
-    return found
+        result.rows[np.isneginf(result.scores)] = -1
+    return result
 
 
-def _compared(plain: Matrix, sought: Matrix, rows: Rows) -> tuple[Matrix, Matrix]:
+def _compare(plain: Matrix, sought: Matrix, rows: Rows) -> tuple[Matrix, Matrix]:
     """Return (Q, C) the products of queries and candidates, and the candidates' lengths."""
     near = plain.take(rows, axis=0, mode="clip")  # (Q, C, D); -1 is read as row 0, then put out
     # vecdot adds each row up in the same order wherever it stands: equal rows have equal scores.
@@ -158,25 +160,25 @@ def _compared(plain: Matrix, sought: Matrix, rows: Rows) -> tuple[Matrix, Matrix
     return products, np.sqrt(np.vecdot(near, near))
 
 
-def merged(one: Found, other: Found) -> Found:
+def merge(first: NearRows, second: NearRows) -> NearRows:
     """Return the best of two results of one search over different rows."""
-    k = one.rows.shape[1]
-    scores = np.concatenate([one.scores, other.scores], axis=1)
-    rows = np.concatenate([one.rows, other.rows], axis=1)
+    k = first.rows.shape[1]
+    scores = np.concatenate([first.scores, second.scores], axis=1)
+    rows = np.concatenate([first.rows, second.rows], axis=1)
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
     each = np.arange(len(rows))[:, None]
-    return Found(scores[each, order], rows[each, order])
+    return NearRows(scores[each, order], rows[each, order])
 
 
 def lengths_of(rows: Matrix) -> Matrix:
     """Return the Euclidean length of each of *rows* (R, D)."""
     plain = np.asarray(rows)
-    found: Matrix = np.sqrt(np.vecdot(plain, plain))
-    return found
+    lengths: Matrix = np.sqrt(np.vecdot(plain, plain))
+    return lengths
 
 
 def unit(rows: Matrix) -> Matrix:
     """Return *rows* (R, D) at length 1; zeros stay zeros."""
     length = lengths_of(rows)[:, None]
-    found: Matrix = np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
-    return found
+    units: Matrix = np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+    return units

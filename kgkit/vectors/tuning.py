@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kgkit.vectors.kinds import Kind
-from kgkit.vectors.scan import Matrix, Rows, rescored, scan, unit
+from kgkit.vectors.kinds import IndexKind
+from kgkit.vectors.scan import Matrix, Rows, rescore, scan, unit
 
 Propose = Callable[[Matrix, int, int], Rows]
 """Takes queries (Q, D) of length 1, C and the setting of the knob; returns (Q, C) rows."""
@@ -43,13 +43,15 @@ def sampled_queries(matrix: Matrix, rows: Rows, count: int, seed: int) -> Matrix
     return queries[drawn.permutation(len(queries))]
 
 
-def tuned(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matrix, target: float) -> Tuned:
+def tune(
+    propose: Propose, kind: IndexKind, most: int, matrix: Matrix, queries: Matrix, target: float
+) -> Tuned:
     """Return the cheapest setting of *kind* with the recall *target*, or the dearest, if none has it.
 
     Args:
-        propose: searches the index.
-        kind: whose knob is turned.
-        most: settings beyond it are not tried.
+        propose: function that searches the index.
+        kind: kind of index whose knob is turned.
+        most: largest setting that is tried.
         matrix: (R, D), compared with in full to know the truth.
         queries: (Q, D); the first half is chosen with, the second measured with.
         target: recall in [0, 1].
@@ -57,28 +59,28 @@ def tuned(propose: Propose, kind: Kind, most: int, matrix: Matrix, queries: Matr
     half = max(1, len(queries) // 2)
     truth = scan(matrix, queries, AT).rows
     sought = unit(queries)
-    wanted = target + _MARGIN * (1 - target)
-    chosen = _chosen(propose, kind, most, matrix, sought[:half], truth[:half], wanted)
+    least_recall = target + _MARGIN * (1 - target)
+    chosen = _choose(propose, kind, most, matrix, sought[:half], truth[:half], least_recall)
     setting, proposals = chosen
-    held_out, there = (sought[half:], truth[half:]) if len(queries) > half else (sought, truth)
-    found = rescored(matrix, held_out, propose(held_out, AT * proposals, setting), AT).rows
-    return Tuned(setting, proposals, recall_of(found, there), len(held_out))
+    held_out, held_truth = (sought[half:], truth[half:]) if len(queries) > half else (sought, truth)
+    rows = rescore(matrix, held_out, propose(held_out, AT * proposals, setting), AT).rows
+    return Tuned(setting, proposals, recall_of(rows, held_truth), len(held_out))
 
 
-def _chosen(
-    propose: Propose, kind: Kind, most: int, matrix: Matrix, sought: Matrix, truth: Rows, target: float
+def _choose(
+    propose: Propose, kind: IndexKind, most: int, matrix: Matrix, sought: Matrix, truth: Rows, target: float
 ) -> tuple[int, int]:
     tried = [setting for setting in kind.settings if setting <= most] or [kind.settings[0]]
     for setting in tried:
         rows = propose(sought, AT * kind.proposals[-1], setting)  # (Q, C), best first
         for proposals in kind.proposals:
-            found = rescored(matrix, sought, rows[:, : AT * proposals], AT).rows
-            if recall_of(found, truth) >= target:
+            best = rescore(matrix, sought, rows[:, : AT * proposals], AT).rows
+            if recall_of(best, truth) >= target:
                 return setting, proposals
     return tried[-1], kind.proposals[-1]
 
 
-def recall_of(found: Rows, truth: Rows) -> float:
+def recall_of(result: Rows, truth: Rows) -> float:
     """Return the share of the rows in *truth* (Q, k) that are in *found* (Q, k) too; -1 is no row."""
-    same = (found[:, :, None] == truth[:, None, :]) & (truth >= 0)[:, None, :]
+    same = (result[:, :, None] == truth[:, None, :]) & (truth >= 0)[:, None, :]
     return float(same.any(axis=1).sum() / max(1, int((truth >= 0).sum())))

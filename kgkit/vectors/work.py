@@ -57,9 +57,9 @@ class Work:
 
     Args:
         kb: the open knowledge base whose entities the rows belong to.
-        name: of the vectors.
+        name: name of the vectors.
         settings: everything that decides the numbers, JSON-like; becomes the manifest's `config`.
-        resume: False begins anew if there is a folder of a job that was stopped.
+        resume: whether to go on in the folder of a job that was stopped; False begins again.
 
     Raises:
         UsageError: if *name* cannot name vectors.
@@ -109,17 +109,17 @@ class Work:
         path, shape = self.folder / MATRIX, (rows, width)
         new = self.folder / f".{MATRIX}"  # a job killed in between would leave a file without its shape
         try:
-            _unlinked(path, new)
-            found: Matrix = np.lib.format.open_memmap(path, mode="r+")
-            if found.shape == shape and found.dtype == np.float32:
-                return found
+            _unlink(path, new)
+            open_inner: Matrix = np.lib.format.open_memmap(path, mode="r+")
+            if open_inner.shape == shape and open_inner.dtype == np.float32:
+                return open_inner
         except (FileNotFoundError, ValueError):
             pass
         try:
             if 4 * rows * width > free_space(self.folder):
                 raise OSError("the matrix has no room")
-            made = np.lib.format.open_memmap(new, mode="w+", dtype=np.float32, shape=shape)
-            made.flush()
+            created = np.lib.format.open_memmap(new, mode="w+", dtype=np.float32, shape=shape)
+            created.flush()
             _take_room(new)
         except OSError as error:
             new.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ class Work:
                 str(error), written=0, free=free_space(self.folder), where=self.folder
             ) from error
         new.replace(path)
-        return made
+        return created
 
     def publish(
         self,
@@ -141,10 +141,10 @@ class Work:
         """Put the matrix and *files* of the folder in their place, and make them what KB/NAME stands for.
 
         Args:
-            method: which made them.
+            method: name of the method that made them.
             files: further files in the folder that are kept beside the matrix.
-            config: the manifest's, if it says more than the settings.
-            results: what was measured.
+            config: settings for the manifest, if it says more than `settings`.
+            results: figures that were measured.
             extends: vectors in the same space. Their maps into others are kept, and their index if their
                 rows are the first of these: what has been added is then found by comparing with it.
 
@@ -169,7 +169,7 @@ class Work:
                 )
             (self.folder / KEYS).unlink(missing_ok=True)  # it may be linked to what has been published
             np.save(self.folder / KEYS, key_digests(self.kb.keys(), len(matrix)))
-            kept = (MATRIX, KEYS, *files)
+            names = (MATRIX, KEYS, *files)
             manifest = VectorsManifest(
                 format=FORMAT,
                 kb=self.kb.name,
@@ -178,15 +178,15 @@ class Work:
                 version="",
                 method=method,
                 rows=len(matrix),
-                covered=_covered(matrix),
+                covered=_count_covered(matrix),
                 width=matrix.shape[1],
                 config=dict(config if config is not None else self.settings),
                 results=dict(results or {}),
                 versions=_versions(),
                 kgkit_version=_version_of("kgkit") or "unknown",
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
-                files={name: (self.folder / name).stat().st_size for name in kept},
-                sha256={name: _sha256(self.folder / name) for name in kept},
+                files={name: (self.folder / name).stat().st_size for name in names},
+                sha256={name: _sha256(self.folder / name) for name in names},
             )
             prefix = extends is not None and _begins_with(matrix, extends.matrix)
             del matrix
@@ -196,7 +196,7 @@ class Work:
             sweep(target)  # what a killed job left: its room may be needed
             staged.mkdir()
             (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-            for name in kept:
+            for name in names:
                 # Linked, not moved: a job killed here finds its folder as it was.
                 link_file(self.folder / name, staged / name)
             if extends is not None:
@@ -253,7 +253,7 @@ def sweep_unfinished(kb: KBHome) -> None:
                 sweep_work(kb, lock.stem)
 
 
-def _covered(matrix: Matrix) -> int:
+def _count_covered(matrix: Matrix) -> int:
     """Count the rows that are not zero.
 
     Raises:
@@ -293,11 +293,11 @@ def _keep_index(old: Path, new: Path) -> None:
             path.unlink()
 
 
-def _unlinked(path: Path, beside: Path) -> None:
+def _unlink(path: Path, copy: Path) -> None:
     """Give *path* a file of its own, if a job killed while it published left it the readers'."""
     if path.stat().st_nlink > 1:
-        shutil.copyfile(path, beside)
-        beside.replace(path)
+        shutil.copyfile(path, copy)
+        copy.replace(path)
 
 
 def _take_room(path: Path) -> None:
@@ -317,7 +317,7 @@ def _sha256(path: Path) -> str:
 
 
 def _versions() -> dict[str, str]:
-    return {name: found for name in _PACKAGES if (found := _version_of(name))}
+    return {name: version for name in _PACKAGES if (version := _version_of(name))}
 
 
 def _version_of(package: str) -> str | None:

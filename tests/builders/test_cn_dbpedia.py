@@ -351,8 +351,8 @@ def test_the_builder_is_found_by_its_name():
         True,
         "lines",
     )
-    assert builder.traits.language == "zh"
-    assert builder.traits.generator == "alias"
+    assert builder.properties.language == "zh"
+    assert builder.properties.generator == "alias"
 
 
 def test_the_generator_writes_what_it_promises(dump):

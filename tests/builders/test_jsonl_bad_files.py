@@ -287,9 +287,9 @@ def test_the_command_names_file_and_line_and_publishes_nothing(tmp_path, content
     source = put(tmp_path / "kb.jsonl", content)
     ran = run("build-kb", "jsonl", "--source", source, "--name", "mine", "--home", tmp_path / "home")
     assert (ran.code, ran.out) == (1, "")
-    first, *shown = ran.err.splitlines()
+    first, *shown_text = ran.err.splitlines()
     assert first.startswith(f"error: {source}:{line}: ")
-    assert len(shown) <= 1  # the line itself
+    assert len(shown_text) <= 1  # the line itself
     with pytest.raises(NotThere):
         kgkit.open_kb("mine", tmp_path / "home")
 

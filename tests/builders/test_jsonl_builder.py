@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import kgkit
 from kb_builders.jsonl import JSONLBuilder
-from kgkit.building import Alias, Entity, Form, Record, Redirect, Traits, Triple, builder_names
+from kgkit.building import Alias, Entity, Form, KBProperties, Record, Redirect, Triple, builder_names
 from kgkit.building.build import build_kb
 from kgkit.kb import KnowledgeBase
 from tests.cli_helpers import run
@@ -217,18 +217,18 @@ def test_the_head_says_what_the_whole_is(tmp_path):
         "smoothing": 0.5,
         "inverses": {"makes": "made_by"},
     }
-    info, read, traits = JSONLBuilder().look(put(tmp_path / "kb.jsonl", [{"kgkit": head}, ANVIL]))
+    info, read, properties = JSONLBuilder().look(put(tmp_path / "kb.jsonl", [{"kgkit": head}, ANVIL]))
     assert (info.name, info.version, info.licence) == ("Cartoons", "3", "CC0-1.0")
     assert (info.url, info.date) == ("https://example.org/c", "2026-01-02")
-    assert traits == Traits({"makes": "made_by"}, 0.5, "lemma", "en")
+    assert properties == KBProperties({"makes": "made_by"}, 0.5, "lemma", "en")
     assert read == [tmp_path / "kb.jsonl"]
 
 
 @pytest.mark.parametrize("head", [[], [{"kgkit": {}}]])
 def test_without_a_head_the_name_is_that_of_the_file_and_pairs_are_smoothed_by_one(tmp_path, head):
-    info, _, traits = JSONLBuilder().look(put(tmp_path / "my.kb.jsonl", [*head, ANVIL]))
+    info, _, properties = JSONLBuilder().look(put(tmp_path / "my.kb.jsonl", [*head, ANVIL]))
     assert (info.name, info.version, info.licence) == ("my", "", "")
-    assert traits == Traits({}, 1.0, "alias", "")
+    assert properties == KBProperties({}, 1.0, "alias", "")
 
 
 def test_a_folder_without_a_head_has_its_own_name(tmp_path):

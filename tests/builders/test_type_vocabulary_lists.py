@@ -155,8 +155,8 @@ def test_a_vocabulary_is_built_and_shown_from_the_command_line(lists, tmp_path, 
     home = ("--home", tmp_path / "home")
     built = run("build-kb", "type_vocabulary", "--name", "food", "--source", lists, *home)
     assert built.code == 0, built.err
-    shown = run("show", "dairy", "--kb", "food", *home)
-    assert "quotation marks: 3" in shown.out
+    shown_text = run("show", "dairy", "--kb", "food", *home)
+    assert "quotation marks: 3" in shown_text.out
 
 
 # -- the types of the recipes -------------------------------------------------------

@@ -7,7 +7,17 @@ import pytest
 import kgkit
 from kb_builders.type_vocabulary import TypeVocabularyBuilder
 from kb_builders.type_vocabulary_names import name_words
-from kgkit.building import Alias, Entity, Form, Occurrences, Record, Redirect, SourceInfo, Traits, Triple
+from kgkit.building import (
+    Alias,
+    Entity,
+    Form,
+    KBProperties,
+    Occurrences,
+    Record,
+    Redirect,
+    SourceInfo,
+    Triple,
+)
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, UnknownName, UsageError
 from tests.toys import build_toy
@@ -19,7 +29,7 @@ class Records:
     name, build, info = "some", "b1", SourceInfo(name="Some")
 
     def __init__(self, records: Sequence[Record], smoothing: float = 0.0) -> None:
-        self.records, self.traits = records, Traits(smoothing=smoothing)
+        self.records, self.properties = records, KBProperties(smoothing=smoothing)
 
     def entities(self, kind: str | None = None) -> Iterator[Entity]:
         return (one for one in self._all(Entity) if kind in (None, one.kind))

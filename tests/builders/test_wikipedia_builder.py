@@ -275,16 +275,16 @@ def test_the_source_is_described_by_its_head_and_its_name(tmp_path):
     assert files.info.licence == "CC BY-SA 4.0"
     assert files.info.url == "https://en.wikipedia.org/wiki/Main_Page"
     assert files.read == [source]
-    assert files.traits is not None and files.traits.language == "en"
+    assert files.properties is not None and files.properties.language == "en"
     zh = WikipediaBuilder().look(write(tmp_path / "x.xml", dump([DOG], "zh")))
-    assert zh.traits is not None and zh.traits.language == "zh"
+    assert zh.properties is not None and zh.properties.language == "zh"
     assert (zh.info.version, zh.info.date) == ("zhwiki", "")
 
 
 def test_the_builder_is_installed():
     builder = find_builder("wikipedia")
     assert isinstance(builder, WikipediaBuilder)
-    assert (builder.name, builder.engine, builder.unit, builder.traits.generator) == (
+    assert (builder.name, builder.engine, builder.unit, builder.properties.generator) == (
         "wikipedia",
         "local",
         "pages",

@@ -123,7 +123,7 @@ def test_the_table_alone_states_no_language(tmp_path):
     path = tmp_path / "enwiki-20261101-page_props.sql"
     path.write_text(table("(12,'wikibase_item','Q144',NULL)"))
     files = WikipediaBuilder().look(path)
-    assert files.traits is None
+    assert files.properties is None
     assert files.info.version == "enwiki 2026-11-01"
 
 

@@ -55,7 +55,7 @@ def test_every_page_is_in_the_part_in_which_it_begins(tmp_path_factory, whole, c
     assert seen(path, parts) == whole
     text = path.read_bytes()
     for part, (begin, stop) in zip(parts, zip([0, *ends], ends, strict=False), strict=True):
-        begins = [place for place in range(begin, stop) if text.startswith(b"<page>", place)]
+        begins = [location for location in range(begin, stop) if text.startswith(b"<page>", location)]
         assert len(seen(path, [part]).entities) == len(begins)
 
 
@@ -130,7 +130,7 @@ def test_a_stream_begins_where_ten_bytes_say_so(tmp_path):
 def test_a_part_reads_on_in_the_next_one_only_to_the_end_of_its_last_page(tmp_path):
     path = write(tmp_path / "dump.xml", dump(PAGES))
     text = path.read_bytes()
-    third = [place for place in range(len(text)) if text.startswith(b"<page>", place)][2]
+    third = [location for location in range(len(text)) if text.startswith(b"<page>", location)][2]
     found = seen(path, [f"dump.xml:0-{third + 1}", f"dump.xml:{third + 1}-{third + 2}"])
     assert [*found.entities] == ["Page 0", "Page 1", "Page 2"]
 
@@ -150,7 +150,7 @@ def test_dumps_in_several_files_are_read_in_their_order(tmp_path, whole):
         (10, "articles10.xml-p15p20"),
     ):
         first = {1: 0, 2: 7, 10: 14}[number]
-        body = "".join(page(place + 1, *PAGES[place]) for place in range(first, min(first + 7, 20)))
+        body = "".join(page(location + 1, *PAGES[location]) for location in range(first, min(first + 7, 20)))
         write(tmp_path / f"enwiki-20261101-pages-{name}.bz2", head() + body + FOOT)
     (tmp_path / "sha1sums.txt").write_text("x")
     (tmp_path / "enwiki-20261101-redirect.sql.gz").write_bytes(b"")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, one_spaced, without_bracket
+from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, single_spaced, without_bracket
 from tests.wiki_dumps import ENGLISH, GERMAN
 
 EN = Titles(Site(language="en", namespaces=tuple(ENGLISH.items())))
@@ -145,7 +145,7 @@ def test_a_title_that_is_a_target_leads_to_itself(written):
         if ":" not in target and "%" not in target and "&" not in target:
             assert EN.target(target) == target
         assert unicodedata.is_normalized("NFC", target)
-        assert one_spaced(target) == target
+        assert single_spaced(target) == target
         assert len(target.encode()) <= 255
 
 

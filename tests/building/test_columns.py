@@ -19,7 +19,7 @@ triples = st.lists(st.tuples(ids, st.integers(0, 2), ids), max_size=30)
 
 
 def columns(triples):
-    return facts.Columns(*(np.array(column, np.int64) for column in zip(*triples, strict=True)))
+    return facts.FactColumns(*(np.array(column, np.int64) for column in zip(*triples, strict=True)))
 
 
 @given(names)
@@ -40,7 +40,7 @@ def test_names_are_numbered_in_the_order_in_which_they_are_asked_for(asked):
 @given(triples.filter(bool))
 def test_facts_between_the_largest_ids_are_told_apart(triples):
     """No KB of a test has four milliard entities: the columns are tried by themselves."""
-    found = facts.arranged(columns(triples), ["one_way", "there", "back"], {"there": "back"})
+    found = facts.arrange(columns(triples), ["one_way", "there", "back"], {"there": "back"})
     distinct = list(dict.fromkeys(triples))
     assert found.repeated == len(triples) - len(distinct)
 
@@ -68,6 +68,6 @@ def test_rows_of_facts_hold_an_entitys_facts_in_the_order_of_the_source(triples)
 @pytest.mark.parametrize("relation", ["near", "there", "one_way"])
 def test_no_facts_make_no_rows(relation):
     none = np.empty(0, np.int64)
-    found = facts.arranged(facts.Columns(none, none, none), [relation], {"near": "near", "there": "back"})
+    found = facts.arrange(facts.FactColumns(none, none, none), [relation], {"near": "near", "there": "back"})
     assert found.stored == {relation: 0}
     assert [*facts.rows(*found.outward), *facts.rows(*found.incoming)] == []

@@ -38,9 +38,9 @@ from kgkit.building.build import build_kb
 from kgkit.building.engines import local, run, tables
 from kgkit.building.engines.columns import SCHEMA
 from kgkit.building.engines.local import DuckDBSession
-from kgkit.building.engines.parts import Reading
+from kgkit.building.engines.parts import ReadingProgress
 from kgkit.building.engines.pieces import with_attributes
-from kgkit.building.engines.run import told
+from kgkit.building.engines.run import describe_reading
 from kgkit.candidates import AliasConfig, AliasGenerator
 from kgkit.errors import BuildFailed, MissingExtra, SourceError, UnknownName, UsageError, WriteFailed
 from kgkit.home import Home
@@ -470,9 +470,9 @@ def test_a_disk_that_refuses_is_told_as_such(tmp_path):
     with DuckDBSession(tmp_path, [written_part(tmp_path)], memory=1 << 28, threads=1) as session:
         with pytest.raises(WriteFailed, match="No space left"):
             session.put("ids", pa.schema([("key", pa.string())]), full())
-        with pytest.raises(BuildFailed, match="more memory"), local._told(tmp_path):
+        with pytest.raises(BuildFailed, match="more memory"), local._explain_errors(tmp_path):
             raise duckdb.OutOfMemoryException("could not allocate block")
-        with pytest.raises(WriteFailed, match="offload"), local._told(tmp_path):
+        with pytest.raises(WriteFailed, match="offload"), local._explain_errors(tmp_path):
             raise duckdb.OutOfMemoryException("failed to offload: 'max_temp_directory_size'")
         assert (tmp_path / "grouping.duckdb").exists()
     assert [file.name for file in tmp_path.iterdir() if "grouping" in file.name] == []
@@ -688,5 +688,8 @@ def test_it_tells_how_far_it_is(tmp_path):
 
 
 def test_how_far_it_is_in_words():
-    reading = Reading(done=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2)
-    assert told(reading, "pages") == "reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left"
+    reading = ReadingProgress(finished_parts=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2)
+    assert (
+        describe_reading(reading, "pages")
+        == "reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left"
+    )

@@ -190,7 +190,7 @@ def test_what_spark_says_in_a_page_is_said_in_a_sentence(start, tmp_path, words,
 
     place = tmp_path / "spark"
     place.mkdir()
-    with pytest.raises(error, match=told) as raised, start.told_of_spark(place):
+    with pytest.raises(error, match=told) as raised, start.explain_spark_errors(place):
         raise Py4JError(words)
     assert "\n" not in str(raised.value)
 
@@ -199,7 +199,7 @@ def test_a_spark_that_ended_by_itself_is_told(start, tmp_path, monkeypatch):
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
     monkeypatch.setattr("pyspark.SparkContext._gateway", SimpleNamespace(proc=ended))
-    with pytest.raises(BuildFailed, match="Java process was killed"), start.told_of_spark(tmp_path):
+    with pytest.raises(BuildFailed, match="Java process was killed"), start.explain_spark_errors(tmp_path):
         raise ConnectionRefusedError("[Errno 111] Connection refused")
 
 
@@ -236,7 +236,7 @@ def test_a_worker_writes_the_part_as_the_local_engine_does(reading, tmp_path):
     from kgkit.building.engines.parts import observe_parts
 
     told = work(reading, tmp_path, ToyBuilder(), tmp_path / "far")
-    rows = [row for batch in reading.observed(told, places(1, 0)) for row in batch.to_pylist()]
+    rows = [row for batch in reading.observe_batches(told, places(1, 0)) for row in batch.to_pylist()]
     assert [row["number"] for row in rows] == [1, 0]
     here = work(reading, tmp_path, ToyBuilder(), tmp_path / "here")
     parts = [part for _, part in here.parts]
@@ -246,8 +246,8 @@ def test_a_worker_writes_the_part_as_the_local_engine_does(reading, tmp_path):
     assert [told.folder.file(number).read_bytes() for number in (0, 1)] == [
         file.read_bytes() for file in files
     ]
-    assert told.folder.observed(1) == here.folder.observed(1)
-    assert rows[0]["records"] == told.folder.observed(1).records
+    assert told.folder.observation(1) == here.folder.observation(1)
+    assert rows[0]["records"] == told.folder.observation(1).records
 
 
 def test_an_error_of_the_source_goes_through_a_file(reading, tmp_path):
@@ -259,12 +259,12 @@ def test_an_error_of_the_source_goes_through_a_file(reading, tmp_path):
             raise SourceError("is bad", path=source, line=7, text="what")
 
     told = work(reading, tmp_path, Bad(), tmp_path / "far")
-    assert [*reading.observed(told, places(0))] == []
+    assert [*reading.observe_batches(told, places(0))] == []
     error = failure(reading, told)
     assert isinstance(error, SourceError)
     assert str(error) == str(SourceError("is bad", path=source, line=7, text="what"))
     assert (error.path, error.line, error.text) == (source, 7, "what")
-    assert told.folder.observed(0) is None
+    assert told.folder.observation(0) is None
 
 
 def test_a_machine_that_does_not_see_the_source_is_named(reading, tmp_path):
@@ -273,7 +273,7 @@ def test_a_machine_that_does_not_see_the_source_is_named(reading, tmp_path):
             yield from source.read_text()
 
     told = work(reading, tmp_path, Absent(), tmp_path / "far", source=tmp_path / "elsewhere")
-    assert [*reading.observed(told, places(0))] == []
+    assert [*reading.observe_batches(told, places(0))] == []
     with pytest.raises(BuildFailed, match=r"the machine \S+ sees no .*elsewhere: the home and the source"):
         raise failure(reading, told)
 
@@ -282,28 +282,28 @@ def test_a_machine_that_does_not_see_the_folder_is_named(reading, tmp_path):
     told = work(reading, tmp_path, ToyBuilder(), tmp_path / "far")
     shutil.rmtree(told.folder.path)
     with pytest.raises(BuildFailed, match=r"the machine \S+ sees no folder .*far"):
-        next(reading.observed(told, places(0)))
+        next(reading.observe_batches(told, places(0)))
 
 
 def test_a_machine_that_has_another_kgkit_is_named(reading, tmp_path):
     told = work(reading, tmp_path, ToyBuilder(), tmp_path / "far")
     with pytest.raises(BuildFailed, match=r"the machine \S+ has kgkit .*, and the one that builds 0\.0\.7"):
-        next(reading.observed(told._replace(version="0.0.7"), places(0)))
+        next(reading.observe_batches(told._replace(version="0.0.7"), places(0)))
 
 
 def test_a_part_that_another_worker_is_still_writing_is_not_disturbed(reading, tmp_path):
     told = work(reading, tmp_path, ToyBuilder(), tmp_path / "far")
-    [*reading.observed(told, places(0))]
+    [*reading.observe_batches(told, places(0))]
     first = told.folder.file(0).read_bytes()
 
     class Slow(ToyBuilder):
         def observe(self, source, part):
             yield from list(super().observe(source, part))[:3]
-            [*reading.observed(told, places(0))]  # given to another worker in the meantime
+            [*reading.observe_batches(told, places(0))]  # given to another worker in the meantime
             assert told.folder.file(0).read_bytes() == first
             yield from list(super().observe(source, part))[3:]
 
-    [*reading.observed(work(reading, tmp_path, Slow(), tmp_path / "far"), places(0))]
+    [*reading.observe_batches(work(reading, tmp_path, Slow(), tmp_path / "far"), places(0))]
     assert told.folder.file(0).read_bytes() == first
     assert not [*told.folder.path.glob("*.new")]
 

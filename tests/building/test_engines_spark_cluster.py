@@ -43,7 +43,7 @@ def cluster(tmp_path_factory):
     pyspark = pytest.importorskip("pyspark")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("no java")
-    from kgkit.building.engines.spark_start import started
+    from kgkit.building.engines.spark_start import spark_session
 
     work = Path(pyspark.__file__).parent / "work"
     before = {*work.glob("*")}
@@ -53,7 +53,7 @@ def cluster(tmp_path_factory):
         with pytest.MonkeyPatch.context() as start:
             start.setenv("PYSPARK_SUBMIT_ARGS", SMALL)
             running = ExitStack()
-            session = running.enter_context(started(place, BuildOptions(engine="spark", master=MASTER)))
+            session = running.enter_context(spark_session(place, BuildOptions(engine="spark", master=MASTER)))
         with running:
             yield session
     for left in {*work.glob("*")} - before:

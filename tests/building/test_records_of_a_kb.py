@@ -17,11 +17,11 @@ from kgkit.building import (
     Entity,
     Files,
     Form,
+    KBProperties,
     KBRecords,
     Record,
     Redirect,
     SourceInfo,
-    Traits,
     Triple,
 )
 from kgkit.building.build import build_kb
@@ -37,10 +37,10 @@ LONG = "ein sehr langer Name, " * 30
 
 
 class Stated(Builder):
-    """Yields the records it is given, of a source that states its own traits."""
+    """Yields the records it is given, of a source that states its own properties."""
 
-    def __init__(self, records: Sequence[Record], traits: Traits = Traits()) -> None:
-        self.records, self.stated = records, traits
+    def __init__(self, records: Sequence[Record], properties: KBProperties = KBProperties()) -> None:
+        self.records, self.stated = records, properties
 
     def look(self, source: Path) -> Files:
         return Files(SourceInfo(name="Stated", licence="CC0-1.0"), [source], self.stated)
@@ -66,15 +66,17 @@ def every(kb: KBRecords) -> Iterator[Record]:
     return chain(kb.entities(), kb.redirects(), kb.aliases(), kb.triples(), kb.forms())
 
 
-def built(folder: Path, name: str, records: Sequence[Record], traits: Traits = Traits()) -> KnowledgeBase:
-    build_kb(Stated(records, traits), source_file(folder), name=name, home=folder / "home")
+def built(
+    folder: Path, name: str, records: Sequence[Record], properties: KBProperties = KBProperties()
+) -> KnowledgeBase:
+    build_kb(Stated(records, properties), source_file(folder), name=name, home=folder / "home")
     return kgkit.open_kb(name, folder / "home")
 
 
 def again(folder: Path, kb: KnowledgeBase) -> KnowledgeBase:
     """Build *kb* again, of its own records."""
     stored = StoredRecords(kb)
-    return built(folder, "again", [*every(stored)], stored.traits)
+    return built(folder, "again", [*every(stored)], stored.properties)
 
 
 def told(kb: KnowledgeBase) -> dict[str, object]:
@@ -85,7 +87,7 @@ def told(kb: KnowledgeBase) -> dict[str, object]:
         "triples": [*stored.triples()],
         "redirects": [*stored.redirects()],
         "forms": [*stored.forms()],
-        "traits": stored.traits,
+        "properties": stored.properties,
     }
 
 
@@ -112,8 +114,8 @@ INVERSES = {"in_category": "has_member", "part_of": "has_part", "before": "after
 
 @pytest.fixture
 def toy_again(tmp_path):
-    traits = Traits(INVERSES, 0.5, "alias", "de")
-    with built(tmp_path, "toy", [*LINKS, *PAGES], traits) as kb, again(tmp_path, kb) as other:
+    properties = KBProperties(INVERSES, 0.5, "alias", "de")
+    with built(tmp_path, "toy", [*LINKS, *PAGES], properties) as kb, again(tmp_path, kb) as other:
         yield kb, other
 
 
@@ -180,14 +182,14 @@ def test_redirects_lead_to_the_entity_in_the_end(toy_again):
 def test_forms_and_traits_are_told(toy_again):
     stored = StoredRecords(toy_again[0])
     assert [*stored.forms()] == [Form("geese", "goose", "n")]
-    found = stored.traits
+    found = stored.properties
     assert (found.smoothing, found.generator, found.language) == (0.5, "alias", "de")
     # `before` and `after` are not told by each other: the source has them differently.
     assert found.inverses == {"in_category": "has_member", "part_of": "has_part", "near": "near"}
 
 
 def test_what_is_known_of_a_source_can_go_to_another_process():
-    files = Files(SourceInfo(name="toy"), [], Traits(language="en"))
+    files = Files(SourceInfo(name="toy"), [], KBProperties(language="en"))
     assert pickle.loads(pickle.dumps(files)) == files
 
 
@@ -209,7 +211,7 @@ def test_a_builder_is_given_them_by_the_source_kb(tmp_path):
 def test_a_symmetric_relation_stays_symmetric(tmp_path):
     near = [Triple("a", "near", "b"), Triple("b", "near", "a"), Triple("a", "near", "a")]
     records = [Entity("a"), Entity("b"), *near]
-    with built(tmp_path, "one", records, Traits({"near": "near"})) as kb, again(tmp_path, kb) as other:
+    with built(tmp_path, "one", records, KBProperties({"near": "near"})) as kb, again(tmp_path, kb) as other:
         for one in (kb, other):
             assert {*one.match("a"), *one.match("b")} == {*near}
         assert other.build == kb.build
@@ -228,7 +230,7 @@ def test_a_count_comes_back_as_itself_beside_large_and_small_ones(tmp_path, smoo
         Alias("x", "b", 1_000_000),
         Alias("X", "c", 0),
     ]
-    with built(tmp_path, "one", records, Traits(smoothing=smoothing)) as kb:
+    with built(tmp_path, "one", records, KBProperties(smoothing=smoothing)) as kb:
         assert counts_of(kb) == counts(records)
         with again(tmp_path, kb) as other:
             assert told(other) == told(kb)
@@ -301,15 +303,15 @@ def expected_counts(kb: KnowledgeBase, given: Sequence[Record]) -> dict[tuple[st
 @given(records(WHOLE.map(float)), SMOOTHINGS)
 @settings(max_examples=60, deadline=None)
 def test_random_records_come_back_and_make_the_same_kb(given_records, smoothing):
-    traits = Traits({"up": "down", "like": "like"}, smoothing, "lemma", "en")
+    properties = KBProperties({"up": "down", "like": "like"}, smoothing, "lemma", "en")
     with (
         tempfile.TemporaryDirectory() as folder,
-        built(Path(folder), "one", given_records, traits) as kb,
+        built(Path(folder), "one", given_records, properties) as kb,
         again(Path(folder), kb) as other,
     ):
         assert counts_of(kb) == expected_counts(kb, given_records)
         once, twice = told(kb), told(other)
-        del once["traits"], twice["traits"]  # a relation without a triple is not told of
+        del once["properties"], twice["properties"]  # a relation without a triple is not told of
         assert once == twice
         assert [*differences(kb, other)] == []
 
@@ -317,10 +319,10 @@ def test_random_records_come_back_and_make_the_same_kb(given_records, smoothing)
 @given(records(st.floats(0, 1_000_000) | st.floats(0, 1)), SMOOTHINGS)
 @settings(max_examples=40, deadline=None)
 def test_fractional_counts_come_back_nearly(given_records, smoothing):
-    traits = Traits(smoothing=smoothing)
+    properties = KBProperties(smoothing=smoothing)
     with (
         tempfile.TemporaryDirectory() as folder,
-        built(Path(folder), "one", given_records, traits) as kb,
+        built(Path(folder), "one", given_records, properties) as kb,
         again(Path(folder), kb) as other,
     ):
         wanted = expected_counts(kb, given_records)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,9 +16,8 @@ from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator, Segmen
 from kgkit.candidates.long_texts import is_divisible, mention_windows
 from kgkit.commands import pieces
 from kgkit.errors import UsageError
-from kgkit.linking import Linker, LinkerConfig, html
+from kgkit.linking import Linker, LinkerConfig, Scorer, html
 from kgkit.linking.coherence import CoherenceConfig
-from kgkit.linking.linker import LinkerSettings
 from kgkit.types import Document, Mention
 from tests.small_kb import SIXTY_FOUR, SIXTY_THREE, build, lexicon_kb, surfaces_kb
 from tests.tries import with_tries
@@ -71,7 +71,7 @@ def test_mentions_in_windows_are_those_of_the_undivided_text(generators, kind, t
     assert in_windows(generators[kind], text, size) == generators[kind].mentions(text)
 
 
-SETTINGS: list[LinkerSettings] = [
+SETTINGS: list[dict[str, Any]] = [
     {},
     {"overlaps": "keep"},
     {"overlaps": "score"},
@@ -120,8 +120,8 @@ def test_a_given_mention_outside_of_a_long_document_is_named_by_its_number(gener
 def test_a_scorer_that_reads_the_context_gets_a_long_document_whole(generators, monkeypatch):
     lengths: list[int] = []
 
-    class Counting:
-        name, ahead = "counting", 1
+    class Counting(Scorer):
+        name = "counting"
 
         def __call__(self, documents):
             mentions = documents[0].mentions

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 
 from kgkit.catalog import Base, Catalog
 from kgkit.catalog import migrating as migrating_module
-from kgkit.catalog.database import catalog_url, engine_of, told, transaction
+from kgkit.catalog.database import catalog_url, engine_of, transaction, url_text
 from kgkit.catalog.migrating import migrations, revision_of, revisions
 from kgkit.errors import CatalogError, MissingExtra
 from kgkit.home import Home
@@ -315,8 +315,8 @@ def test_an_option_of_sqlite_that_cannot_be_read_is_one_sentence_without_its_val
 
 
 def test_a_url_is_told_as_a_path_or_without_what_may_be_secret():
-    assert told(sa.make_url("sqlite:////data/catalog.db")) == "/data/catalog.db"
-    assert told(sa.make_url("postgresql://host:5/db")) == "postgresql://host:5/db"
-    assert told(sa.make_url("postgresql://me:secret@host/db")) == "postgresql://***@host/db"
-    written = told(sa.make_url("postgresql://host/db?user=me&password=secret"))
+    assert url_text(sa.make_url("sqlite:////data/catalog.db")) == "/data/catalog.db"
+    assert url_text(sa.make_url("postgresql://host:5/db")) == "postgresql://host:5/db"
+    assert url_text(sa.make_url("postgresql://me:secret@host/db")) == "postgresql://***@host/db"
+    written = url_text(sa.make_url("postgresql://host/db?user=me&password=secret"))
     assert written == "postgresql://host/db?user=***&password=***"

@@ -66,7 +66,7 @@ def build(home: Home, size: int, name: str = "toy") -> str:
 
 def builds(home: Home, *, gone: bool = True) -> list[Build]:
     with Catalog.open(home) as catalog:
-        return catalog.builds(gone=gone)
+        return catalog.builds(include_removed=gone)
 
 
 def states(home: Home) -> dict[str, str]:
@@ -86,7 +86,7 @@ def contents(home: Home) -> list[dict[str, object]]:
 def forget(home: Home) -> None:
     """Take every row of the catalog."""
     with Catalog.open(home) as catalog, catalog.writing() as session:
-        for row in catalog.builds(gone=True):
+        for row in catalog.builds(include_removed=True):
             session.delete(row)
 
 
@@ -231,7 +231,7 @@ def test_homes_that_share_a_database_do_not_see_each_other(catalogued, tmp_path,
     register(one, "toy", build(one, 2))
     register(two, "toy", build(two, 3))
     remove(one.kb("toy"))
-    assert len(reconcile(one).gone) == 1
+    assert len(reconcile(one).removed) == 1
     assert reconcile(two) == ([], [], [])
     assert list(states(one).values()) == ["gone"]
     assert list(states(two).values()) == ["published"]

@@ -81,7 +81,7 @@ def test_a_kind_none_of_which_has_a_vector_is_told(tmp_path):
 def test_without_matplotlib_no_time_is_spent_on_a_picture(home, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr("kgkit.commands.project.find_spec", lambda name: None)
-    monkeypatch.setattr("kgkit.vectors.projection.placed", None)
+    monkeypatch.setattr("kgkit.vectors.projection.project_rows", None)
     done = run("project", "toy", "--picture", tmp_path / "a.png", "--home", home)
     assert done.code == 2
     assert "kgkit[plot]" in done.err

@@ -33,10 +33,11 @@ def test_examples_are_kept_out_by_their_letters(kb, corpus, tmp_path):
     ("options", "said"),
     [
         (["--seed", 1], "ridge draws nothing at random: leave out --seed"),
-        (["--epochs", 2], "--control and --epochs are settings of the rungs head and full, not of ridge"),
-        (["--control"], "--control and --epochs are settings of the rungs head and full, not of ridge"),
-        (["--portable", "kb"], "add --rung head"),
-        (["--rung", "head", "--seed", -1], "--seed"),
+        (["--epochs", 2], "--control and --epochs are settings of the types head and full, not of ridge"),
+        (["--control"], "--control and --epochs are settings of the types head and full, not of ridge"),
+        (["--portable", "kb"], "add --type head"),
+        (["--type", "head", "--seed", -1], "--seed"),
+        (["--rung", "head"], "it is called --type now"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(kb, corpus, options, said):

@@ -226,7 +226,7 @@ def rows(home, *, gone=False):
     with Catalog.open(home) as catalog:
         return [
             (row.build.kb.name, row.name, row.method, row.rows, row.width, row.gone is not None)
-            for row in catalog.vectors(gone=gone)
+            for row in catalog.vectors(include_removed=gone)
         ]
 
 

@@ -36,9 +36,9 @@ for entity in lines("tidewick"):
 
 
 def table():
-    """Return the rows of the page: rung, and right of the ambiguous names, alone and with coherence."""
+    """Return the rows of the page: model type, and right of the ambiguous names, alone and with coherence."""
     rows = re.findall(r"^\| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", TEXT, re.MULTILINE)
-    return [(rung, [int(alone), int(graph)]) for rung, alone, graph in rows]
+    return [(model_type, [int(alone), int(graph)]) for model_type, alone, graph in rows]
 
 
 @pytest.fixture
@@ -84,11 +84,14 @@ def test_the_figures_of_the_page_are_measured(at_home):
             if "kgkit link" in line:
                 links = {link["text"]: link["entity"] for link in json.loads(out)["links"]}
                 assert links["St Bride's"].startswith("st-bride-")
-    rungs = {"harbour": "ridge", "half": "ridge", "harbour-head": "head", "harbour-full": "full"}
-    measured = [(rungs.get(name, name), counts) for name, counts in found.items()]
-    assert [rung for rung, _ in measured] == [rung for rung, _ in table()]
-    for (rung, counts), (_, shown) in zip(measured, table(), strict=True):
-        assert counts == pytest.approx(shown, abs=0 if rung == "prior" else TOLERANCE), (rung, measured)
+    types = {"harbour": "ridge", "half": "ridge", "harbour-head": "head", "harbour-full": "full"}
+    measured = [(types.get(name, name), counts) for name, counts in found.items()]
+    assert [model_type for model_type, _ in measured] == [model_type for model_type, _ in table()]
+    for (model_type, counts), (_, shown) in zip(measured, table(), strict=True):
+        assert counts == pytest.approx(shown, abs=0 if model_type == "prior" else TOLERANCE), (
+            model_type,
+            measured,
+        )
 
 
 def test_the_page_can_be_followed_with_another_encoder(at_home, monkeypatch):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kgkit.building import Entity
 from kgkit.embedding.align import fitting
 from kgkit.embedding.align.alignment import ABOUT, MAP, Alignment, align_entities, align_words, fingerprint_of
-from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, whole_words
+from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, unsplit_words
 from kgkit.embedding.align.fitting import (
     AlignConfig,
     Check,
@@ -53,21 +53,21 @@ def planted(seed, count, source, target, noise=0.0, total=None):
 
 def test_whole_words_are_those_that_no_other_piece_precedes():
     pieces = ["[PAD]", "[unused0]", "dog", "##s", "[", "##", "苹", "[CLS]", "cat", "dog"]
-    assert whole_words(pieces) == {"dog": 2, "[": 4, "苹": 6, "cat": 8}
+    assert unsplit_words(pieces) == {"dog": 2, "[": 4, "苹": 6, "cat": 8}
 
 
 def test_of_roberta_s_pieces_those_that_begin_a_word_are_whole():
-    assert whole_words(["<s>", "Ġdog", "dog", "Ġ", "ĠcafÃ©", "ĠCat"]) == {"dog": 1, "Cat": 5}
+    assert unsplit_words(["<s>", "Ġdog", "dog", "Ġ", "ĠcafÃ©", "ĠCat"]) == {"dog": 1, "Cat": 5}
 
 
 def test_of_sentencepieces_those_that_begin_a_word_are_whole():
-    assert whole_words(["<unk>", "▁dog", "s", "▁", "▁苹果"]) == {"dog": 1, "苹果": 4}
+    assert unsplit_words(["<unk>", "▁dog", "s", "▁", "▁苹果"]) == {"dog": 1, "苹果": 4}
 
 
 def test_a_word_piece_that_begins_with_a_maltese_letter_is_a_word_among_others():
     pieces = ["[CLS]", "the", "##s", "Malta", "Ġorna", "ra"]
-    assert whole_words(pieces) == {"the": 1, "Malta": 3, "Ġorna": 4, "ra": 5}
-    assert whole_words(["Ġdog", "##", "####", "s"]) == {"dog": 0}  # GPT-2 has such pieces too
+    assert unsplit_words(pieces) == {"the": 1, "Malta": 3, "Ġorna": 4, "ra": 5}
+    assert unsplit_words(["Ġdog", "##", "####", "s"]) == {"dog": 0}  # GPT-2 has such pieces too
 
 
 def test_shared_words_meet_in_their_spelling():

@@ -178,7 +178,7 @@ def test_vectors_that_others_have_taken_the_place_of_are_not_indexed(home, monke
         made(home, -DIRECTIONS, name="both")
         return first
 
-    monkeypatch.setattr(module, "_made", overtaken)
+    monkeypatch.setattr(module, "_run_method", overtaken)
     with pytest.raises(NotThere):
         embed("toy", BOTH, home=home)
     with kgkit.open_kb("toy", home=home) as kb:

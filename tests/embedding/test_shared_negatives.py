@@ -16,11 +16,11 @@ from pykeen.losses import BCEWithLogitsLoss, CrossEntropyLoss  # noqa: E402
 from pykeen.training import LCWATrainingLoop  # noqa: E402
 from torch.nn.functional import binary_cross_entropy_with_logits  # noqa: E402
 
-from kgkit.embedding.tucker.contraction import contracted, queries  # noqa: E402
-from kgkit.embedding.tucker.known import KnownTails  # noqa: E402
+from kgkit.embedding.tucker.contraction import contract, queries  # noqa: E402
 from kgkit.embedding.tucker.negatives import SharedBatches  # noqa: E402
 from kgkit.embedding.tucker.shared_negatives import all_entities_loss, parts, shared_bce  # noqa: E402
 from kgkit.embedding.tucker.shared_softmax import plain_softmax, shared_softmax  # noqa: E402
+from kgkit.embedding.tucker.true_tails import TrueTails  # noqa: E402
 from tests.graph_toys import FAMILY, factory, loop, model, rows_of  # noqa: E402
 
 
@@ -38,7 +38,7 @@ def _frozen():
 
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), max_size=20))
 def test_known_tails_are_those_that_a_search_through_all_triples_finds(triples):
-    known = KnownTails(np.array(triples, np.int64).reshape(-1, 3))
+    known = TrueTails(np.array(triples, np.int64).reshape(-1, 3))
     asked = np.array(list(itertools.product(range(6), range(6))))
     rows, tails = known.of(asked[:, 0], asked[:, 1])
     found = {(*asked[row].tolist(), tail) for row, tail in zip(rows, tails.tolist(), strict=True)}
@@ -47,7 +47,7 @@ def test_known_tails_are_those_that_a_search_through_all_triples_finds(triples):
 
 
 def test_known_tails_of_no_question_are_none():
-    assert len(KnownTails(np.array(FAMILY)).of(np.array([], int), np.array([], int)).rows) == 0
+    assert len(TrueTails(np.array(FAMILY)).of(np.array([], int), np.array([], int)).rows) == 0
 
 
 # -- the contraction ---------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def test_known_tails_of_no_question_are_none():
 def test_a_core_is_contracted_as_the_sum_over_its_middle_says():
     core, relations = torch.randn(3, 4, 5), torch.randn(2, 4)
     expected = torch.einsum("ijk,uj->iuk", core, relations)
-    assert torch.allclose(contracted(core, relations), expected, atol=1e-6)
+    assert torch.allclose(contract(core, relations), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("normalized", [True, False])
@@ -137,19 +137,19 @@ def test_the_own_tail_is_a_candidate_and_other_known_tails_are_pointed_out():
     whole = batches(num_negatives=5).batch(np.array([(0, 0, 1), (1, 1, 2)]), np.random.default_rng(0))
     assert whole.candidates.tolist() == [0, 1, 2, 3, 4]
     assert whole.own.tolist() == [1, 2]
-    assert whole.known.tolist() == [[0], [2]]  # (0, 0) is also true of 2, and that is not a negative
+    assert whole.true_pairs.tolist() == [[0], [2]]  # (0, 0) is also true of 2, and that is not a negative
 
 
 def test_nothing_is_pointed_out_if_negatives_are_not_filtered():
     found = batches(num_negatives=5, filtered=False).batch(np.array([(0, 0, 1)]), np.random.default_rng(0))
-    assert found.known.shape == (2, 0)
+    assert found.true_pairs.shape == (2, 0)
 
 
 def test_grouped_batches_have_a_row_for_each_head_and_relation():
     (found,) = batches(grouped=True, num_negatives=5, batch_size=9)
     assert sorted(found.positives[:, :2].tolist()) == [[0, 0], [1, 0], [1, 1], [2, 0], [3, 1]]
     row = found.positives[:, :2].tolist().index([0, 0])
-    assert {*found.own[row : row + 1].tolist(), *found.known[1].tolist()} == {1, 2}
+    assert {*found.own[row : row + 1].tolist(), *found.true_pairs[1].tolist()} == {1, 2}
 
 
 @given(st.integers(1, 6), st.integers(1, 5))
@@ -294,7 +294,7 @@ def test_all_entities_as_negatives_give_the_softmax_over_all_entities():
     )
     query, tails = parts(made, whole)
     scores = query @ tails.T
-    scores[whole.known[0], whole.known[1]] = -torch.inf
+    scores[whole.true_pairs[0], whole.true_pairs[1]] = -torch.inf
     expected = torch.nn.functional.cross_entropy(scores, whole.positives[:, 2])
     assert torch.allclose(ours._process_batch(whole, 0, 12), expected, atol=1e-5)
 

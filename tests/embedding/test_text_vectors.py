@@ -15,7 +15,7 @@ import kgkit
 from kgkit.building import Entity
 from kgkit.embedding import text as module
 from kgkit.embedding.entity_text import Template, text_digest
-from kgkit.embedding.remapping import WantedIndex
+from kgkit.embedding.remapping import IndexSpec
 from kgkit.embedding.text import TEXTS, TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
 from kgkit.encoder.finding import find_in_package
@@ -342,10 +342,10 @@ def test_an_update_encodes_what_is_new_or_changed_and_nothing_else(tmp_path, enc
 
 def test_an_update_notes_the_index_that_is_to_be_built(tmp_path, encoder):
     with build(tmp_path, ANIMALS) as kb:
-        assert WantedIndex.of(embed_text(kb, TextConfig(name="t"), encoder=encoder)) is None
+        assert IndexSpec.of(embed_text(kb, TextConfig(name="t"), encoder=encoder)) is None
     with build(tmp_path, LATER) as kb:
-        found = update_text(kb, "t", encoder=encoder, index=WantedIndex("sq8", 0.5))
-        assert WantedIndex.of(found) == ("sq8", 0.5)
+        found = update_text(kb, "t", encoder=encoder, index=IndexSpec("sq8", 0.5))
+        assert IndexSpec.of(found) == ("sq8", 0.5)
 
 
 def test_an_update_keeps_the_settings(tmp_path, folder):

@@ -22,7 +22,7 @@ from safetensors.torch import load_file  # noqa: E402
 import kgkit  # noqa: E402
 from kgkit.building import Entity, Triple  # noqa: E402
 from kgkit.embedding.tucker.config import PRESETS, TuckERConfig, step_bytes  # noqa: E402
-from kgkit.embedding.tucker.method import REST, embed_tucker, total_bytes  # noqa: E402
+from kgkit.embedding.tucker.method import REMAINING, embed_tucker, total_bytes  # noqa: E402
 from kgkit.embedding.tucker.rows import RowOptimizer  # noqa: E402
 from kgkit.embedding.tucker.triples import split, stored_triples  # noqa: E402
 from kgkit.errors import BuildFailed, KgkitError, UnknownName, UsageError  # noqa: E402
@@ -261,7 +261,7 @@ def test_the_curve_is_kept_a_line_for_each_epoch(published):
 
 def test_the_matrix_and_the_rest_make_the_model_again(published):
     kb, vectors, _ = published
-    state = load_file(vectors.folder / REST)
+    state = load_file(vectors.folder / REMAINING)
     triples = stored_triples(kb)
     made = TuckER(
         triples_factory=factory(triples, entities=31), embedding_dim=8, relation_dim=4, random_seed=0

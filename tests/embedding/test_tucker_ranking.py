@@ -8,8 +8,8 @@ pytest.importorskip("pykeen")
 
 from pykeen.evaluation import RankBasedEvaluator  # noqa: E402
 
-from kgkit.embedding.tucker.known import KnownTails  # noqa: E402
-from kgkit.embedding.tucker.ranking import Scores, ranks  # noqa: E402
+from kgkit.embedding.tucker.ranking import RankingScores, ranks  # noqa: E402
+from kgkit.embedding.tucker.true_tails import TrueTails  # noqa: E402
 from tests.graph_toys import FAMILY, model, ring, rows_of  # noqa: E402
 
 
@@ -36,7 +36,7 @@ def rank_one_by_one(made, questions, known, candidates):
 def test_ranks_are_those_of_the_definition(candidates):
     graph = ring(12, 3)
     made, questions, known = model(graph), rows_of(graph[::5]), rows_of(graph)
-    found = ranks(made, questions, KnownTails(known), None if candidates is None else np.array(candidates))
+    found = ranks(made, questions, TrueTails(known), None if candidates is None else np.array(candidates))
     expected = rank_one_by_one(made, questions, known, range(12) if candidates is None else candidates)
     assert np.array_equal(found, expected)
 
@@ -52,7 +52,7 @@ def test_full_ranks_are_those_of_pykeens_evaluator():
         use_tqdm=False,
         batch_size=8,
     )
-    ours = Scores.of(ranks(made, rows_of(test), KnownTails(rows_of(graph))))
+    ours = RankingScores.of(ranks(made, rows_of(test), TrueTails(rows_of(graph))))
     assert ours.mrr == pytest.approx(theirs.get_metric("both.realistic.inverse_harmonic_mean_rank"), abs=1e-5)
     for limit in (1, 3, 10):
         expected = theirs.get_metric(f"both.realistic.hits_at_{limit}")
@@ -63,14 +63,14 @@ def test_candidates_that_score_the_same_share_their_ranks():
     made = model()
     with torch.no_grad():
         made.entity_representations[0]._embeddings.weight.fill_(0.0)
-    found = ranks(made, np.array([(0, 0, 1)]), KnownTails(np.array(FAMILY)))
+    found = ranks(made, np.array([(0, 0, 1)]), TrueTails(np.array(FAMILY)))
     assert found.tolist() == [2.5]  # five entities, 2 is known: ranks 1 to 4
 
 
 @pytest.mark.parametrize("candidates", [None, [1, 3, 4]])
 def test_a_score_that_is_no_number_wins_nothing(candidates):
     chosen = None if candidates is None else np.array(candidates)
-    asked, known = np.array([(0, 0, 1)]), KnownTails(np.array(FAMILY))  # 2 is known, so it is left out
+    asked, known = np.array([(0, 0, 1)]), TrueTails(np.array(FAMILY))  # 2 is known, so it is left out
     made = model()
     with torch.no_grad():
         made.entity_representations[0]._embeddings.weight[1] = torch.nan
@@ -86,24 +86,24 @@ def test_a_model_stays_in_the_mode_it_was_in():
     made = model().train()
     before = {key: value.clone() for key, value in made.state_dict().items()}
     state = torch.get_rng_state()
-    ranks(made, rows_of(FAMILY), KnownTails(rows_of(FAMILY)))
+    ranks(made, rows_of(FAMILY), TrueTails(rows_of(FAMILY)))
     assert made.training
     assert all(torch.equal(value, before[key]) for key, value in made.state_dict().items())
     assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_no_questions_have_no_ranks():
-    assert len(ranks(model(), np.empty((0, 3), np.int64), KnownTails(np.array(FAMILY)))) == 0
+    assert len(ranks(model(), np.empty((0, 3), np.int64), TrueTails(np.array(FAMILY)))) == 0
 
 
 def test_many_questions_are_ranked_in_batches(monkeypatch):
     made, graph = model(ring(12)), rows_of(ring(12))
-    whole = ranks(made, graph, KnownTails(graph))
+    whole = ranks(made, graph, TrueTails(graph))
     monkeypatch.setattr("kgkit.embedding.tucker.ranking._BATCH", 5)
-    assert np.array_equal(ranks(made, graph, KnownTails(graph)), whole)
+    assert np.array_equal(ranks(made, graph, TrueTails(graph)), whole)
 
 
 def test_scores_of_ranks_are_means():
-    found = Scores.of(np.array([1.0, 2.0, 4.0, 20.0]))
+    found = RankingScores.of(np.array([1.0, 2.0, 4.0, 20.0]))
     assert (found.mrr, found.hits_at_1, found.hits_at_3, found.hits_at_10) == (0.45, 0.25, 0.5, 0.75)
     assert found.questions == 4

@@ -21,7 +21,7 @@ from kgkit.embedding.wikipedia2vec.reading import (
     read_words,
     train_wikipedia2vec,
 )
-from kgkit.embedding.wikipedia2vec.training import TrainingConfig, selected
+from kgkit.embedding.wikipedia2vec.training import SkipGramConfig, select_entities
 from kgkit.errors import DamagedVectors, MissingExtra, NotThere, SourceError, UsageError
 from kgkit.vectors import vectors_names
 from tests.cli_helpers import run
@@ -235,12 +235,12 @@ def test_entities_are_kept_by_their_links_or_by_name():
     counted = [("Often", 9, 3), ("Seldom", 2, 1), ("Seldom and listed", 1, 1)]
     keep = {"Seldom and listed", "A page that nobody links to", "No page"}
     pages = ["Often", "A page that nobody links to", "Another"]
-    assert selected(counted, 5, keep, pages) == {
+    assert select_entities(counted, 5, keep, pages) == {
         "Often": (9, 3),
         "Seldom and listed": (1, 1),
         "A page that nobody links to": (0, 0),
     }
-    assert selected(counted, 5, (), pages) == {"Often": (9, 3)}
+    assert select_entities(counted, 5, (), pages) == {"Often": (9, 3)}
 
 
 def test_the_candidates_of_surfaces_can_be_kept(kb):
@@ -253,13 +253,13 @@ def test_the_candidates_of_surfaces_can_be_kept(kb):
 )
 def test_settings_of_training_are_checked(tmp_path, wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
-        TrainingConfig(dump=tmp_path, **wrong)
+        SkipGramConfig(dump=tmp_path, **wrong)
 
 
 def test_without_the_package_training_is_refused(kb, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wikipedia2vec", None)
     with pytest.raises(MissingExtra, match=r"kgkit\[wikipedia2vec\]"):
-        train_wikipedia2vec(kb, TrainingConfig(dump=tmp_path / "x"))
+        train_wikipedia2vec(kb, SkipGramConfig(dump=tmp_path / "x"))
 
 
 DUMP = '<mediawiki xml:lang="en">\n<page/>\n</mediawiki>\n'
@@ -358,7 +358,7 @@ STEPS = ["dump", "dictionary", "links", "mentions", "model"]
 def test_training_makes_every_step_and_publishes_the_model(kb, dump, package):
     told = []
     vectors = train_wikipedia2vec(
-        kb, TrainingConfig(dump=dump, width=2, workers=3), progress=lambda stage, *step: told.append(step)
+        kb, SkipGramConfig(dump=dump, width=2, workers=3), progress=lambda stage, *step: told.append(step)
     )
     assert [name for name, _ in package.calls] == STEPS
     settings = dict(package.calls)
@@ -373,9 +373,9 @@ def test_training_makes_every_step_and_publishes_the_model(kb, dump, package):
 
 
 def test_the_manifest_has_a_digest_of_what_was_to_be_kept(kb, dump, package, monkeypatch):
-    monkeypatch.setattr(training, "_filtered", lambda kind, made, dump, config: made)
+    monkeypatch.setattr(training, "_filter", lambda kind, made, dump, config: made)
     kept = [
-        train_wikipedia2vec(kb, TrainingConfig(dump=dump, width=2, keep=keep)).manifest.config["keep"]
+        train_wikipedia2vec(kb, SkipGramConfig(dump=dump, width=2, keep=keep)).manifest.config["keep"]
         for keep in (("Dog",), ("Cat",))
     ]
     assert [one["titles"] for one in kept] == [1, 1]
@@ -385,7 +385,7 @@ def test_the_manifest_has_a_digest_of_what_was_to_be_kept(kb, dump, package, mon
 @pytest.mark.parametrize("step", STEPS)
 def test_training_that_was_stopped_goes_on_with_the_step_it_was_in(kb, dump, package, step):
     package.breaks = step
-    config = TrainingConfig(dump=dump, width=2)
+    config = SkipGramConfig(dump=dump, width=2)
     with pytest.raises(KeyboardInterrupt):
         train_wikipedia2vec(kb, config)
     package.breaks = ""
@@ -394,7 +394,7 @@ def test_training_that_was_stopped_goes_on_with_the_step_it_was_in(kb, dump, pac
 
 
 def test_links_and_mentions_can_be_left_out(kb, dump, package):
-    train_wikipedia2vec(kb, TrainingConfig(dump=dump, width=2, link_graph=False, link_mentions=False))
+    train_wikipedia2vec(kb, SkipGramConfig(dump=dump, width=2, link_graph=False, link_mentions=False))
     assert [name for name, _ in package.calls] == ["dump", "dictionary", "model"]
     assert package.calls[-1][1]["links"] is package.calls[-1][1]["mentions"] is None
 
@@ -410,10 +410,10 @@ def test_a_dump_that_is_none_is_told_before_anything_is_made(kb, tmp_path, packa
     path = tmp_path / "bad.xml.bz2"
     path.write_bytes(content)
     with pytest.raises(SourceError, match=message):
-        train_wikipedia2vec(kb, TrainingConfig(dump=path))
+        train_wikipedia2vec(kb, SkipGramConfig(dump=path))
     assert package.calls == []
     with pytest.raises(NotThere, match="no dump"):
-        train_wikipedia2vec(kb, TrainingConfig(dump=tmp_path / "none"))
+        train_wikipedia2vec(kb, SkipGramConfig(dump=tmp_path / "none"))
 
 
 TEXT = random.Random(0).randbytes(400_000).hex()
@@ -428,7 +428,7 @@ def test_a_dump_that_is_damaged_is_told_before_anything_is_made(kb, tmp_path, pa
     path = tmp_path / "bad.xml.bz2"
     path.write_bytes(content)
     with pytest.raises(SourceError, match=r"bad\.xml\.bz2: the compressed file cannot be read"):
-        train_wikipedia2vec(kb, TrainingConfig(dump=path))
+        train_wikipedia2vec(kb, SkipGramConfig(dump=path))
     assert package.calls == []
 
 
@@ -440,14 +440,14 @@ def test_a_dump_whose_damage_shows_later_is_told_too(kb, tmp_path, package, cont
     path.write_bytes(content)
     package.read_dump = lambda reader: [*bz2.BZ2File(reader)]
     with pytest.raises(SourceError, match=r"bad\.xml\.bz2: the compressed file cannot be read"):
-        train_wikipedia2vec(kb, TrainingConfig(dump=path))
+        train_wikipedia2vec(kb, SkipGramConfig(dump=path))
 
     def full(reader):
         raise OSError(28, "No space left on device")
 
     package.read_dump = full
     with pytest.raises(OSError, match="No space left"):
-        train_wikipedia2vec(kb, TrainingConfig(dump=path))
+        train_wikipedia2vec(kb, SkipGramConfig(dump=path))
 
 
 # -- the package itself -----------------------------------------------------
@@ -474,7 +474,7 @@ def test_training_and_reading_work_with_the_package(tmp_path, keep):
     pages = "".join(page(*item) for item in PAGES.items())
     dump.write_bytes(bz2.compress(f'<mediawiki xml:lang="en">\n{pages}</mediawiki>\n'.encode()))
     records = [*(Entity(title) for title in PAGES), Redirect("Hound", "Dog")]
-    config = TrainingConfig(
+    config = SkipGramConfig(
         dump=dump, width=4, min_entity_count=2, min_word_count=1, iterations=2, workers=1, keep=keep
     )
     with build(tmp_path / "home", records) as kb:
@@ -489,8 +489,8 @@ def test_training_and_reading_work_with_the_package(tmp_path, keep):
 
 
 def test_a_pool_may_be_as_large_as_the_machine(tmp_path):
-    assert TrainingConfig(dump=tmp_path).processes >= 1
-    assert TrainingConfig(dump=tmp_path, workers=3).processes == 3
+    assert SkipGramConfig(dump=tmp_path).processes >= 1
+    assert SkipGramConfig(dump=tmp_path, workers=3).processes == 3
     assert training.MODEL == "model.pkl"
 
 

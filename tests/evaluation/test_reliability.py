@@ -11,7 +11,7 @@ from kgkit.commands.confidence import ConfidenceRecorder
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import binned, reliability
 from kgkit.evaluation.reliability import picture
-from kgkit.linking import Linker
+from kgkit.linking import Linker, Scorer
 from kgkit.linking.scoring import shares
 from kgkit.types import Document
 from tests.cli_helpers import build_mini, run
@@ -67,10 +67,10 @@ def test_nothing_can_be_drawn_and_equal_curves_give_equal_files():
         picture([("x", curve)], suffix=".png")
 
 
-class Tempered:
+class Tempered(Scorer):
     """Scores candidates 2, 1, 0 …, divided by a temperature."""
 
-    name, ahead, temperature = "tempered", 2, 0.25
+    name, batch_size, temperature = "tempered", 2, 0.25
 
     def __call__(self, documents):
         return [[self.score(len(mention.candidates)) for mention in each.mentions] for each in documents]
@@ -103,7 +103,7 @@ def test_what_a_model_would_have_said_without_its_temperature_is_remembered(home
 class Doubting(Tempered):
     """Leaves NULL the share of one candidate more, which is the likeliest where there are two."""
 
-    tells_null = True
+    scores_null = True
 
     def score(self, count):
         logits = np.array([*range(count, 0, -1), 1.5 * count - 1], np.float32)

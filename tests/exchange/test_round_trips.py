@@ -150,7 +150,7 @@ def test_three_columns_lose_what_they_list_and_nothing_else(make, toy, tmp_path)
         found = told(again)
         found["aliases"] = sorted((one.surface, one.key, one.count, one.sense) for one in found["aliases"])
         assert {name: found[name] for name in triples_only(kb)} == triples_only(kb)
-        assert dict(again.relations and StoredRecords(again).traits.inverses) == {}
+        assert dict(again.relations and StoredRecords(again).properties.inverses) == {}
 
 
 def test_a_kb_of_nothing_but_triples_comes_back_from_three_columns(tmp_path):

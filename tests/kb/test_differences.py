@@ -327,7 +327,9 @@ def test_a_kb_built_again_from_its_own_records_in_any_order_has_no_differences(t
     with build(folder, records, name="old", inverses=inverses, smoothing=smoothing) as old:
         again = list(StoredRecords(old).everything())
         chance.shuffle(again)
-        traits = StoredRecords(old).traits
-        with build(folder, again, name="new", inverses=traits.inverses, smoothing=traits.smoothing) as new:
+        properties = StoredRecords(old).properties
+        with build(
+            folder, again, name="new", inverses=properties.inverses, smoothing=properties.smoothing
+        ) as new:
             assert list(differences(old, new)) == []
             assert list(differences(new, old)) == []

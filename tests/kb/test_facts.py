@@ -19,7 +19,7 @@ def kb(tmp_path_factory):
         yield opened
 
 
-def around(key: str, relation: str | None, direction: str) -> list[str]:
+def subgraph_around(key: str, relation: str | None, direction: str) -> list[str]:
     """Return the neighbours of *key*, from the list of all that can be said."""
     out = [(name, object) for subject, name, object in SAID if subject == key]
     into = [(name, subject) for subject, name, object in SAID if object == key]
@@ -36,7 +36,7 @@ def around(key: str, relation: str | None, direction: str) -> list[str]:
 @pytest.mark.parametrize("direction", ["out", "in", "both"])
 def test_neighbors_are_those_of_the_list_in_every_direction(kb, direction):
     for key, relation in itertools.product(NODES, (None, *kb.relations)):
-        expected = sorted(around(key, relation, direction))
+        expected = sorted(subgraph_around(key, relation, direction))
         assert sorted(other.key for other in kb.neighbors(key, relation, direction)) == expected
         ids = kb.neighbors(kb.id(key), relation, direction)
         assert sorted(kb.key(other) for other in ids) == expected

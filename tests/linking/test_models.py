@@ -35,14 +35,14 @@ TEMPLATE = "{label}, {description}"
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, folder, encoder):
-    """A home with the knowledge base `words`, its vectors `text`, and the model `tuned`, of rung `full`."""
+    """A home with the knowledge base `words`, its vectors `text`, and the model `tuned`, of type `full`."""
     home = tmp_path_factory.mktemp("trained")
     files = corpus.__wrapped__(tmp_path_factory.mktemp("corpus"))
     config = FullConfig(width=16, epochs=1, head_epochs=1, tokens=64)
     with build(home, RECORDS, name="words") as kb:
         text = TextConfig(encoder=str(folder), device="cpu", dtype="float32", template=TEMPLATE)
         embed_text(kb, text, encoder=encoder)
-        train_linker(kb, "tuned", training(files, rung="full", full=config), device="cpu")
+        train_linker(kb, "tuned", training(files, type="full", full=config), device="cpu")
     return home
 
 
@@ -162,7 +162,7 @@ def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, 
         embed_text(kb, TextConfig(encoder=str(other), name=name, dtype="float32", device="cpu"))
     kb._near.clear()
     again = (
-        "or train it again with `kgkit train linker --task wsd --rung full --name tuned --kb words --data "
+        "or train it again with `kgkit train linker --task wsd --type full --name tuned --kb words --data "
     )
     with pytest.raises(
         StaleModel, match=f"/current/texts, those here .*--encoder .*/current/texts .*{again}"

@@ -4,7 +4,7 @@ import pytest
 
 from kgkit.building import Alias, Entity, Triple
 from kgkit.errors import UsageError
-from kgkit.linking.multi_kb import SeveralLinkers
+from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.types import Document
 from tests.small_kb import build
 
@@ -18,7 +18,7 @@ def test_a_document_has_the_links_to_all_and_those_that_refer_back(tmp_path):
         Alias("Biden", "biden.n"),
     ]
     with build(tmp_path, people, name="people") as first, build(tmp_path, words, name="words") as second:
-        linkers = SeveralLinkers([first, second], model="prior", device="cpu")
+        linkers = MultiKBLinker.open([first, second], model="prior", device="cpu")
         texts = ["Biden wins. He is glad.", "", "wins"]
         found = [*linkers(Document(f"{place}", text) for place, text in enumerate(texts))]
     assert [one.id for one in found] == ["0", "1", "2"]
@@ -37,11 +37,11 @@ def test_the_links_of_a_document_may_agree(tmp_path):
     ]  # fmt: skip
     with build(tmp_path, records, name="banks") as kb:
         for coherence, meant in ((None, "bank.1"), ("graph", "bank.2")):
-            linkers = SeveralLinkers([kb], model="prior", coherence=coherence, device="cpu")
+            linkers = MultiKBLinker.open([kb], model="prior", coherence=coherence, device="cpu")
             [linked] = linkers([Document("", "a tree at the bank")])
             assert [link.entity for link in linked.links] == ["tree", meant]
 
 
 def test_without_a_knowledge_base_nothing_can_be_linked():
     with pytest.raises(UsageError, match="no knowledge base to link to"):
-        SeveralLinkers([], model="prior")
+        MultiKBLinker.open([], model="prior")

@@ -5,6 +5,7 @@ import pickle
 import threading
 import time
 from collections.abc import Iterator
+from inspect import signature
 
 import msgspec
 import numpy as np
@@ -15,8 +16,7 @@ from hypothesis import strategies as st
 import kgkit
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for
 from kgkit.errors import ClosedKB, NotThere, UnknownName, UsageError
-from kgkit.linking import Linker, LinkerConfig, link
-from kgkit.linking.linker import LinkerSettings
+from kgkit.linking import Linker, LinkerConfig, Scorer, link
 from kgkit.linking.overlaps import best_links
 from kgkit.types import Document, Link, LinkedDocument, Mention
 from tests.small_kb import SENSES, facts_kb, lexicon_kb, surfaces_kb
@@ -366,8 +366,8 @@ def test_of_links_that_overlap_the_one_with_the_highest_score_may_stay(kb, nil):
 def test_a_shorter_mention_stays_where_its_score_is_higher(surfaces):
     scores = {"苹果": 0.9, "苹果公司": 0.5, "果": 0.8}
 
-    class Scripted:
-        name, ahead = "scripted", 2
+    class Scripted(Scorer):
+        name, batch_size = "scripted", 2
 
         def __call__(self, documents):
             return [
@@ -449,11 +449,15 @@ def test_mentions_of_a_tagger_do_not_overlap(kb):
     with pytest.raises(
         UsageError, match="overlaps is 'score', but the mentions are those of the tagger names"
     ):
-        LinkerConfig(mentions="names", overlaps="score")
+        Linker.open(kb, mentions="names", overlaps="score")
 
 
 def test_settings_as_arguments_are_those_of_the_configuration():
-    assert LinkerSettings.__annotations__.keys() == LinkerConfig.__dataclass_fields__.keys()
+    fields = {name: field.default for name, field in LinkerConfig.__dataclass_fields__.items()}
+    for function in (Linker.open, link):
+        arguments = signature(function).parameters
+        assert {name: arguments[name].default for name in fields} == fields
+    assert signature(Linker.open).parameters.keys() == signature(link).parameters.keys() - {"text"}
 
 
 def test_one_text_is_not_taken_for_many(kb):

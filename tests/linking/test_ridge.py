@@ -14,7 +14,7 @@ from kgkit.errors import DamagedModel
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig, GlossScorer
-from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, apart, queries, read_of
+from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, centred_cosines, queries, read_of
 from kgkit.models.manifest import MANIFEST
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
@@ -154,16 +154,16 @@ def test_what_candidates_have_in_common_does_not_count():
     name, own = drawn.normal(size=8) * 50, drawn.normal(size=(2, 8))
     vectors = (name + own).astype(np.float32)
     query = (name + own[0]).astype(np.float32)
-    one, other = apart(query, vectors, np.array([True, True]))
+    one, other = centred_cosines(query, vectors, np.array([True, True]))
     assert one == pytest.approx(1, abs=1e-3) and other == pytest.approx(-1, abs=1e-3)
 
 
 def test_what_has_nothing_to_be_told_from_is_not_told():
     same = np.full((3, 4), 0.5, np.float32)
     query = np.eye(4, dtype=np.float32)[0]
-    assert not apart(query, same, np.array([True, True, True])).any()
-    assert not apart(query, np.eye(4, dtype=np.float32)[:3], np.array([False, True, False])).any()
-    assert len(apart(query, np.empty((0, 4), np.float32), np.empty(0, np.bool_))) == 0
+    assert not centred_cosines(query, same, np.array([True, True, True])).any()
+    assert not centred_cosines(query, np.eye(4, dtype=np.float32)[:3], np.array([False, True, False])).any()
+    assert len(centred_cosines(query, np.empty((0, 4), np.float32), np.empty(0, np.bool_))) == 0
 
 
 def test_what_was_read_is_found_again_in_its_query():

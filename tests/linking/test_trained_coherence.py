@@ -11,15 +11,15 @@ from kgkit.errors import DamagedModel, StaleModel, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.home import Home
 from kgkit.linking import Linker, PriorScorer
-from kgkit.linking.entity_features import EntityTraits, EntityTraitsConfig, relative
-from kgkit.linking.link_features import LinkTraits, LinkTraitsConfig
+from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, relative
+from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.text import fold, tokens
-from kgkit.training.linkers.coherence import CoherenceTraining, _Network, _Set, train_coherence
-from kgkit.training.linkers.cross_fitting import said_by, stretches_of
+from kgkit.training.linkers.coherence import CoherenceTraining, _CoherenceExamples, _Network, train_coherence
+from kgkit.training.linkers.cross_fitting import folds_of, score_documents
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
@@ -143,7 +143,7 @@ def test_candidates_of_the_data_must_be_names(tmp_path):
 
 
 def test_traits_of_a_candidate_are_those_of_their_names(kb):
-    traits = EntityTraits(kb, EntityTraitsConfig(popularity=("visits",), types=("team",)))
+    traits = EntityFeatures(kb, EntityFeaturesConfig(popularity=("visits",), types=("team",)))
     text = "Norway lost. The team of the island and a warm country."
     keys = ["Norway", "Norway team", "Norway (island), Sea"]
     document = Document("d", text, [(0, 12), (13, len(text))], mentions=[Mention(0, 6, "Norway")])
@@ -175,7 +175,7 @@ def test_traits_of_a_candidate_are_those_of_their_names(kb):
 def test_names_are_compared_as_people_write_them(kb):
     def of(surface, key):
         document = Document("d", surface, mentions=[Mention(0, len(surface), surface)])
-        traits = EntityTraits(kb)
+        traits = EntityFeatures(kb)
         [row] = traits(with_candidates(kb, document, [[key]]))
         return dict(zip(traits.names, row.tolist(), strict=True))
 
@@ -253,8 +253,8 @@ def test_traits_of_links_are_those_of_their_definitions(kb, taught, number):
     rng = np.random.default_rng(number)
     mentions = [mention for one in taught[number : number + 2] for mention in one.document.mentions]
     scores = [rng.dirichlet(np.full(len(m.candidates), 0.3)).astype(np.float32) for m in mentions]
-    config = LinkTraitsConfig(probable=0.05)
-    found = LinkTraits(kb, config)(mentions, scores)
+    config = LinkFeaturesConfig(probable=0.05)
+    found = LinkFeatures(kb, config)(mentions, scores)
     expected = slow_links(kb, mentions, scores, config)
     np.testing.assert_allclose(found[:, : expected.shape[1]], expected, atol=1e-5)
     sizes = np.array([len(score) for score in scores])
@@ -266,9 +266,9 @@ def test_traits_of_links_are_those_of_their_definitions(kb, taught, number):
 def test_a_long_document_is_looked_at_in_parts(kb, taught):
     mentions = [mention for one in taught[:4] for mention in one.document.mentions]
     scores = [mention.candidates.priors for mention in mentions]
-    links = LinkTraits(kb, LinkTraitsConfig(window=len(mentions) - 1))
+    links = LinkFeatures(kb, LinkFeaturesConfig(window=len(mentions) - 1))
     begin = len(mentions) // 2
-    parts = [LinkTraits(kb)(mentions[here], scores[here]) for here in (slice(0, begin), slice(begin, None))]
+    parts = [LinkFeatures(kb)(mentions[here], scores[here]) for here in (slice(0, begin), slice(begin, None))]
     np.testing.assert_array_equal(links(mentions, scores), np.concatenate(parts))
     assert links([], []).shape == (0, len(links.names))
     nothing = [Mention(0, 1, "x", NO_CANDIDATES)]
@@ -327,13 +327,13 @@ def test_members_say_their_mean():
     np.testing.assert_allclose(members(traits), (one + two) / 2, atol=1e-5)
 
 
-def test_no_member_learns_from_its_own_stretch(kb, taught, monkeypatch):
-    stretches = np.array(list(stretches_of(len(taught), 3))).argmax(0)
+def test_no_member_learns_from_its_own_fold(kb, taught, monkeypatch):
+    stretches = np.array(list(folds_of(len(taught), 3))).argmax(0)
     assert np.diff(stretches).min() >= 0 and np.bincount(stretches).tolist() == [20, 20, 20]
     learnt, learn = [], _Network.learn
 
     def watch(self, told, mentions, rng):
-        learnt.append((set(told.stretches[mentions].tolist()), set(told.stretches.tolist())))
+        learnt.append((set(told.folds[mentions].tolist()), set(told.folds.tolist())))
         learn(self, told, mentions, rng)
 
     monkeypatch.setattr(_Network, "learn", watch)
@@ -343,7 +343,9 @@ def test_no_member_learns_from_its_own_stretch(kb, taught, monkeypatch):
 
 def test_mentions_that_tell_nothing_are_not_learnt_from():
     right = np.array([1, 0, 0, 0, 1], bool)
-    told = _Set(np.zeros((5, 1), np.float32), right, np.array([2, 1, 0, 1, 1]), np.zeros(5), nil=False)
+    told = _CoherenceExamples(
+        np.zeros((5, 1), np.float32), right, np.array([2, 1, 0, 1, 1]), np.zeros(5), nil=False
+    )
     for nil, expected in ((False, [0]), (True, [0, 1, 3, 4])):
         network = _Network(1, CoherenceTraining(hidden=0, epochs=1), np.random.default_rng(0))
         seen = []
@@ -356,7 +358,7 @@ def test_mentions_that_tell_nothing_are_not_learnt_from():
 
 
 def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
-    training = LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL)
+    training = LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL)
     folder = train_linker(kb, "agreed", training)
     manifest = LINKER.read(folder)
     assert (manifest.type, manifest.vectors, manifest.encoder) == ("prior", "", "")
@@ -377,7 +379,7 @@ def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
 
 def test_what_means_nothing_can_be_learnt(kb, data):
     coherence = CoherenceTraining(nil=True, hidden=8, epochs=60, batch=16, members=3, lr=0.02)
-    train_linker(kb, "nil", LinkerTraining(task="el", data=(data,), rung="prior", coherence=coherence))
+    train_linker(kb, "nil", LinkerTraining(task="el", data=(data,), type="prior", coherence=coherence))
     [gold] = [gold for gold in read_gold_documents(data) if gold.document.id == "4"]
     [linked] = Linker.open(kb, model="nil", nil="mark", threshold=0.5)(
         [with_candidates(kb, gold.document, gold.candidates)]
@@ -400,7 +402,7 @@ def test_two_trainings_are_equal_and_another_seed_is_another(kb, taught):
 
 
 def test_other_documents_change_nothing_and_null_keeps_its_part(kb, data, taught):
-    train_linker(kb, "agreed", LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL))
+    train_linker(kb, "agreed", LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL))
     linker = Linker.open(kb, model="agreed")
     documents = [one.document for one in taught[:5]]
     for document, linked in zip(documents, linker(documents), strict=True):
@@ -419,9 +421,9 @@ def test_other_documents_change_nothing_and_null_keeps_its_part(kb, data, taught
 
 def test_a_first_stage_that_learns_nothing_is_asked_as_it_is(kb, taught):
     told = []
-    found = said_by(PriorScorer(), taught, lambda *done: told.append(done))
+    found = score_documents(PriorScorer(), taught, lambda *done: told.append(done))
     assert all(np.array_equal(a, b) for a, b in zip(found[3], priors(taught)[3], strict=True))
-    assert told[-1] == (60, 60)
+    assert told[-1] == ("reading", 60, 60)
 
 
 # -- what goes wrong ----------------------------------------------------------------------
@@ -429,7 +431,7 @@ def test_a_first_stage_that_learns_nothing_is_asked_as_it_is(kb, taught):
 
 def test_a_damaged_or_stale_model_is_told(kb, data, tmp_path):
     training = LinkerTraining(
-        task="el", data=(data,), rung="prior", coherence=CoherenceTraining(hidden=0, epochs=1, rounds=0)
+        task="el", data=(data,), type="prior", coherence=CoherenceTraining(hidden=0, epochs=1, rounds=0)
     )
     folder = train_linker(kb, "agreed", training)
     manifest = json.loads((folder / MANIFEST).read_bytes())
@@ -461,14 +463,14 @@ def test_settings_that_cannot_be_are_refused(kb, data, tmp_path):
             CoherenceTraining(**settings)
     for settings in ({"probable": 1}, {"window": 0}, {"max_neighbors": 0}):
         with pytest.raises(UsageError, match="probable in"):
-            LinkTraitsConfig(**settings)
+            LinkFeaturesConfig(**settings)
     with pytest.raises(UsageError, match=r"prior has nothing to learn: .*--coherence"):
-        LinkerTraining(task="el", data=(data,), rung="prior")
+        LinkerTraining(task="el", data=(data,), type="prior")
     few = tmp_path / "few.jsonl"
     few.write_text("".join(json.dumps(one) + "\n" for one in documents(2)))
     with pytest.raises(UsageError, match="coherence is learnt from 5 documents at least, there are 2"):
         train_linker(
-            kb, "m", LinkerTraining(task="el", data=(few,), rung="prior", coherence=CoherenceTraining())
+            kb, "m", LinkerTraining(task="el", data=(few,), type="prior", coherence=CoherenceTraining())
         )
 
 
@@ -478,7 +480,7 @@ def test_settings_that_cannot_be_are_refused(kb, data, tmp_path):
 def test_the_command_trains_coherence_and_others_use_it_by_name(kb, data, tmp_path):
     home = kb.home.path.parents[1]
     trained = run(
-        "train", "linker", "--task", "el", "--rung", "prior", "--coherence", "--popularity", "visits",
+        "train", "linker", "--task", "el", "--type", "prior", "--coherence", "--popularity", "visits",
         "--nil", "--name", "told", "--data", data, "--home", home, "--json",
     )  # fmt: skip
     assert trained.code == 0, trained.err
@@ -500,7 +502,7 @@ def test_the_command_trains_coherence_and_others_use_it_by_name(kb, data, tmp_pa
 
 def test_the_command_s_seed_is_that_of_coherence_too(kb, data):
     home = kb.home.path.parents[1]
-    common = ("train", "linker", "--task", "el", "--rung", "prior", "--coherence", "--data", data)
+    common = ("train", "linker", "--task", "el", "--type", "prior", "--coherence", "--data", data)
     written = []
     for seed in (0, 1, 1):
         done = run(*common, "--name", "m", "--seed", seed, "--home", home, "--json")
@@ -522,7 +524,7 @@ from kgkit.training.linkers.settings import LinkerTraining
 with kgkit.open_kb("lands", {str(kb.home.path.parents[1])!r}) as kb:
     coherence = CoherenceTraining(hidden=0, epochs=1, members=2)
     data = (Path({str(data)!r}),)
-    train_linker(kb, "light", LinkerTraining(task="el", data=data, rung="prior", coherence=coherence))
+    train_linker(kb, "light", LinkerTraining(task="el", data=data, type="prior", coherence=coherence))
     links = len(next(Linker.open(kb, model="light")(["Ann Berg saw Norway"])).links)
 print(links, [name for name in ("torch", "transformers", "faiss") if name in sys.modules])
 """
@@ -530,7 +532,7 @@ print(links, [name for name in ("torch", "transformers", "faiss") if name in sys
 
 
 def test_a_second_stage_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, data):
-    training = LinkerTraining(task="el", data=(data,), rung="prior", coherence=SMALL)
+    training = LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL)
     folder = train_linker(kb, "settings", training)
     manifest = json.loads((folder / MANIFEST).read_text())
     second = manifest["coherence"]

@@ -349,8 +349,10 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
 
 
 def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, files, monkeypatch):
-    linkers = kbert.SeveralLinkers
-    monkeypatch.setattr(kbert, "SeveralLinkers", lambda kbs, **_: linkers(kbs, model="prior", device="cpu"))
+    opened = kbert.MultiKBLinker.open
+    monkeypatch.setattr(
+        kbert.MultiKBLinker, "open", lambda kbs, **_: opened(kbs, model="prior", device="cpu")
+    )
     linker = copied.models / "senses" / MANIFEST
     linker.parent.mkdir()
     linker.write_text("{}")
@@ -367,13 +369,13 @@ def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, file
 
 
 def test_a_model_remembers_that_its_links_agree(copied, encoder, files, monkeypatch):
-    asked, linkers = [], kbert.SeveralLinkers
+    asked, opened = [], kbert.MultiKBLinker.open
 
     def several(kbs, **told):
         asked.append(told["coherence"])
-        return linkers(kbs, **told)
+        return opened(kbs, **told)
 
-    monkeypatch.setattr(kbert, "SeveralLinkers", several)
+    monkeypatch.setattr(kbert.MultiKBLinker, "open", several)
     agreeing = settings(encoder, files, "pair", query="link", linker="prior", coherence="graph", steps=1)
     trained(copied, "agreed", agreeing)
     open_model("agreed", "predictor", home=copied, device="cpu").close()
@@ -474,7 +476,7 @@ def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
 
 def test_an_ambiguous_name_brings_the_facts_of_what_is_meant(tmp_path, encoder):
     from kgkit.linking import Linker
-    from kgkit.linking.multi_kb import SeveralLinkers
+    from kgkit.linking.multi_kb import MultiKBLinker
 
     records = [
         Entity("bank.1", "bank"), Entity("bank.2", "bank"), Entity("dog", "dog"), Entity("tree", "tree"),
@@ -485,7 +487,7 @@ def test_an_ambiguous_name_brings_the_facts_of_what_is_meant(tmp_path, encoder):
         loaded = Encoder.load(str(encoder), device="cpu", dtype="float32")
         config = TreeConfig(max_facts=1, relations=False)
         trees = TreeReader(loaded, TreeBuilder(generators_of([kb], "link"), config), size=16)
-        linkers = SeveralLinkers([kb], model="prior", device="cpu")
+        linkers = MultiKBLinker.open([kb], model="prior", device="cpu")
         method = method_of(loaded, trees, "classification", ("0", "1"), linkers)
         [read] = method.read([Example("1", ("the tree",))])
         [linked] = Linker.open(kb, model="prior")(["the tree"])
@@ -521,7 +523,7 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
         "train", "kbert", "--task", "pair", "--data", files["pair.tsv"], "--kb", "none", "--name", "plain",
         "--steps", 2, "--json", *small, *common,
     )  # fmt: skip
-    assert again.code == 0 and json.loads(again.out)["kbs"] == {}
+    assert again.code == 0 and json.loads(again.out)["needs"].get("kbs", {}) == {}
     asked = ("evaluate", "classification", "--data", files["pair.test.tsv"], "--model", "plain", "--json")
     told = run(*asked, *common)
     [one] = json.loads(told.out)["sets"]

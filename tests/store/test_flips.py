@@ -173,8 +173,8 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_no_crash(mini, monkeypatch)
         ("aliases", validate._aliases, b"\xff\xff\xff" + bytes(40)),
         ("facts", validate._facts, b"\0" * 9),
         ("incoming", validate._facts, b"\0" * 11),
-        ("starts", validate._rest, GARBAGE),
-        ("forms", validate._rest, GARBAGE),
+        ("starts", validate._counts_and_meta, GARBAGE),
+        ("forms", validate._counts_and_meta, GARBAGE),
     ],
 )
 def test_a_row_that_cannot_be_decoded_is_said_to_be_in_its_table(forged, table, check, value):  # noqa: F811
@@ -196,7 +196,10 @@ def test_a_row_that_cannot_be_decoded_hides_nothing_of_those_beside_it(forged): 
     forms = forged.tables["starts"]
     first, second = sorted(forms)[:2]
     forms[first] = forms[second] = GARBAGE
-    assert len([problem for problem in validate._rest(forged) if "'starts' has a row" in problem]) == 2
+    assert (
+        len([problem for problem in validate._counts_and_meta(forged) if "'starts' has a row" in problem])
+        == 2
+    )
 
 
 def test_what_a_check_does_wrong_is_no_damage(forged, monkeypatch):  # noqa: F811

@@ -303,11 +303,11 @@ def test_a_closed_handle_says_so_whatever_it_is_asked(toy_home):
 
 def test_what_a_handle_has_given_outlives_it(toy_home):
     with kgkit.open_kb("toy", home=toy_home) as kb:
-        apple, candidates, beside = kb["Apple"], kb.candidates("apple"), kb.neighbors(kb.id("Apple"))
+        apple, candidates, neighbours = kb["Apple"], kb.candidates("apple"), kb.neighbors(kb.id("Apple"))
     gc.collect()
     assert apple.description == "A fruit."
     assert candidates.ids.tolist() == [0, 1]
-    assert beside.tolist() == [5]
+    assert neighbours.tolist() == [5]
 
 
 def test_a_handle_that_nobody_holds_closes_by_itself(toy_home, no_handle_left):

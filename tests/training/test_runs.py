@@ -51,7 +51,7 @@ def test_a_run_that_succeeds_is_kept_with_all_that_it_takes_to_do_it_again(catal
     (test / "b.key").write_bytes(b"two")
     before = datetime.datetime.now(datetime.UTC)
     with record(
-        catalogued, command="kgkit train linker --rung head", config=Settings(), seeds=[np.int64(3), 4],
+        catalogued, command="kgkit train linker --type head", config=Settings(), seeds=[np.int64(3), 4],
         data=[train, str(test)], device="cuda:0",
     ) as run:  # fmt: skip
         [begun] = runs(catalogued)
@@ -60,7 +60,7 @@ def test_a_run_that_succeeds_is_kept_with_all_that_it_takes_to_do_it_again(catal
         run.score("wsd", "semeval2007", "accuracy", np.float32(0.5), n=np.int64(455))
     [row] = runs(catalogued)
     assert row.id == begun.id
-    assert row.command == "kgkit train linker --rung head"
+    assert row.command == "kgkit train linker --type head"
     assert row.config == {"lr": 3e-5, "groups": [1.0, 2.0], "file": "mine.txt", "bound": None}
     assert (row.seeds, row.device) == ([3, 4], "cuda:0")
     assert row.data == {

@@ -221,7 +221,7 @@ def test_offsets_are_those_of_the_text_as_it_was_given(tagger):
 
 
 def test_a_long_text_without_sentences_is_read_to_its_end(tagger, monkeypatch):
-    monkeypatch.setattr("kgkit.linking.tagger._STRETCH", 16)
+    monkeypatch.setattr("kgkit.linking.tagger._MAX_WORDS", 16)
     text = "a fruit barks and Dog eats in Big City , " * 40
     [document] = tagger([text])
     assert told(document) == [("Dog", "PER"), ("Big City", "LOC")] * 40

@@ -13,7 +13,7 @@ from kgkit.errors import DamagedVectors, MissingExtra, UnknownName, UsageError, 
 from kgkit.vectors import gpu, kinds
 from kgkit.vectors.index import open_index, read_index_manifest
 from kgkit.vectors.indexing import build_index
-from kgkit.vectors.kinds import KINDS, described, find_kind
+from kgkit.vectors.kinds import KINDS, describe_kind, find_kind
 from kgkit.vectors.scan import scan
 from kgkit.vectors.tuning import recall_of, sampled_queries
 from tests.toys import child_env
@@ -158,7 +158,7 @@ def test_auto_goes_by_size():
 
 
 def test_auto_compares_every_row_where_vectors_have_no_neighbourhoods(tmp_path, monkeypatch):
-    monkeypatch.setattr(kinds, "suited", lambda rows, width: "hnsw")
+    monkeypatch.setattr(kinds, "suitable_kind", lambda rows, width: "hnsw")
     noise = np.random.default_rng(0).standard_normal((4000, 64)).astype(np.float32)
     assert build_index(noise, tmp_path, kind="hnsw").manifest.kind == "hnsw"
     assert build_index(noise, tmp_path).manifest.kind == "exact"
@@ -507,4 +507,4 @@ def test_a_faiss_that_cannot_be_loaded_is_told_in_its_own_words(monkeypatch):
 def test_every_kind_is_one_that_faiss_can_make():
     for name in STORED:
         for width in (1, 2, 7, 384):
-            assert faiss.index_factory(width, described(KINDS[name], 5000, width), 0).d == width
+            assert faiss.index_factory(width, describe_kind(KINDS[name], 5000, width), 0).d == width

@@ -37,8 +37,8 @@ def home(tmp_path):
 
 @pytest.fixture
 def kb(home):
-    with kgkit.open_kb("toy", home=home) as opened:
-        yield opened
+    with kgkit.open_kb("toy", home=home) as open_inner:
+        yield open_inner
 
 
 def near(kb, *args, **settings):

@@ -9,7 +9,7 @@ import pytest
 
 from kgkit.errors import MissingExtra, UnknownName, UsageError
 from kgkit.vectors.picture import picture
-from kgkit.vectors.projection import checked_method, components, placed, sampled, write_projector
+from kgkit.vectors.projection import checked_method, components, project_rows, sample_rows, write_projector
 
 
 def clouds(each=40, width=12):
@@ -30,19 +30,19 @@ GROUPS = ["animal"] * 40 + ["plant"] * 40 + [""] * 40
 def test_rows_are_drawn_evenly_in_order_and_never_zeros():
     matrix = np.ones((1000, 3), np.float32)
     matrix[::2] = 0
-    rows = sampled(matrix, 100)
+    rows = sample_rows(matrix, 100)
     assert len(rows) == len(set(rows.tolist())) == 100
     assert (rows % 2 == 1).all()
     assert (np.diff(rows) > 0).all()
     assert 30 < (rows < 500).sum() < 70
-    assert rows.tolist() == sampled(matrix, 100).tolist() != sampled(matrix, 100, seed=1).tolist()
+    assert rows.tolist() == sample_rows(matrix, 100).tolist() != sample_rows(matrix, 100, seed=1).tolist()
 
 
 def test_no_limit_takes_all_and_some_rows_may_be_left_out():
     matrix = np.ones((10, 3), np.float32)
     matrix[4] = 0
-    assert sampled(matrix, 0).tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9]
-    assert sampled(matrix, 0, among=np.array([3, 4, 5])).tolist() == [3, 5]
+    assert sample_rows(matrix, 0).tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    assert sample_rows(matrix, 0, among=np.array([3, 4, 5])).tolist() == [3, 5]
 
 
 # -- the projector's files --------------------------------------------------
@@ -100,7 +100,7 @@ def test_more_components_than_there_are_become_zeros():
 def test_points_of_a_cloud_stay_together(method):
     if method == "tsne":
         pytest.importorskip("sklearn")
-    points = placed(clouds(), np.arange(120), method)
+    points = project_rows(clouds(), np.arange(120), method)
     assert points.shape == (120, 2)
     means = points.reshape(3, 40, 2).mean(axis=1)
     nearest = np.linalg.norm(points[:, None] - means, axis=2).argmin(axis=1)
@@ -111,18 +111,20 @@ def test_lengths_of_rows_do_not_matter_for_their_places():
     matrix = clouds()
     longer = matrix * np.random.default_rng(1).uniform(1, 50, (120, 1)).astype(np.float32)
     rows = np.arange(120)
-    np.testing.assert_allclose(placed(matrix, rows, "pca"), placed(longer, rows, "pca"), atol=1e-4)
+    np.testing.assert_allclose(
+        project_rows(matrix, rows, "pca"), project_rows(longer, rows, "pca"), atol=1e-4
+    )
 
 
 def test_one_seed_gives_one_picture():
     pytest.importorskip("sklearn")
     rows = np.arange(120)
-    assert placed(clouds(), rows, seed=3).tobytes() == placed(clouds(), rows, seed=3).tobytes()
+    assert project_rows(clouds(), rows, seed=3).tobytes() == project_rows(clouds(), rows, seed=3).tobytes()
 
 
 def test_two_points_make_no_picture_and_methods_have_names():
     with pytest.raises(UsageError, match="2 vectors make no picture"):
-        placed(clouds(), np.arange(2))
+        project_rows(clouds(), np.arange(2))
     with pytest.raises(UnknownName, match="no method named 'umap'; there are: pca, tsne"):
         checked_method("umap")
 
@@ -130,7 +132,7 @@ def test_two_points_make_no_picture_and_methods_have_names():
 def test_without_scikit_learn_the_extra_that_brings_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.manifold", None)
     with pytest.raises(MissingExtra, match=r"kgkit\[plot\]"):
-        placed(clouds(), np.arange(120))
+        project_rows(clouds(), np.arange(120))
 
 
 # -- the picture ------------------------------------------------------------
@@ -144,7 +146,7 @@ def texts(svg):
 
 def test_a_picture_is_xml_whatever_the_names():
     pytest.importorskip("matplotlib")
-    points = placed(clouds(), np.arange(120), "pca")
+    points = project_rows(clouds(), np.arange(120), "pca")
     odd = "\0\x07\x1b\x0c\ufffe\ud800"
     groups = [f"{group}{odd}" for group in GROUPS]
     svg = picture(points, groups, suffix=".svg", names=[(0, f"n{odd}")], title=odd, note=odd)
@@ -154,13 +156,13 @@ def test_a_picture_is_xml_whatever_the_names():
 @pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".PDF", b"%PDF")])
 def test_a_picture_is_drawn_in_the_format_that_is_asked_for(suffix, begins):
     pytest.importorskip("matplotlib")
-    points = placed(clouds(), np.arange(120), "pca")
+    points = project_rows(clouds(), np.arange(120), "pca")
     assert picture(points, GROUPS, suffix=suffix).startswith(begins)
 
 
 def test_groups_stand_in_the_legend_with_their_sizes_and_are_named_in_the_picture():
     pytest.importorskip("matplotlib")
-    points = placed(clouds(), np.arange(120), "pca")
+    points = project_rows(clouds(), np.arange(120), "pca")
     plain, count = texts(picture(points, GROUPS, suffix=".svg", title="mine & <$yours$>"))
     assert plain == ["mine & <$yours$>", "animal  40", "plant  40", "others  40"]
     _, before = texts(picture(points, [""] * 120, suffix=".svg", title="mine"))
@@ -180,7 +182,7 @@ def test_names_that_would_cover_each_other_are_left_out():
 
 def test_equal_points_give_equal_files():
     pytest.importorskip("matplotlib")
-    points = placed(clouds(), np.arange(120), "pca")
+    points = project_rows(clouds(), np.arange(120), "pca")
     for suffix in (".png", ".svg"):
         assert picture(points, GROUPS, suffix=suffix) == picture(points, GROUPS, suffix=suffix)
 

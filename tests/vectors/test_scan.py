@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kgkit.vectors.scan import merged, rescored, scan, unit
+from kgkit.vectors.scan import merge, rescore, scan, unit
 
 
 def random_matrix(rows, width=8, seed=0):
@@ -83,7 +83,7 @@ def test_so_many_queries_at_once_are_answered_as_each_alone(queries):
 def test_a_scan_may_begin_at_a_row():
     matrix = random_matrix(100)
     whole = scan(matrix, matrix[:3], 100)
-    parts = merged(scan(matrix[:60], matrix[:3], 100), scan(matrix, matrix[:3], 100, begin=60))
+    parts = merge(scan(matrix[:60], matrix[:3], 100), scan(matrix, matrix[:3], 100, begin=60))
     assert parts.rows.tolist() == whole.rows.tolist()
     assert parts.scores.tolist() == whole.scores.tolist()
 
@@ -92,7 +92,7 @@ def test_candidates_are_scored_as_a_scan_scores_them_bit_for_bit():
     matrix, asked = random_matrix(500), random_matrix(7, seed=1)
     whole = scan(matrix, asked, 10)
     shuffled = np.random.default_rng(2).permutation(whole.rows.T).T
-    again = rescored(matrix, unit(asked), np.pad(shuffled, ((0, 0), (2, 3)), constant_values=-1), 10)
+    again = rescore(matrix, unit(asked), np.pad(shuffled, ((0, 0), (2, 3)), constant_values=-1), 10)
     assert again.rows.tolist() == whole.rows.tolist()
     assert again.scores.tobytes() == whole.scores.tobytes()
 

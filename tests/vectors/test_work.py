@@ -50,8 +50,8 @@ def home(tmp_path):
 
 @pytest.fixture
 def kb(home):
-    with kgkit.open_kb("toy", home=home) as opened:
-        yield opened
+    with kgkit.open_kb("toy", home=home) as open_inner:
+        yield open_inner
 
 
 def test_a_job_that_was_stopped_finds_what_it_has_done(kb):

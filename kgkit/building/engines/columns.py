@@ -28,7 +28,7 @@ from msgspec import structs
 from kgkit.building.contract import Step
 from kgkit.building.grouping import checked_counts
 from kgkit.building.occurrences import checked_occurrences
-from kgkit.building.sources import selected
+from kgkit.building.sources import select
 from kgkit.store import codec
 from kgkit.store.layout import MAX_KEY
 from kgkit.text import fold
@@ -116,13 +116,13 @@ class RowsOfPart:
     """Turns the records of one part into rows, a batch for each kind as it fills.
 
     Args:
-        number: of the part, among all.
-        types: only entities of these kinds or types are kept; all if there are none.
+        number: number of the part, among all.
+        types: kinds or types of the entities that are kept; all if there are none.
         steps: whether the records come with `Step`; else each of them is a unit.
 
     Attributes:
-        records: how many have been taken in, one by one.
-        units: of the source that have been read.
+        records: number of records that have been taken in.
+        units: number of units of the source that have been read.
     """
 
     def __init__(self, number: int, types: Sequence[str] = (), *, steps: bool = True) -> None:
@@ -130,7 +130,7 @@ class RowsOfPart:
         self._steps = steps
         self._first, self._types = number << PART_BITS, types
         self._buffers = [_Buffer(what) for what in KINDS]
-        self._places = [0] * len(KINDS)
+        self._counts = [0] * len(KINDS)
         self._take: dict[type, Callable[[Any], None]] = {
             Entity: self._take_entities,
             Attribute: self._take_attributes,
@@ -150,12 +150,12 @@ class RowsOfPart:
         Raises:
             SourceError: if a count is out of range.
         """
-        rest = selected(iter(records), limit=limit, types=self._types, steps=self._steps)
-        for by_type in _by_type(rest):
+        remaining = select(iter(records), limit=limit, types=self._types, steps=self._steps)
+        for by_type in _by_type(remaining):
             self.units += 0 if self._steps else sum(map(len, by_type.values()))
-            for found in by_type.values():
+            for batch in by_type.values():
                 # What is of one kind stays in its order, however many are told at once.
-                for kind, alike in groupby(found, type):
+                for kind, alike in groupby(batch, type):
                     if kind not in self._take:
                         raise TypeError(f"a builder yielded {kind.__name__}, which is no record")
                     self._take[kind]([*alike])
@@ -166,10 +166,10 @@ class RowsOfPart:
 
     def _put(self, what: int, rows: int, **columns: Any) -> None:
         counter = TRIPLE if what == ATTRIBUTE else what
-        place = self._first + self._places[counter]
-        self._places[counter] += rows
+        position = self._first + self._counts[counter]
+        self._counts[counter] += rows
         self.records += rows
-        self._buffers[what].put(rows, np.arange(place, place + rows), columns)
+        self._buffers[what].put(rows, np.arange(position, position + rows), columns)
 
     def _take_entities(self, entities: list[Entity]) -> None:
         encode = codec.encode
@@ -209,7 +209,7 @@ class RowsOfPart:
             a=surfaces,
             b=[*map(stored_name, keys)],
             c=senses,
-            folded=[*map(_folded, surfaces)],
+            folded=[*map(_fold, surfaces)],
             count=checked_counts(np.array(counts, np.float64), surfaces.__getitem__),
         )
 
@@ -266,14 +266,14 @@ class RowsOfPart:
         )
 
     def _take_occurrences(self, occurrences: list[Occurrences]) -> None:
-        told = [*map(checked_occurrences, occurrences)]
+        valid = [*map(checked_occurrences, occurrences)]
         self._put(
             OCCURRENCES,
-            len(told),
-            a=[one.surface for one in told],
-            folded=[_folded(one.surface) for one in told],
-            count=np.array([one.count for one in told], np.float64),
-            linked=np.array([one.linked for one in told], np.float64),
+            len(valid),
+            a=[record.surface for record in valid],
+            folded=[_fold(record.surface) for record in valid],
+            count=np.array([record.count for record in valid], np.float64),
+            linked=np.array([record.linked for record in valid], np.float64),
         )
 
     def _take_steps(self, steps: list[Step]) -> None:
@@ -291,12 +291,12 @@ class _Buffer:
         self._rows = self._bytes = 0
         self._chunks: list[pa.RecordBatch] = []
 
-    def put(self, rows: int, places: Any, columns: dict[str, Any]) -> None:
+    def put(self, rows: int, positions: Any, columns: dict[str, Any]) -> None:
         if not rows:
             return
-        told: dict[str, Any] = {"what": np.full(rows, self._what, np.int8), "place": places, **columns}
+        values: dict[str, Any] = {"what": np.full(rows, self._what, np.int8), "place": positions, **columns}
         arrays = [
-            pa.array(told[field.name], field.type) if field.name in told else pa.nulls(rows, field.type)
+            pa.array(values[field.name], field.type) if field.name in values else pa.nulls(rows, field.type)
             for field in SCHEMA
         ]
         chunk = pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
@@ -314,11 +314,11 @@ class _Buffer:
 
 def _by_type(records: Iterator[Record | Step]) -> Iterator[dict[type, list[Any]]]:
     """Yield *records* by their kinds, those of about `_BATCH` rows at a time."""
-    found: dict[type, list[Any]] = {}
+    by_type: dict[type, list[Any]] = {}
     rows = 0
     for record in records:
         kind = type(record)
-        found.setdefault(_KINDS.get(kind, kind), []).append(record)
+        by_type.setdefault(_KINDS.get(kind, kind), []).append(record)
         if isinstance(record, Aliases):
             rows += len(record.counts)
         elif isinstance(record, Triples):
@@ -326,13 +326,13 @@ def _by_type(records: Iterator[Record | Step]) -> Iterator[dict[type, list[Any]]
         else:
             rows += 1
         if rows >= _BATCH:
-            yield found
-            found, rows = {}, 0
-    if found:
-        yield found
+            yield by_type
+            by_type, rows = {}, 0
+    if by_type:
+        yield by_type
 
 
-def _folded(surface: str) -> str | None:
+def _fold(surface: str) -> str | None:
     folded = fold(surface)
     if folded == surface and len(folded) <= codec.SHORT:
         return None

@@ -61,13 +61,13 @@ class _DuckDBPaths:
 
     def _folder_of_links(self) -> Path:
         if self._folder is None:
-            places = [place for place in (tempfile.gettempdir(), "/tmp") if not _PATTERN.search(place)]
-            if not places:
+            folders = [folder for folder in (tempfile.gettempdir(), "/tmp") if not _PATTERN.search(folder)]
+            if not folders:
                 raise UsageError(
                     r"the engine local cannot work in a home with *, ?, [, { or \ in its path: name another "
                     "with --home or KGKIT_HOME, or a TMPDIR without them"
                 )
-            self._folder = tempfile.TemporaryDirectory(prefix="kgkit-", dir=places[0])
+            self._folder = tempfile.TemporaryDirectory(prefix="kgkit-", dir=folders[0])
         return Path(self._folder.name)
 
     def close(self) -> None:
@@ -80,16 +80,16 @@ class DuckDBSession:
     """Tables in a DuckDB database on the disk; implements `Session`.
 
     Args:
-        folder: for the file and for what does not fit into memory.
-        files: Parquet, the rows of `records`.
-        memory: bytes that may be used, by and large.
-        threads: how many at most.
+        folder: folder for the file and for what does not fit into memory.
+        files: Parquet files with the rows of `records`.
+        memory: bytes that may be used, roughly.
+        threads: largest number of threads.
     """
 
     def __init__(self, folder: Path, files: Sequence[Path], *, memory: int, threads: int) -> None:
         self.folder, self._path = folder, _DuckDBPaths()
         self._clear()  # of what a build that was killed has left
-        with _told(folder):
+        with _explain_errors(folder):
             self._connection = duckdb.connect(
                 self._path.database(folder / _DATABASE),
                 config={
@@ -111,11 +111,11 @@ class DuckDBSession:
 
     def _clear(self) -> None:
         shutil.rmtree(self.folder / _SPILL, ignore_errors=True)
-        for left in self.folder.glob(f"{_DATABASE}*"):
-            left.unlink()
+        for path in self.folder.glob(f"{_DATABASE}*"):
+            path.unlink()
 
     def make(self, name: str, query: str) -> None:
-        with _told(self.folder):
+        with _explain_errors(self.folder):
             self._connection.execute(f"CREATE OR REPLACE TABLE made AS {query}")
             self.drop(name)
             self._connection.execute(f"ALTER TABLE made RENAME TO {name}")
@@ -123,7 +123,7 @@ class DuckDBSession:
     def put(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self.drop(name)
         file = self.folder / f"{name}.parquet"
-        with _told(self.folder):
+        with _explain_errors(self.folder):
             with parquet.ParquetWriter(file, schema, compression="zstd") as out:
                 for batch in batches:
                     out.write_batch(batch)
@@ -131,12 +131,12 @@ class DuckDBSession:
         file.unlink()
 
     def view(self, name: str, files: Sequence[Path]) -> None:
-        with _told(self.folder):
+        with _explain_errors(self.folder):
             self._connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {self._read(*files)}")
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
         # A cursor of its own: queries may be read while others are.
-        with _told(self.folder), self._connection.cursor() as cursor:
+        with _explain_errors(self.folder), self._connection.cursor() as cursor:
             yield from cursor.sql(query).to_arrow_reader(_ROWS)
 
     def drop(self, *names: str) -> None:
@@ -150,26 +150,26 @@ class DuckDBSession:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _explain_errors(folder: Path) -> Iterator[None]:
     """Say what to do when memory or the disk is too small."""
     try:
         yield
     except duckdb.OutOfMemoryException as error:
         if "max_temp_directory_size" in str(error):  # nothing more can be put aside: it is the disk
-            raise _refused(error, folder) from error
+            raise _refusal(error, folder) from error
         raise BuildFailed(
             "the grouping needs more memory: give it more (--memory 8GB), or fewer threads (--workers 1). "
             f"The parts that were read are kept; the same command goes on from them ({_first_line(error)})"
         ) from error
     except (duckdb.IOException, OSError) as error:
-        raise _refused(error, folder) from error
+        raise _refusal(error, folder) from error
     except RuntimeError as error:
         if str(error) == "Query interrupted":  # so DuckDB says that the user did
             raise KeyboardInterrupt from error
         raise
 
 
-def _refused(error: Exception, folder: Path) -> WriteFailed:
+def _refusal(error: Exception, folder: Path) -> WriteFailed:
     written = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     free = shutil.disk_usage(folder).free
     return WriteFailed(_first_line(error), written=written, free=free, where=folder)

@@ -32,10 +32,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from kgkit.building.engines.columns import SCHEMA, RowsOfPart
-from kgkit.building.sources import Part, blamed, readable
+from kgkit.building.sources import Part, name_source, reading_errors
 from kgkit.errors import BuildFailed, WriteFailed
 
-__all__ = ["Display", "Observe", "Observed", "PartsFolder", "Reading", "observe_parts"]
+__all__ = ["Display", "Observe", "Observed", "PartsFolder", "ReadingProgress", "observe_parts"]
 
 _EVERY: Final = 0.5  # seconds between two reports
 
@@ -48,19 +48,19 @@ class Observed(msgspec.Struct, frozen=True):
     size: int
 
 
-class Reading(NamedTuple):
+class ReadingProgress(NamedTuple):
     """How far the reading is.
 
     Attributes:
-        done: parts that are read.
-        parts: how many there are.
+        finished_parts: parts that are read.
+        parts: number of all parts.
         units: pages, or whatever the builder counts, read by now.
-        new: those of them that this build has read itself.
-        seconds: that it has been reading.
-        new_parts: those of the parts that this build has read itself.
+        new: units that this build has read itself.
+        seconds: seconds of reading.
+        new_parts: parts that this build has read itself.
     """
 
-    done: int
+    finished_parts: int
     parts: int
     units: int
     new: int
@@ -68,7 +68,9 @@ class Reading(NamedTuple):
     new_parts: int = 0
 
 
-Observe = Callable[["PartsFolder", Sequence[Part], Sequence[str], Callable[[Reading], None]], list[Path]]
+Observe = Callable[
+    ["PartsFolder", Sequence[Part], Sequence[str], Callable[[ReadingProgress], None]], list[Path]
+]
 """Observes parts into a folder, entities of some types only, as the options say; returns the files."""
 
 
@@ -77,7 +79,7 @@ class PartsFolder:
 
     Args:
         root: the folder of all builds of one KB.
-        work: what decides what the parts hold: anything msgspec can encode.
+        work: settings that decide what the parts hold: anything msgspec can encode.
     """
 
     def __init__(self, root: Path, work: Any) -> None:
@@ -105,11 +107,11 @@ class PartsFolder:
         """Return the Parquet file of a part."""
         return self.path / f"part-{number:05}.parquet"
 
-    def observed(self, number: int) -> Observed | None:
+    def observation(self, number: int) -> Observed | None:
         """Return what a part came to; None if it is not done."""
         try:
-            done = msgspec.json.decode(self._note(number).read_bytes(), type=Observed)
-            return done if self.file(number).stat().st_size == done.size else None
+            observation = msgspec.json.decode(self._note(number).read_bytes(), type=Observed)
+            return observation if self.file(number).stat().st_size == observation.size else None
         except (OSError, msgspec.DecodeError):
             return None
 
@@ -126,12 +128,12 @@ class PartsFolder:
         """Observe one part, and write its rows.
 
         Args:
-            part: which.
+            part: part that is read.
             number: its number.
-            types: as in `RowsOfPart`.
-            steps: as in `RowsOfPart`.
-            limit: only so many units of it.
-            tell: told how many units have been read; what it raises ends the reading.
+            types: kinds and types, as in `RowsOfPart`.
+            steps: flag, as in `RowsOfPart`.
+            limit: largest number of units of it.
+            tell: callback that is told how many units have been read; what it raises ends the reading.
 
         Raises:
             SourceError: at the first thing that is not as it should be.
@@ -151,11 +153,11 @@ class PartsFolder:
             raise
         with _writing(self.path):
             unfinished.replace(file)
-            done = Observed(rows.records, rows.units, file.stat().st_size)
+            observation = Observed(rows.records, rows.units, file.stat().st_size)
             note = self._note(number)
-            unfinished.write_bytes(msgspec.json.encode(done))
+            unfinished.write_bytes(msgspec.json.encode(observation))
             unfinished.replace(note)
-        return done
+        return observation
 
     def _note(self, number: int) -> Path:
         return self.path / f"part-{number:05}.json"
@@ -167,10 +169,10 @@ def batches_of(part: Part, rows: RowsOfPart, limit: int | None = None) -> Iterat
     Raises:
         SourceError: at the first thing that is not as it should be.
     """
-    with readable("read", part.path), blamed(part.path):
+    with reading_errors("read", part.path), name_source(part.path):
         batches = rows.batches(part.observe(), limit)
     while True:
-        with readable("read", part.path), blamed(part.path):
+        with reading_errors("read", part.path), name_source(part.path):
             batch = next(batches, None)
         if batch is None:
             return
@@ -185,18 +187,18 @@ def observe_parts(
     types: Sequence[str],
     steps: bool,
     limit: int | None,
-    tell: Callable[[Reading], None],
+    tell: Callable[[ReadingProgress], None],
 ) -> list[Path]:
     """Observe those of *parts* that are not done; return the files of all, in order.
 
     Args:
-        folder: where they are written.
-        parts: all of them.
-        workers: how many processes; with one, this one does it.
-        types: as in `RowsOfPart`.
-        steps: as in `RowsOfPart`.
-        limit: only so many units, of the first parts; then one process reads them in turn.
-        tell: told now and then how far it is.
+        folder: folder of the parts.
+        parts: all parts of the source.
+        workers: number of processes; with one, this one does it.
+        types: kinds and types, as in `RowsOfPart`.
+        steps: flag, as in `RowsOfPart`.
+        limit: largest number of units, of the first parts; then one process reads them in turn.
+        tell: callback that is told now and then how far it is.
 
     Raises:
         SourceError: at the first thing that is not as it should be; the parts that are done stay.
@@ -204,19 +206,19 @@ def observe_parts(
         BuildFailed: if a worker was killed.
     """
     folder.create()
-    done = {number: found for number in range(len(parts)) if (found := folder.observed(number))}
-    display = Display(len(parts), done, tell)
+    outcomes = {number: outcome for number in range(len(parts)) if (outcome := folder.observation(number))}
+    display = Display(len(parts), outcomes, tell)
     if limit is not None:
         return _first_units(folder, parts, display, types, steps, limit)
-    missing = [number for number in range(len(parts)) if number not in done]
+    missing = [number for number in range(len(parts)) if number not in outcomes]
     if workers > 1 and len(missing) > 1:
         _observe_in_processes(folder, parts, missing, min(workers, len(missing)), types, steps, display)
     else:
         for number in missing:
-            found = folder.observe(
+            outcome = folder.observe(
                 parts[number], number, types=types, steps=steps, tell=lambda units: display.at({0: units})
             )
-            display.finished(found)
+            display.add(outcome)
     return [folder.file(number) for number in range(len(parts))]
 
 
@@ -230,14 +232,14 @@ def _first_units(
 ) -> list[Path]:
     files = []
     for number, part in enumerate(parts):
-        found = folder.observed(number)
-        if found is None:
-            found = folder.observe(
+        outcome = folder.observation(number)
+        if outcome is None:
+            outcome = folder.observe(
                 part, number, types=types, steps=steps, limit=limit, tell=lambda units: display.at({0: units})
             )
-            display.finished(found)
+            display.add(outcome)
         files.append(folder.file(number))
-        limit -= found.units
+        limit -= outcome.units
         if limit <= 0:
             break
     return files
@@ -269,11 +271,11 @@ def _observe_in_processes(
                     running[task] = number
                 finished, _ = wait(running, timeout=_EVERY, return_when=FIRST_COMPLETED)
                 reading.update(
-                    (number, units) for number, units in _received(reports) if number in running.values()
+                    (number, units) for number, units in _receive(reports) if number in running.values()
                 )
                 for task in finished:
                     reading.pop(running.pop(task), None)
-                    display.finished(task.result())
+                    display.add(task.result())
                 display.at(reading)
         except BrokenProcessPool as error:
             raise BuildFailed(
@@ -287,7 +289,7 @@ def _observe_in_processes(
             raise
 
 
-def _received(reports: "Queue[tuple[int, int]]") -> Iterator[tuple[int, int]]:
+def _receive(reports: "Queue[tuple[int, int]]") -> Iterator[tuple[int, int]]:
     while True:
         try:
             yield reports.get_nowait()
@@ -337,9 +339,14 @@ def _observe(folder: PartsFolder, part: Part, number: int, types: Sequence[str],
 class Display:
     """Adds up what is done."""
 
-    def __init__(self, parts: int, done: dict[int, Observed], tell: Callable[[Reading], None]) -> None:
+    def __init__(
+        self, parts: int, outcomes: dict[int, Observed], tell: Callable[[ReadingProgress], None]
+    ) -> None:
         self._parts, self._tell = parts, tell
-        self._done, self._units = len(done), sum(found.units for found in done.values())
+        self._finished, self._units = (
+            len(outcomes),
+            sum(outcome.units for outcome in outcomes.values()),
+        )
         self._new, self._parts_read, self._began = 0, 0, time.monotonic()
         self.at({})
 
@@ -348,14 +355,21 @@ class Display:
         now = sum(reading.values())
         seconds = time.monotonic() - self._began
         self._tell(
-            Reading(self._done, self._parts, self._units + now, self._new + now, seconds, self._parts_read)
+            ReadingProgress(
+                self._finished,
+                self._parts,
+                self._units + now,
+                self._new + now,
+                seconds,
+                self._parts_read,
+            )
         )
 
-    def finished(self, found: Observed) -> None:
+    def add(self, outcome: Observed) -> None:
         """Count one part more."""
-        self._done += 1
-        self._units += found.units
-        self._new += found.units
+        self._finished += 1
+        self._units += outcome.units
+        self._new += outcome.units
         self._parts_read += 1
         self.at({})
 

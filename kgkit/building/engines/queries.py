@@ -10,17 +10,17 @@ from kgkit.building.engines.columns import ALIAS, ATTRIBUTE, ENTITY, FORM, OCCUR
 
 # -- keys -------------------------------------------------------------------
 
-KEYS_TOLD: Final = f"""
+STATED_KEYS: Final = f"""
     SELECT a AS key, min(place) AS place, max(place) AS last_place, count(*) AS times
     FROM records WHERE what = {ENTITY} GROUP BY a
 """
 
-KEY_TOLD_TWICE: Final = "SELECT key, place, last_place FROM keys_told WHERE times > 1 ORDER BY place LIMIT 1"
+DUPLICATE_KEY: Final = "SELECT key, place, last_place FROM keys_told WHERE times > 1 ORDER BY place LIMIT 1"
 
 KEYS_IN_ORDER: Final = "SELECT key FROM keys_told ORDER BY place"
 """From which `ids` is numbered."""
 
-REDIRECTS_TOLD: Final = f"""
+STATED_REDIRECTS: Final = f"""
     SELECT a AS source, min_by(b, place) AS target, min(place) AS place
     FROM records WHERE what = {REDIRECT} GROUP BY a
 """
@@ -75,9 +75,9 @@ ATTRIBUTES: Final = f"""
 """
 """What names the entity itself is no edge: the attribute that gives its name."""
 
-ATTRIBUTES_TOLD: Final = f"SELECT count(*) FROM records WHERE what = {ATTRIBUTE}"
+STATED_ATTRIBUTES: Final = f"SELECT count(*) FROM records WHERE what = {ATTRIBUTE}"
 
-ATTRIBUTES_KEPT: Final = "SELECT count(*) FROM attributes"
+STORED_ATTRIBUTES: Final = "SELECT count(*) FROM attributes"
 
 ROWS_OF_ATTRIBUTES: Final = """
     SELECT entity, name, value FROM attributes WHERE object IS NULL ORDER BY entity, place
@@ -85,7 +85,7 @@ ROWS_OF_ATTRIBUTES: Final = """
 
 # -- facts ------------------------------------------------------------------
 
-RELATIONS_TOLD: Final = f"""
+STATED_RELATIONS: Final = f"""
     SELECT name, min(place) AS place FROM (
         SELECT b AS name, place FROM records WHERE what = {TRIPLE}
         UNION ALL SELECT name, place FROM attributes WHERE object IS NOT NULL
@@ -101,9 +101,9 @@ FACTS: Final = f"""
     GROUP BY u.subject, r.number, u.object
 """
 
-TRIPLES_TOLD: Final = f"SELECT count(*) FROM records WHERE what = {TRIPLE}"
+STATED_TRIPLES: Final = f"SELECT count(*) FROM records WHERE what = {TRIPLE}"
 
-FACTS_KEPT: Final = "SELECT count(*), coalesce(sum(times), 0) FROM facts"
+STORED_FACTS: Final = "SELECT count(*), coalesce(sum(times), 0) FROM facts"
 
 EDGES_OF_ATTRIBUTES: Final = "SELECT count(*) FROM attributes WHERE object IS NOT NULL"
 
@@ -117,7 +117,7 @@ FACTS_BY_RELATION: Final = """
     GROUP BY relation
 """
 
-ONE_WAY_ONLY: Final = """
+UNMATCHED_FACTS: Final = """
     SELECT count(*) FROM facts f LEFT JOIN facts g
     ON f.subject = g.object AND f.object = g.subject AND g.relation = {inverse}
     WHERE f.relation = {relation} AND g.subject IS NULL
@@ -145,11 +145,11 @@ MEANINGS: Final = f"""
     WHERE r.what = {ALIAS} GROUP BY r.a, r.folded, k.id, s.id
 """
 
-ALIASES_TOLD: Final = f"""
+STATED_ALIASES: Final = f"""
     SELECT count(*), count(CASE WHEN coalesce(folded, a) = '' THEN 1 END) FROM records WHERE what = {ALIAS}
 """
 
-ALIASES_KEPT: Final = "SELECT coalesce(sum(times), 0) FROM meanings"
+STORED_ALIASES: Final = "SELECT coalesce(sum(times), 0) FROM meanings"
 
 LOST_SENSES: Final = f"""
     SELECT count(*) FROM records r LEFT JOIN keys s ON r.c = s.key
@@ -180,12 +180,12 @@ ROWS_OF_ALIASES: Final = """
 
 NUMBER_OF_OCCURRENCES: Final = f"SELECT count(*) FROM records WHERE what = {OCCURRENCES}"
 
-OCCURRENCES_TOLD: Final = f"""
+STATED_OCCURRENCES: Final = f"""
     SELECT coalesce(folded, a) AS name, sum(count) AS times, sum(linked) AS linked
     FROM {{records}} WHERE what = {OCCURRENCES} GROUP BY coalesce(folded, a)
 """
 
-COUNTED_AND_TOLD: Final = """
+UNITED_OCCURRENCES: Final = """
     SELECT what, a, folded, count, linked FROM records
     UNION ALL SELECT what, a, folded, count, linked FROM counted
 """

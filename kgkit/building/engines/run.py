@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from kgkit.building.contract import Builder
-from kgkit.building.engines.parts import Observe, PartsFolder, Reading, observe_parts
+from kgkit.building.engines.parts import Observe, PartsFolder, ReadingProgress, observe_parts
 from kgkit.building.engines.session import Session
 from kgkit.building.engines.tables import Tables
 from kgkit.building.grouping import Grouped
@@ -29,10 +29,10 @@ class TableEngine:
     """Does one build; what it has read stays until `clean`, for a build that is stopped to go on from.
 
     Args:
-        builder: whose records.
-        material: what it reads.
-        options: how.
-        kb: which KB it becomes.
+        builder: builder of the records.
+        material: material that the builder reads.
+        options: options of the build.
+        kb: home of the KB that it becomes.
     """
 
     def __init__(self, builder: Builder, material: Material, options: BuildOptions, kb: KBHome) -> None:
@@ -63,21 +63,21 @@ class TableEngine:
         """
         if not self.options.resume:
             self.folder.remove()
-        if done := sum(self.folder.observed(number) is not None for number in range(len(self.parts))):
-            tell(f"{GOING_ON} {done} of {len(self.parts)} parts that were read before")
-        traits = self.material.traits
+        if read := sum(self.folder.observation(number) is not None for number in range(len(self.parts))):
+            tell(f"{GOING_ON} {read} of {len(self.parts)} parts that were read before")
+        properties = self.material.properties
         with self._session(tell) as (session, observe):
 
             def count(surfaces: Iterator[str], number: int) -> list[Path]:
-                return self._counted(surfaces, number, observe, tell)
+                return self._count_surfaces(surfaces, number, observe, tell)
 
             tables = Tables(
                 session,
                 self.parts,
                 store,
-                inverses=traits.inverses,
-                smoothing=traits.smoothing,
-                generator=traits.generator,
+                inverses=properties.inverses,
+                smoothing=properties.smoothing,
+                generator=properties.generator,
                 pieces=self.builder.pieces,
                 min_count=self.options.min_count,
                 tell=tell,
@@ -85,24 +85,28 @@ class TableEngine:
             )
             return tables.write()
 
-    def _counted(self, surfaces: Iterator[str], number: int, observe: Observe, tell: Tell) -> list[Path]:
+    def _count_surfaces(
+        self, surfaces: Iterator[str], number: int, observe: Observe, tell: Tell
+    ) -> list[Path]:
         """Read the source again, for its texts; return the files with the occurrences of *surfaces*."""
         tell("hashing surfaces")
         hashes = SurfaceHashes.of(surfaces, number)
         folder = PartsFolder(self.folder.path / "texts", hashes.digest)
         folder.create()
         hashes.save(folder.path)
-        whole = self.options.limit is not None
+        complete = self.options.limit is not None
         parts = [
             Part(
                 part.path,
                 part.name,
-                partial(count_occurrences, part.read, folder.path, complete_at_steps=whole),
+                partial(count_occurrences, part.read, folder.path, complete_at_steps=complete),
             )
             for part in self.texts
         ]
         unit = self.builder.unit
-        return observe(folder, parts, (), lambda reading: tell(told(reading, unit, "counting surfaces")))
+        return observe(
+            folder, parts, (), lambda reading: tell(describe_reading(reading, unit, "counting surfaces"))
+        )
 
     def clean(self) -> None:
         """Remove what has been read."""
@@ -114,21 +118,24 @@ class TableEngine:
         options, unit = self.options, self.builder.unit
         steps = unit != Builder.unit
 
-        def tell_reading(reading: Reading) -> None:
-            tell(told(reading, unit))
+        def tell_reading(reading: ReadingProgress) -> None:
+            tell(describe_reading(reading, unit))
 
         if options.engine == "spark":
             from kgkit.building.engines.spark import spark_tables
 
             with spark_tables(
-                self.folder, self.parts, options, steps=steps, tell=tell_reading, say=tell
+                self.folder, self.parts, options, steps=steps, tell=tell_reading, tell_stage=tell
             ) as session_and_observe:
                 yield session_and_observe
             return
         from kgkit.building.engines.local import DuckDBSession
 
         def observe(
-            folder: PartsFolder, parts: Sequence[Part], types: Sequence[str], tell: Callable[[Reading], None]
+            folder: PartsFolder,
+            parts: Sequence[Part],
+            types: Sequence[str],
+            tell: Callable[[ReadingProgress], None],
         ) -> list[Path]:
             return observe_parts(
                 folder,
@@ -158,24 +165,24 @@ def _code_of(builder: type[Builder]) -> str:
         return ""
     path = Path(file)
     digest = hashlib.blake2b(digest_size=8)
-    for one in sorted(path.parent.glob("*.py")) if getattr(module, "__package__", None) else [path]:
-        digest.update(one.read_bytes())
+    for source_file in sorted(path.parent.glob("*.py")) if getattr(module, "__package__", None) else [path]:
+        digest.update(source_file.read_bytes())
     return digest.hexdigest()
 
 
-def told(reading: Reading, unit: str, doing: str = "reading") -> str:
+def describe_reading(reading: ReadingProgress, unit: str, doing: str = "reading") -> str:
     """Return how far the reading is, in words: parts, units, their speed, the time left.
 
     Example:
         >>> told(Reading(done=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2), "pages")
         'reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left'
     """
-    words = f"{doing}: {reading.done} of {reading.parts} parts, {reading.units:,} {unit}"
+    words = f"{doing}: {reading.finished_parts} of {reading.parts} parts, {reading.units:,} {unit}"
     if reading.seconds >= 1 and reading.new:
         words += f", {reading.new / reading.seconds:,.0f} a second"
-    if reading.new_parts and reading.done < reading.parts:
-        left = reading.seconds / reading.new_parts * (reading.parts - reading.done)
-        words += f", about {_duration(left)} left"
+    if reading.new_parts and reading.finished_parts < reading.parts:
+        remaining = reading.seconds / reading.new_parts * (reading.parts - reading.finished_parts)
+        words += f", about {_duration(remaining)} left"
     return words
 
 

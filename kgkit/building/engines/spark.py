@@ -20,9 +20,9 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from kgkit.building.engines.parts import Observe, PartsFolder, Reading, observe_parts
+from kgkit.building.engines.parts import Observe, PartsFolder, ReadingProgress, observe_parts
 from kgkit.building.engines.spark_parts import observe_on_workers
-from kgkit.building.engines.spark_start import started, told_of_spark
+from kgkit.building.engines.spark_start import explain_spark_errors, spark_session
 from kgkit.building.options import BuildOptions
 from kgkit.building.sources import Part
 
@@ -41,16 +41,16 @@ class SparkTables:
     doing, and nothing that was done before.
 
     Args:
-        session: of Spark; its views are this object's own.
-        folder: for the tables; all machines see it.
-        files: Parquet, the rows of `records`.
+        session: session of Spark; its views are this object's own.
+        folder: folder for the tables; all machines see it.
+        files: Parquet files with the rows of `records`.
     """
 
     def __init__(self, session: SparkSession, folder: Path, files: Sequence[Path]) -> None:
         self.session, self.folder = session, folder
-        self._places: dict[str, Path] = {}
+        self._folders: dict[str, Path] = {}
         self._number = count()
-        with told_of_spark(folder):
+        with explain_spark_errors(folder):
             context = session.sparkContext
             if not context.getConf().contains("spark.sql.shuffle.partitions"):
                 size = sum(file.stat().st_size for file in files)
@@ -59,54 +59,54 @@ class SparkTables:
         self.view("records", files)
 
     def make(self, name: str, query: str) -> None:
-        place = self._place(name)
-        with told_of_spark(self.folder):
-            made = self.session.sql(query)
-            _write(made, place)
-            self._view(name, place, self.session.read.schema(made.schema).parquet(_pattern(place)))
+        folder = self._folder(name)
+        with explain_spark_errors(self.folder):
+            table = self.session.sql(query)
+            _write(table, folder)
+            self._view(name, folder, self.session.read.schema(table.schema).parquet(_pattern(folder)))
 
     def put(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        place = self._place(name)
-        place.mkdir()
-        with parquet.ParquetWriter(place / "rows.parquet", schema, compression=_CODEC) as out:
+        folder = self._folder(name)
+        folder.mkdir()
+        with parquet.ParquetWriter(folder / "rows.parquet", schema, compression=_CODEC) as out:
             for batch in batches:
                 out.write_batch(batch)
-        with told_of_spark(self.folder):
-            self._view(name, place, self._read([place]))
+        with explain_spark_errors(self.folder):
+            self._view(name, folder, self._read([folder]))
 
     def view(self, name: str, files: Sequence[Path]) -> None:
-        with told_of_spark(self.folder):
+        with explain_spark_errors(self.folder):
             self._read(files).createOrReplaceTempView(name)
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
         # Written by the workers and read from the files: this process holds one batch at a time.
-        place = self._place("rows")
+        folder = self._folder("rows")
         try:
-            with told_of_spark(self.folder):
-                _write(self.session.sql(query), place)
-            for file in _in_order(place):
+            with explain_spark_errors(self.folder):
+                _write(self.session.sql(query), folder)
+            for file in _in_order(folder):
                 with parquet.ParquetFile(file) as rows:
                     yield from rows.iter_batches(_ROWS)
                 file.unlink()
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def drop(self, *names: str) -> None:
         for name in names:
-            if name in self._places:
+            if name in self._folders:
                 self.session.catalog.dropTempView(name)
-                shutil.rmtree(self._places.pop(name), ignore_errors=True)
+                shutil.rmtree(self._folders.pop(name), ignore_errors=True)
 
-    def _place(self, name: str) -> Path:
+    def _folder(self, name: str) -> Path:
         return self.folder / f"{name}-{next(self._number)}"
 
-    def _read(self, places: Sequence[Path]) -> DataFrame:
-        return self.session.read.parquet(*map(_pattern, places))
+    def _read(self, folders: Sequence[Path]) -> DataFrame:
+        return self.session.read.parquet(*map(_pattern, folders))
 
-    def _view(self, name: str, place: Path, table: DataFrame) -> None:
-        older = self._places.get(name)
+    def _view(self, name: str, folder: Path, table: DataFrame) -> None:
+        older = self._folders.get(name)
         table.createOrReplaceTempView(name)
-        self._places[name] = place
+        self._folders[name] = folder
         if older is not None:
             shutil.rmtree(older, ignore_errors=True)
 
@@ -118,20 +118,20 @@ def spark_tables(
     options: BuildOptions,
     *,
     steps: bool,
-    tell: Callable[[Reading], None],
-    say: Callable[[str], None],
+    tell: Callable[[ReadingProgress], None],
+    tell_stage: Callable[[str], None],
 ) -> Iterator[tuple[SparkTables, Observe]]:
     """Start Spark, let its workers read *parts*, and give their rows as tables; Spark ends afterwards.
 
     What comes with the tables lets the workers read other parts into another folder.
 
     Args:
-        folder: where the parts are written.
-        parts: all of them.
-        options: of the build.
+        folder: folder of the parts.
+        parts: all parts of the source.
+        options: options of the build.
         steps: whether the records come with `Step`.
-        tell: told now and then how far the reading is.
-        say: told what is being done.
+        tell: callback that is told now and then how far the reading is.
+        tell_stage: callback that is told what is being done.
 
     Raises:
         SourceError: at the first thing that is not as it should be; the parts that are done stay.
@@ -140,18 +140,18 @@ def spark_tables(
         WriteFailed: if the disk refuses.
     """
     folder.create()
-    place = folder.path / "spark"
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
+    work = folder.path / "spark"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
     try:
-        say("starting Spark")
-        with started(place, options) as session:
+        tell_stage("starting Spark")
+        with spark_session(work, options) as session:
 
             def observe(
                 folder: PartsFolder,
                 parts: Sequence[Part],
                 types: Sequence[str],
-                tell: Callable[[Reading], None],
+                tell: Callable[[ReadingProgress], None],
             ) -> list[Path]:
                 if options.limit is not None:
                     # What comes first has to be read first, and is little.
@@ -159,17 +159,17 @@ def spark_tables(
                         folder, parts, workers=1, types=types, steps=steps, limit=options.limit, tell=tell
                     )
                 folder.create()
-                for report in place.glob("reading-*"):  # of parts that were read before these
+                for report in work.glob("reading-*"):  # of parts that were read before these
                     report.unlink()
-                return observe_on_workers(session, folder, place, parts, types=types, steps=steps, tell=tell)
+                return observe_on_workers(session, folder, work, parts, types=types, steps=steps, tell=tell)
 
-            yield SparkTables(session, place, observe(folder, parts, options.types, tell)), observe
+            yield SparkTables(session, work, observe(folder, parts, options.types, tell)), observe
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
 
 
-def _write(rows: DataFrame, place: Path) -> None:
-    rows.write.option("parquet.block.size", _ROW_GROUP).parquet(_uri(place), compression=_CODEC)
+def _write(rows: DataFrame, folder: Path) -> None:
+    rows.write.option("parquet.block.size", _ROW_GROUP).parquet(_uri(folder), compression=_CODEC)
 
 
 def _uri(path: Path) -> str:
@@ -182,11 +182,11 @@ def _pattern(path: Path) -> str:
     return _uri(path).translate({ord(letter): f"\\{letter}" for letter in "{}[]*?\\"})
 
 
-def _in_order(place: Path) -> list[Path]:
+def _in_order(folder: Path) -> list[Path]:
     """Return the files of a table, those of the first task first: part-TASK-…-cNUMBER.zstd.parquet."""
 
     def task_and_number(file: Path) -> tuple[int, str]:
-        _, task, rest = file.name.split("-", 2)
-        return int(task), rest
+        _, task, suffix = file.name.split("-", 2)
+        return int(task), suffix
 
-    return sorted(place.glob("part-*.parquet"), key=task_and_number)
+    return sorted(folder.glob("part-*.parquet"), key=task_and_number)

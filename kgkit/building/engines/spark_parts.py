@@ -13,8 +13,8 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kgkit.building.engines.parts import Display, PartsFolder, Reading
-from kgkit.building.engines.spark_start import told_of_spark
+from kgkit.building.engines.parts import Display, PartsFolder, ReadingProgress
+from kgkit.building.engines.spark_start import explain_spark_errors
 from kgkit.building.options import kgkit_version
 from kgkit.building.sources import Part
 from kgkit.errors import BuildFailed, KgkitError, SourceError
@@ -22,7 +22,7 @@ from kgkit.errors import BuildFailed, KgkitError, SourceError
 __all__ = ["observe_on_workers"]
 
 _EVERY: Final = 1.0  # seconds between two reports
-_DONE: Final = "number long, records long, units long"  # what a worker returns for each part
+_OBSERVED_SCHEMA: Final = "number long, records long, units long"  # what a worker returns for each part
 _SHARED: Final = "the home and the source have to lie where all machines see them, under one path"
 
 
@@ -30,11 +30,11 @@ class _Work(NamedTuple):
     """What the workers are told.
 
     Attributes:
-        folder: where the parts are written.
+        folder: folder of the parts.
         reports: the folder for what is told of parts that are not done.
         parts: those to be read, with their numbers.
-        types, steps: as in `RowsOfPart`.
-        version: of the kgkit that builds.
+        types, steps: values as in `RowsOfPart`.
+        version: version of the kgkit that builds.
     """
 
     folder: PartsFolder
@@ -69,31 +69,31 @@ def observe_on_workers(
     *,
     types: Sequence[str],
     steps: bool,
-    tell: Callable[[Reading], None],
+    tell: Callable[[ReadingProgress], None],
 ) -> list[Path]:
     """Observe those of *parts* that are not done, one a task; return the files of all, in order.
 
     A task whose worker is lost is given to another one, which reads that part anew.
 
     Args:
-        session: of Spark.
-        folder: where the parts are written.
+        session: session of Spark.
+        folder: folder of the parts.
         reports: an empty folder for what workers tell.
-        parts: all of them.
-        types: as in `RowsOfPart`.
-        steps: as in `RowsOfPart`.
-        tell: told now and then how far it is.
+        parts: all parts of the source.
+        types: kinds and types, as in `RowsOfPart`.
+        steps: flag, as in `RowsOfPart`.
+        tell: callback that is told now and then how far it is.
 
     Raises:
         SourceError: at the first thing that is not as it should be; the parts that are done stay.
         BuildFailed: if workers are lost again and again, or do not see the folder.
     """
-    done = {number: found for number in range(len(parts)) if (found := folder.observed(number))}
-    display = Display(len(parts), done, tell)
-    missing = [(number, part) for number, part in enumerate(parts) if number not in done]
+    outcomes = {number: outcome for number in range(len(parts)) if (outcome := folder.observation(number))}
+    display = Display(len(parts), outcomes, tell)
+    missing = [(number, part) for number, part in enumerate(parts) if number not in outcomes]
     if missing:
         _observe(session, _Work(folder, reports, missing, types, steps, kgkit_version()), display)
-        unseen = [number for number, _ in missing if folder.observed(number) is None]
+        unseen = [number for number, _ in missing if folder.observation(number) is None]
         if unseen:
             raise BuildFailed(
                 f"workers have read {len(unseen)} parts, but nothing of them is in {folder.path}: {_SHARED}"
@@ -109,13 +109,15 @@ def _observe(session: SparkSession, work: _Work, display: Display) -> None:
     def job() -> None:
         context.setJobGroup(group, "kgkit reads the parts of a source", interruptOnCancel=True)
         tasks = len(work.parts)
-        session.range(0, tasks, 1, tasks).mapInArrow(partial(observed, work), _DONE).collect()
+        session.range(0, tasks, 1, tasks).mapInArrow(
+            partial(observe_batches, work), _OBSERVED_SCHEMA
+        ).collect()
 
     def look() -> None:
         for number in sorted(waiting):
-            if found := work.folder.observed(number):
+            if outcome := work.folder.observation(number):
                 waiting.remove(number)
-                display.finished(found)
+                display.add(outcome)
         display.at(_reading(work.reports, waiting))
         for file in sorted(work.reports.glob("failed-*.json")):
             raise msgspec.json.decode(file.read_bytes(), type=_Failure).error()
@@ -129,7 +131,7 @@ def _observe(session: SparkSession, work: _Work, display: Display) -> None:
             context.cancelJobGroup(group)
             raise
     look()
-    with told_of_spark(work.reports):
+    with explain_spark_errors(work.reports):
         running.result()
 
 
@@ -142,16 +144,16 @@ def _reading(reports: Path, numbers: set[int]) -> dict[int, int]:
     return reading
 
 
-def observed(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def observe_batches(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Observe the parts that stand at the places in *batches*, in a worker; yield what they came to."""
     for batch in batches:
-        for place in batch.column(0).to_pylist():
-            number, part = work.parts[place]
-            if row := _observed(work, number, part):
+        for index in batch.column(0).to_pylist():
+            number, part = work.parts[index]
+            if row := _observe_part(work, number, part):
                 yield pa.RecordBatch.from_pylist([row])
 
 
-def _observed(work: _Work, number: int, part: Part) -> dict[str, int] | None:
+def _observe_part(work: _Work, number: int, part: Part) -> dict[str, int] | None:
     _check_machine(work)
     due = 0.0
 
@@ -162,14 +164,14 @@ def _observed(work: _Work, number: int, part: Part) -> dict[str, int] | None:
             (work.reports / f"reading-{number}").write_text(str(units))
 
     try:
-        found = work.folder.observe(part, number, types=work.types, steps=work.steps, tell=tell)
+        outcome = work.folder.observe(part, number, types=work.types, steps=work.steps, tell=tell)
     except KgkitError as error:
         # It would be the same a second time: no failure of the task, which Spark repeats.
-        told = work.reports / f"failed-{number:05}"
-        told.write_bytes(msgspec.json.encode(_failure(error)))
-        told.rename(told.with_suffix(".json"))
+        report = work.reports / f"failed-{number:05}"
+        report.write_bytes(msgspec.json.encode(_failure(error)))
+        report.rename(report.with_suffix(".json"))
         return None
-    return {"number": number, "records": found.records, "units": found.units}
+    return {"number": number, "records": outcome.records, "units": outcome.units}
 
 
 def _check_machine(work: _Work) -> None:

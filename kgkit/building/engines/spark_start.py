@@ -24,14 +24,14 @@ from pyspark.sql import SparkSession
 from kgkit.building.options import BuildOptions
 from kgkit.errors import BuildFailed, MissingExtra, UsageError, WriteFailed
 
-__all__ = ["checked_for_spark", "settings", "started", "told_of_spark"]
+__all__ = ["checked_for_spark", "explain_spark_errors", "settings", "spark_session"]
 
 _LEAST_HEAP: Final = 1 << 30  # bytes; with less Spark does not start
 _OURS: Final = 0.35  # of the memory is for Python, and rows on their way
 _ENDING: Final = 20  # seconds that Spark is given to end by itself
 _FULL: Final = "No space left on device"
 _LOST: Final = ("Python worker exited", "ExecutorLostFailure", "OutOfMemoryError")
-_TOLD_BY_WORKERS: Final = {
+_ERRORS_OF_WORKERS: Final = {
     re.compile(r"^kgkit\.errors\.BuildFailed: (.+)$", re.MULTILINE): "{0}",
     re.compile(
         r"No module named ('[\w.]+')"
@@ -77,18 +77,18 @@ def checked_for_spark(options: BuildOptions, environ: Mapping[str, str] = os.env
         )
 
 
-def settings(place: Path, options: BuildOptions, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def settings(folder: Path, options: BuildOptions, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return what Spark is told as it is started.
 
     Args:
-        place: a folder for what does not fit into memory.
-        options: of the build.
+        folder: a folder for what does not fit into memory.
+        options: options of the build.
         environ: the environment, which may say where Spark's master is.
     """
-    told = {
+    options_of_spark = {
         "spark.app.name": "kgkit",
         "spark.log.level": "ERROR",
-        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
@@ -97,20 +97,20 @@ def settings(place: Path, options: BuildOptions, environ: Mapping[str, str] = os
         # A task whose worker was killed is repeated, as on a cluster.
         master = f"local[{options.workers},4]"
     if master is not None:
-        told["spark.master"] = master
+        options_of_spark["spark.master"] = master
     if _on_this_machine(master):
-        quoted = str(place).translate({ord(letter): f"\\{letter}" for letter in '\\"'})
-        told |= {
+        quoted = str(folder).translate({ord(letter): f"\\{letter}" for letter in '\\"'})
+        options_of_spark |= {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "localhost",
             "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{quoted}" -XX:-UsePerfData',
             "spark.executorEnv.PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path),
-            "spark.local.dir": str(place / "local"),
+            "spark.local.dir": str(folder / "local"),
         }
     if master is not None and master.startswith("local["):
         heap = max(_LEAST_HEAP, int(options.memory * (1 - _OURS)))
-        told["spark.driver.memory"] = f"{heap >> 20}m"
-    return told
+        options_of_spark["spark.driver.memory"] = f"{heap >> 20}m"
+    return options_of_spark
 
 
 def _on_this_machine(master: str | None) -> bool:
@@ -118,12 +118,12 @@ def _on_this_machine(master: str | None) -> bool:
 
 
 @contextmanager
-def started(place: Path, options: BuildOptions) -> Iterator[SparkSession]:
+def spark_session(folder: Path, options: BuildOptions) -> Iterator[SparkSession]:
     """Give a session of Spark: of the Spark that this process has, else of one that ends afterwards.
 
     Args:
-        place: a folder of the build.
-        options: of the build.
+        folder: a folder of the build.
+        options: options of the build.
 
     Raises:
         UsageError: if Spark cannot be started.
@@ -132,10 +132,10 @@ def started(place: Path, options: BuildOptions) -> Iterator[SparkSession]:
         yield _of_this_process(options.master)
         return
     handler = signal.getsignal(signal.SIGINT)
-    gateway = _launched(place, options) if SparkContext._gateway is None else None
+    gateway = _launch(folder, options) if SparkContext._gateway is None else None
     with _quiet():
         try:
-            with _starting(place):
+            with _starting(folder):
                 session = _session(gateway, options.master)
             yield session
         finally:
@@ -161,7 +161,7 @@ def _nothing(*_: object) -> None:
 def _quiet() -> Iterator[None]:
     """Keep to itself what py4j logs when a call is broken off: whoever called it is told."""
 
-    def wanted(record: logging.LogRecord) -> bool:
+    def passes_filter(record: logging.LogRecord) -> bool:
         return "while sending command" not in record.getMessage()
 
     root = logging.getLogger()
@@ -169,42 +169,42 @@ def _quiet() -> Iterator[None]:
     added = logging.lastResort if not root.handlers else None
     if added is not None:
         root.addHandler(added)
-    root.addFilter(wanted)
+    root.addFilter(passes_filter)
     try:
         yield
     finally:
-        root.removeFilter(wanted)
+        root.removeFilter(passes_filter)
         if added is not None:
             root.removeHandler(added)
 
 
 def _of_this_process(master: str | None) -> SparkSession:
     session = SparkSession.builder.getOrCreate()
-    there = session.sparkContext.master
-    if master not in (None, there):
+    present = session.sparkContext.master
+    if master not in (None, present):
         raise UsageError(
-            f"this process has a Spark session already, whose master is {there}: leave out the master, or "
+            f"this process has a Spark session already, whose master is {present}: leave out the master, or "
             "stop that session first"
         )
     return session.newSession()
 
 
-def _launched(place: Path, options: BuildOptions) -> Any:
+def _launch(folder: Path, options: BuildOptions) -> Any:
     """Start Java; what it says goes into a file."""
-    (place / "local").mkdir(parents=True, exist_ok=True)
-    conf = SparkConf(loadDefaults=False).setAll([*settings(place, options).items()])
-    with _starting(place), _log(place).open("wb") as log:
+    (folder / "local").mkdir(parents=True, exist_ok=True)
+    conf = SparkConf(loadDefaults=False).setAll([*settings(folder, options).items()])
+    with _starting(folder), _log(folder).open("wb") as log:
         launch: Any = launch_gateway  # it says nothing of its types
         return launch(conf, {"stdout": log, "stderr": log})
 
 
 @contextmanager
-def _starting(place: Path) -> Iterator[None]:
+def _starting(folder: Path) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, OSError, ValueError) as error:
-        said = [line for line in _said(place) if "rror" in line or "xception" in line]
-        reason = said[0] if said else _first_line(error)
+        errors = [line for line in _log_lines(folder) if "rror" in line or "xception" in line]
+        reason = errors[0] if errors else _first_line(error)
         raise UsageError(
             f"Spark cannot be started ({reason}): is the master right, and does `java -version` say 17 or "
             "later?"
@@ -215,10 +215,10 @@ def _end(gateway: Any) -> None:
     session, context = SparkSession._instantiatedSession, SparkContext._active_spark_context
     # Where Java has gone all this fails, the first call to it last of all.
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        for one in (session, context):
+        for running in (session, context):
             with suppress(Py4JError, OSError):
-                if one is not None:
-                    one.stop()
+                if running is not None:
+                    running.stop()
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     if gateway is None or gateway.proc is None:
         return
@@ -234,7 +234,7 @@ def _end(gateway: Any) -> None:
 
 
 @contextmanager
-def told_of_spark(place: Path) -> Iterator[None]:
+def explain_spark_errors(folder: Path) -> Iterator[None]:
     """Say of what goes wrong in Spark what to do next.
 
     Raises:
@@ -247,12 +247,12 @@ def told_of_spark(place: Path) -> Iterator[None]:
     except (Py4JError, PySparkException, ConnectionError) as error:
         words = str(error)
         if _FULL in words:
-            written = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-            free = shutil.disk_usage(place).free
-            raise WriteFailed(_FULL, written=written, free=free, where=place) from error
-        for pattern, sentence in _TOLD_BY_WORKERS.items():
-            if found := pattern.search(words):
-                raise BuildFailed(sentence.format(*found.groups())) from error
+            written = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            free = shutil.disk_usage(folder).free
+            raise WriteFailed(_FULL, written=written, free=free, where=folder) from error
+        for pattern, sentence in _ERRORS_OF_WORKERS.items():
+            if match := pattern.search(words):
+                raise BuildFailed(sentence.format(*match.groups())) from error
         if isinstance(error, PythonException | AnalysisException):
             # The error itself can say nothing once Java has ended.
             raise RuntimeError(words) from None
@@ -262,7 +262,7 @@ def told_of_spark(place: Path) -> Iterator[None]:
             raise BuildFailed(f"workers were killed again and again: {_MORE_MEMORY}") from error
         raise BuildFailed(
             f"Spark has failed: {_reason(words)}. The parts that were read are kept; the same command goes "
-            f"on from them. What Spark has said is in {_log(place)}"
+            f"on from them. What Spark has said is in {_log(folder)}"
         ) from error
 
 
@@ -277,17 +277,17 @@ def _reason(words: str) -> str:
     """Return the line that says what has happened, of a page of what Java was doing."""
     lines = [line.strip() for line in words.splitlines()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
-    told = causes or [line for line in lines if line and not line.startswith(_CALLING)] or [words]
-    return told[-1 if causes else 0].removeprefix("Caused by: ").removeprefix(": ").rstrip(".")
+    sentences = causes or [line for line in lines if line and not line.startswith(_CALLING)] or [words]
+    return sentences[-1 if causes else 0].removeprefix("Caused by: ").removeprefix(": ").rstrip(".")
 
 
-def _log(place: Path) -> Path:
-    return place.parent / "spark.log"
+def _log(folder: Path) -> Path:
+    return folder.parent / "spark.log"
 
 
-def _said(place: Path) -> list[str]:
+def _log_lines(folder: Path) -> list[str]:
     with suppress(OSError):
-        return _log(place).read_text(errors="replace").splitlines()
+        return _log(folder).read_text(errors="replace").splitlines()
     return []
 
 

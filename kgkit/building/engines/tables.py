@@ -13,7 +13,7 @@ import pyarrow as pa
 from kgkit.building import aliases, facts
 from kgkit.building.engines import queries
 from kgkit.building.engines.columns import PART_BITS, is_digest, shown_name, stored_key
-from kgkit.building.engines.pieces import decode_entity, joined, with_attributes
+from kgkit.building.engines.pieces import decode_entity, join_pieces, with_attributes
 from kgkit.building.engines.session import Session, first_row
 from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, Grouped
 from kgkit.building.numbers import NONE, Numbers, numbering
@@ -28,7 +28,7 @@ __all__ = ["Tables"]
 
 _IDS: Final = pa.schema([("key", pa.string()), ("id", pa.int64())])
 _RELATIONS: Final = pa.schema([("name", pa.string()), ("number", pa.int64())])
-_STRETCH: Final = 1 << 16  # rows that are made into items of the store at once, and what belongs to them
+_SLICE: Final = 1 << 16  # rows that are made into items of the store at once, and what belongs to them
 _BYTES: Final = 4 << 20  # of entities that are put together, after which they are written
 
 
@@ -39,15 +39,16 @@ class Tables:
     """Runs the queries of one build and writes what they give.
 
     Args:
-        session: has the table `records`.
-        parts: of which it has the rows.
-        store: where the tables are written.
-        inverses, smoothing, pieces: as in `Builder`.
-        generator: the trait: `alias` KBs of many aliases are matched by tries.
-        min_count: a pair of surface and entity that was counted, but less often, is left out.
-        tell: told what is being done.
-        count: counts surfaces in the texts of the source, given all of them, folded, and their number; gives
-            the files that have the rows. None where there are no texts.
+        session: session with the table `records`.
+        parts: parts that the rows are of.
+        store: writer of the tables.
+        inverses, smoothing, pieces: values as in `Builder`.
+        generator: name of the generator: `alias` KBs of many aliases are matched by tries.
+        min_count: least count of a pair of surface and entity; those that were counted less often are left
+            out.
+        tell: callback that is told what is being done.
+        count: function that counts surfaces in the texts of the source, given all of them, folded, and their
+            number; gives the files that have the rows. None where there are no texts.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class Tables:
         self.store.append("keys", _keys(self.session.rows(queries.ROWS_OF_KEYS)))
         self.tell("grouping facts")
         self.session.make("attributes", queries.ATTRIBUTES)
-        attributes = self._count(queries.ATTRIBUTES_KEPT)
-        self._dropped["attribute of no entity"] = self._count(queries.ATTRIBUTES_TOLD) - attributes
+        attributes = self._count(queries.STORED_ATTRIBUTES)
+        self._dropped["attribute of no entity"] = self._count(queries.STATED_ATTRIBUTES) - attributes
         kinds, class_of, classes = self._write_entities(attributes > 0)
         triples, relations, stored = self._write_facts()
         self.session.drop("attributes", "facts")
@@ -125,35 +126,35 @@ class Tables:
     def _group_keys(self) -> tuple[int, int]:
         """Make `ids` and `keys`; return how many entities there are, and redirects that lead to one."""
         session = self.session
-        session.make("keys_told", queries.KEYS_TOLD)
-        twice = None if self.pieces else first_row(session, queries.KEY_TOLD_TWICE)
+        session.make("keys_told", queries.STATED_KEYS)
+        twice = None if self.pieces else first_row(session, queries.DUPLICATE_KEY)
         if twice is not None:
-            raise self._told_twice(*twice)
+            raise self._duplicate_key(*twice)
         numbered = _Numbered()
         session.put("ids", _IDS, map(numbered, session.rows(queries.KEYS_IN_ORDER)))
-        session.make("redirects_told", queries.REDIRECTS_TOLD)
+        session.make("redirects_told", queries.STATED_REDIRECTS)
         self._dropped["second redirect of a key"] = self._count(queries.SECOND_REDIRECTS)
         session.make("hops", queries.HOPS)
         self._follow()
         session.make("resolved", queries.RESOLVED)
         session.make("keys", queries.KEYS)
         count = "SELECT count(*) FROM "
-        told, hops = self._count(count + "redirects_told"), self._count(count + "hops")
+        stated, hops = self._count(count + "redirects_told"), self._count(count + "hops")
         redirects = self._count(count + "resolved")
-        self._dropped["redirect of an entity's own key"] = told - hops
+        self._dropped["redirect of an entity's own key"] = stated - hops
         if redirects < hops:
             self._tell_lost_redirects()
         session.drop("keys_told", "redirects_told", "hops", "jumps", "resolved")
         return numbered.count, redirects
 
-    def _told_twice(self, key: str, *places: int) -> SourceError:
-        one, other = (self.parts[place >> PART_BITS] for place in places)
-        same = one.path == other.path
-        names = [part.name if same else f"{part.name} of {part.path}" for part in (one, other)]
+    def _duplicate_key(self, key: str, *positions: int) -> SourceError:
+        first, second = (self.parts[position >> PART_BITS] for position in positions)
+        same = first.path == second.path
+        names = [part.name if same else f"{part.name} of {part.path}" for part in (first, second)]
         return SourceError(
             f"two entities have the key {shown_name(key)!r}, in {' and '.join(dict.fromkeys(names))}: "
             "keys must be unique",
-            path=one.path if same else None,
+            path=first.path if same else None,
         )
 
     def _follow(self) -> None:
@@ -178,8 +179,8 @@ class Tables:
 
     def _show(self, reason: str, query: str, wording: Callable[..., str]) -> None:
         rows = self.session.rows(f"{query} LIMIT {EXAMPLES}")
-        found = [wording(*map(shown_name, row)) for row in _tuples(rows)]
-        self._examples[reason] = found
+        examples = [wording(*map(shown_name, row)) for row in _tuples(rows)]
+        self._examples[reason] = examples
 
     def _write_entities(self, has_attributes: bool) -> tuple[Counter[str], np.ndarray, list[str]]:
         """Write `entities`; return how many there are of each kind, and their parts of speech."""
@@ -189,7 +190,9 @@ class Tables:
         classes[""]  # number 0: no part of speech
         class_of = bytearray()
         batches = self.session.rows(queries.ROWS_OF_ENTITIES)
-        entities = self._whole(batches, has_attributes) if self.pieces or has_attributes else _plain(batches)
+        entities = (
+            self._complete(batches, has_attributes) if self.pieces or has_attributes else _plain(batches)
+        )
         for rows, of_kind, of_class in entities:
             self.store.append("entities", rows)
             kinds.update(of_kind)
@@ -197,17 +200,17 @@ class Tables:
             class_of.extend([number if number <= MAX_CLASSES else 0 for number in numbers])
         return kinds, np.frombuffer(class_of, np.uint8), [*classes][1 : MAX_CLASSES + 1]
 
-    def _whole(
+    def _complete(
         self, batches: Iterator[pa.RecordBatch], has_attributes: bool
     ) -> Iterator[tuple[list[Item], list[str], list[str]]]:
         """Yield entities whose pieces have been put together, with their attributes."""
-        told = self.session.rows(queries.ROWS_OF_ATTRIBUTES) if has_attributes else iter(())
-        attributes = groupby(_tuples(told), itemgetter(0))
+        attribute_rows = self.session.rows(queries.ROWS_OF_ATTRIBUTES) if has_attributes else iter(())
+        attributes = groupby(_tuples(attribute_rows), itemgetter(0))
         owner, values = next(attributes, (None, iter(())))
         rows: list[Item] = []
         kinds, classes, size = [], [], 0
         for number, pieces in groupby(_tuples(batches), itemgetter(0)):
-            entity = joined([decode_entity(body) for *_, body in pieces])
+            entity = join_pieces([decode_entity(body) for *_, body in pieces])
             if owner == number:
                 entity = with_attributes(entity, values)
                 owner, values = next(attributes, (None, iter(())))
@@ -226,45 +229,45 @@ class Tables:
         """Write `facts` and `incoming`; return triples stored, the relations, triples by relation."""
         session = self.session
         self.tell("grouping facts")
-        names = [row[0] for row in _tuples(session.rows(queries.RELATIONS_TOLD))]
+        names = [row[0] for row in _tuples(session.rows(queries.STATED_RELATIONS))]
         numbers = pa.RecordBatch.from_arrays(
             [pa.array(names, pa.string()), pa.array(range(len(names)), pa.int64())], schema=_RELATIONS
         )
         session.put("relations", _RELATIONS, [numbers])
         session.make("facts", queries.FACTS)
-        told = self._count(queries.TRIPLES_TOLD) + self._count(queries.EDGES_OF_ATTRIBUTES)
-        kept, real = self._row(queries.FACTS_KEPT)
-        self._dropped["triple with an unknown end"] = told - real
-        self._dropped["triple written twice"] = real - kept
-        if told > real:
+        triples = self._count(queries.STATED_TRIPLES) + self._count(queries.EDGES_OF_ATTRIBUTES)
+        distinct, real = self._row(queries.STORED_FACTS)
+        self._dropped["triple with an unknown end"] = triples - real
+        self._dropped["triple written twice"] = real - distinct
+        if triples > real:
             self._show("triple with an unknown end", queries.LOST_TRIPLES, "{} {} {}".format)
         sizes = np.zeros((len(names), 2), np.int64)
         for relation, pairs, upward in _tuples(session.rows(queries.FACTS_BY_RELATION)):
             sizes[relation] = pairs, upward
-        places = {name: place for place, name in enumerate(names)}
+        number_of = {name: number for number, name in enumerate(names)}
 
         def agree(name: str, inverse: str) -> bool:
-            one, other = places[name], places[inverse]
-            if sizes[one, 0] != sizes[other, 0]:
+            first, second = number_of[name], number_of[inverse]
+            if sizes[first, 0] != sizes[second, 0]:
                 return False
-            return not self._count(queries.ONE_WAY_ONLY.format(relation=one, inverse=other))
+            return not self._count(queries.UNMATCHED_FACTS.format(relation=first, inverse=second))
 
-        relations = facts.paired(names, self.inverses, agree)
-        stored = {name: int(sizes[places[name], int(name == inverse)]) for name, inverse in relations}
+        relations = facts.pair_inverses(names, self.inverses, agree)
+        stored = {name: int(sizes[number_of[name], int(name == inverse)]) for name, inverse in relations}
         directions = facts.directions(names, relations)
-        told_of = [queries.OUTWARD] + [
-            queries.TURNED.format(relation=place, block=block)
-            for block, (place, _) in enumerate(directions.untold, 1)
+        selects = [queries.OUTWARD] + [
+            queries.TURNED.format(relation=number, block=block)
+            for block, (number, _) in enumerate(directions.untold, 1)
         ]
         self.tell("writing facts")
         inverse_codes = np.array([0, *(code for _, code in directions.untold)])
 
-        def coded(relation: Numbers, block: Numbers) -> Numbers:
+        def encode(relation: Numbers, block: Numbers) -> Numbers:
             return np.where(block == 0, directions.codes[relation], inverse_codes[block])
 
-        outward = session.rows(queries.ROWS_OUTWARD.format(told=" UNION ALL ".join(told_of)))
-        self.store.append("facts", _facts(outward, coded))
-        two_ways = np.flatnonzero(~directions.one_way).tolist()
+        outward = session.rows(queries.ROWS_OUTWARD.format(told=" UNION ALL ".join(selects)))
+        self.store.append("facts", _facts(outward, encode))
+        two_ways = np.flatnonzero(~directions.without_inverse).tolist()
         condition = f"WHERE relation NOT IN ({', '.join(map(str, two_ways))})" if two_ways else ""
         incoming = session.rows(queries.ROWS_INCOMING.format(condition=condition))
         self.store.append("incoming", _facts(incoming, lambda relation: directions.codes[relation]))
@@ -277,9 +280,9 @@ class Tables:
         session = self.session
         self.tell("grouping aliases")
         session.make("meanings", queries.MEANINGS)
-        told, empty = self._row(queries.ALIASES_TOLD)
+        aliases_in, empty = self._row(queries.STATED_ALIASES)
         self._dropped["alias without a character"] = empty
-        self._dropped["alias of no entity"] = lost = told - self._count(queries.ALIASES_KEPT)
+        self._dropped["alias of no entity"] = lost = aliases_in - self._count(queries.STORED_ALIASES)
         self._dropped["sense of an alias that is no entity"] = self._count(queries.LOST_SENSES)
         if lost:
             self._show("alias of no entity", queries.LOST_ALIASES, "{!r} → {}".format)
@@ -292,21 +295,21 @@ class Tables:
         self._tries = SurfaceWriter(self.store.folder) if many else None
         bit_of = aliases.class_bits(class_of)
         number_of_names = number_of_rows = 0
-        for batch in _stretches(self.session.rows(queries.ROWS_OF_ALIASES), "name"):
+        for batch in _slices(self.session.rows(queries.ROWS_OF_ALIASES), "name"):
             columns, names = _alias_columns(batch)
             if self.min_count:
-                columns = aliases.often(columns, names, self.min_count)
-            rows, spellings = aliases.added_up(columns, names, self.smoothing)
+                columns = aliases.frequent_only(columns, names, self.min_count)
+            rows, spellings = aliases.add_up(columns, names, self.smoothing)
             self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
-            kept = np.unique(rows.name)
-            number_of_names, number_of_rows = number_of_names + len(kept), number_of_rows + len(rows.name)
+            numbers = np.unique(rows.name)
+            number_of_names, number_of_rows = number_of_names + len(numbers), number_of_rows + len(rows.name)
             if self._tries is None:
                 surfaces = np.unique(columns.surface)
             else:
                 digests = np.fromiter(map(is_digest, names.folded), bool, len(names.folded))
-                self._tries.add([names.folded[place] for place in kept[~digests[kept]].tolist()])
+                self._tries.add([names.folded[index] for index in numbers[~digests[numbers]].tolist()])
                 surfaces = np.unique(columns.surface[digests[names.of_surface[columns.surface]]])
-            aliases.starts([names.surfaces[place] for place in surfaces.tolist()], self._starts)
+            aliases.starts([names.surfaces[index] for index in surfaces.tolist()], self._starts)
         return number_of_names, number_of_rows
 
     def _surfaces(self) -> list[Item]:
@@ -332,8 +335,8 @@ class Tables:
         if self.count_in_texts is not None:
             names = (name for (name,) in _tuples(session.rows(self._names)) if not is_digest(name))
             session.view("counted", self.count_in_texts(names, self._number_of_names()))
-            records = f"({queries.COUNTED_AND_TOLD}) both_kinds"
-        session.make("occurrences", queries.OCCURRENCES_TOLD.format(records=records))
+            records = f"({queries.UNITED_OCCURRENCES}) both_kinds"
+        session.make("occurrences", queries.STATED_OCCURRENCES.format(records=records))
         self._dropped["occurrences of no alias"] = self._count(
             queries.LOST_OCCURRENCES.format(names=self._names)
         )
@@ -397,7 +400,7 @@ def _plain(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[list[Item], list
         yield rows, kinds, classes
 
 
-def _stretches(batches: Iterator[pa.RecordBatch], by: str) -> Iterator[pa.Table]:
+def _slices(batches: Iterator[pa.RecordBatch], by: str) -> Iterator[pa.Table]:
     """Yield sorted rows some ten thousand at a time, never parting those that are equal in *by*."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
@@ -406,7 +409,7 @@ def _stretches(batches: Iterator[pa.RecordBatch], by: str) -> Iterator[pa.Table]
             continue
         waiting.append(batch)
         rows += batch.num_rows
-        if rows < _STRETCH:
+        if rows < _SLICE:
             continue
         last = batch.column(by)
         # Where the run of the last value begins in this batch: the rows before it are whole.
@@ -426,7 +429,7 @@ def _begin_of_last(values: pa.Array) -> int:
 
 
 def _facts(batches: Iterator[pa.RecordBatch], coded: Callable[..., Numbers]) -> Iterator[Item]:
-    for table in _stretches(batches, "entity"):
+    for table in _slices(batches, "entity"):
         entity, relation, other, *block = (column.to_numpy() for column in table.columns)
         yield from facts.rows(entity, coded(relation, *block), other)
 
@@ -434,8 +437,8 @@ def _facts(batches: Iterator[pa.RecordBatch], coded: Callable[..., Numbers]) -> 
 def _alias_columns(batch: pa.Table) -> tuple[aliases.Columns, aliases.Names]:
     """Return a stretch of `ROWS_OF_ALIASES` as the columns of `aliases`, in the order of the source."""
     order = np.argsort(batch.column("place").to_numpy(), kind="stable")
-    name, folded = _encoded(batch.column("name"))
-    surface, surfaces = _encoded(batch.column("surface"))
+    name, folded = _encode(batch.column("name"))
+    surface, surfaces = _encode(batch.column("surface"))
     of_surface = np.empty(len(surfaces), np.int64)
     of_surface[surface] = name
     names = aliases.Names.folded_already(surfaces, folded, [*map(stored_key, folded)], of_surface)
@@ -444,7 +447,7 @@ def _alias_columns(batch: pa.Table) -> tuple[aliases.Columns, aliases.Names]:
     return aliases.Columns(surface[order], entity[order], sense[order], counted[order]), names
 
 
-def _encoded(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
+def _encode(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
     """Return *column* as places in the list of its values, those in the order in which they come."""
     encoded = column.combine_chunks().dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()

@@ -14,7 +14,8 @@ from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.evaluation.tasks import Example, Prediction, Task
+    from kgkit.evaluation.examples import Example, Prediction
+    from kgkit.evaluation.tasks import Task
     from kgkit.home import Home
 
 HELP: Final[Mapping[str, str]] = {
@@ -47,7 +48,11 @@ GoldOption = Annotated[
 ]
 ModelOption = Annotated[
     str,
-    typer.Option("--model", metavar="NAME", help="Of a model that was trained for the task; or its folder."),
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="Of a model that was trained for the task (`kgkit models list` names them); or its folder.",
+    ),
 ]
 AnswersOption = Annotated[
     Path | None,

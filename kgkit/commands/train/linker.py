@@ -33,12 +33,12 @@ def linker(
         typer.Option("--task", metavar="TASK", help="What the data are: wsd (senses) or el (entities)."),
     ],
     name: NameOption,
-    rung: Annotated[
+    model_type: Annotated[
         Literal["ridge", "head", "full", "prior", "gloss"],
         typer.Option(
-            "--rung",
-            metavar="RUNG",
-            help="What is trained: ridge, head or full, each longer; prior, gloss: with --coherence.",
+            "--type",
+            metavar="TYPE",
+            help="Model type: ridge, head or full, each slower to train; prior, gloss: with --coherence.",
         ),
     ] = "ridge",
     coherence: Annotated[
@@ -133,20 +133,20 @@ def linker(
 
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
-    settings = _settings(rung, portable, control, epochs, seed, heads)
+    settings = _settings(model_type, portable, control, epochs, seed, heads)
     if seed and settings is None and not coherence:
-        raise UsageError(f"{rung} draws nothing at random: leave out --seed, or add --coherence")
+        raise UsageError(f"{model_type} draws nothing at random: leave out --seed, or add --coherence")
     training = LinkerTraining(
         task=task,
         data=tuple(data or ()),
         gold=tuple(gold or ()),
-        rung=rung,
+        type=model_type,
         candidates=candidates,
         examples=examples,
         without=() if without is None else (without,),
         vectors=vectors,
-        head=settings if rung == "head" else None,
-        full=settings if rung == "full" else None,
+        head=settings if model_type == "head" else None,
+        full=settings if model_type == "full" else None,
         coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil, seed=seed)
         if coherence
         else None,
@@ -165,8 +165,8 @@ def linker(
         run as record,
     ):
 
-        def tell(stage: str, done: int, total: int) -> None:
-            show(f"{stage}, {done:,} of {total:,}" if total else f"{stage}, {done:,}")
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage}, {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
         folder = train_linker(opened, name, training, device=device, progress=tell)
         manifest = read_trained(where, name, folder, LINKER)
@@ -174,8 +174,8 @@ def linker(
         held_out = int(manifest.results.get("held_out", 0))
         for metric in _SHARES if held_out else ():
             record.score(task, "held out", metric, manifest.results[metric], held_out)
-    place = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{place}: {folder.parent}")
+    replacing = f", in the place of {replaced}" if replaced else ""
+    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
     if as_json:
         import msgspec
 
@@ -191,19 +191,21 @@ def linker(
 
 
 def _settings(
-    rung: str,
+    model_type: str,
     portable: Literal["kb", "data"] | None,
     control: bool,
     epochs: int | None,
     seed: int,
     heads: int,
 ) -> Any:
-    """Return the settings of the rungs that follow a gradient; None for the others."""
-    if (portable or heads != 1) and rung != "head":
-        raise UsageError("--portable and --heads are settings of the rung head: add --rung head")
-    if rung not in ("head", "full"):
+    """Return the settings of the model types that follow a gradient; None for the others."""
+    if (portable or heads != 1) and model_type != "head":
+        raise UsageError("--portable and --heads are settings of the type head: add --type head")
+    if model_type not in ("head", "full"):
         if control or epochs is not None:
-            raise UsageError(f"--control and --epochs are settings of the rungs head and full, not of {rung}")
+            raise UsageError(
+                f"--control and --epochs are settings of the types head and full, not of {model_type}"
+            )
         return None
     try:
         from kgkit.training.linkers.fine_tuned import FullConfig
@@ -213,4 +215,6 @@ def _settings(
     chosen: dict[str, Any] = {"control": control, "seed": seed}
     if epochs is not None:
         chosen["epochs"] = epochs
-    return FullConfig(**chosen) if rung == "full" else HeadConfig(portable=portable, heads=heads, **chosen)
+    return (
+        FullConfig(**chosen) if model_type == "full" else HeadConfig(portable=portable, heads=heads, **chosen)
+    )

@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, whole_words
+from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, unsplit_words
 from kgkit.embedding.align.fitting import AlignConfig, Report, Rows, fit_map
 from kgkit.embedding.wikipedia2vec import read_words
 from kgkit.errors import DamagedVectors, MissingExtra, NotThere, StaleVectors, UsageError
@@ -66,8 +66,8 @@ class Alignment:
         weight: (T, S) float32, W.
         source: the vectors it maps, `KB/NAME`.
         target: the encoder, or the vectors, whose space it maps into.
-        fingerprint: of the target, see `fingerprint_of`.
-        report: what was measured.
+        fingerprint: fingerprint of the target, see `fingerprint_of`.
+        report: figures that were measured.
     """
 
     def __init__(self, weight: Rows, *, source: str, target: str, fingerprint: str, report: Report) -> None:
@@ -76,12 +76,12 @@ class Alignment:
 
     def apply(self, rows: ArrayLike) -> Rows:
         """Return W v for each v in *rows*, (…, S) -> (…, T) float32; zeros, no vector, stay zeros."""
-        given = np.asarray(rows, np.float32)
-        if given.shape[-1:] != self.weight.shape[1:]:
+        vectors = np.asarray(rows, np.float32)
+        if vectors.shape[-1:] != self.weight.shape[1:]:
             raise UsageError(
-                f"the map of {self.source} takes rows of width {self.weight.shape[1]}, not {given.shape}"
+                f"the map of {self.source} takes rows of width {self.weight.shape[1]}, not {vectors.shape}"
             )
-        mapped: Rows = given @ self.weight.T
+        mapped: Rows = vectors @ self.weight.T
         return mapped
 
     def save(self, vectors: Vectors, config: Mapping[str, Any] | None = None) -> Path:
@@ -152,11 +152,11 @@ class Alignment:
                 f"the map in {folder} has shape {weight.shape}, the vectors have width {vectors.width}: "
                 f"{again}"
             )
-        found = fingerprint_of(target)
-        if about.fingerprint != found:
+        fingerprint = fingerprint_of(target)
+        if about.fingerprint != fingerprint:
             raise UsageError(
                 f"the map of {vectors.name} was fitted to another {about.target} (fingerprint "
-                f"{about.fingerprint}, this one has {found}): {again}"
+                f"{about.fingerprint}, this one has {fingerprint}): {again}"
             )
         return cls(
             np.asarray(weight, np.float32),
@@ -178,11 +178,11 @@ def align_words(
     """Map *vectors* into the word-piece space of *encoder* by words, and save the map beside them.
 
     Args:
-        vectors: with words, as Wikipedia2Vec's are.
-        encoder: whose input embeddings.
-        config: how.
+        vectors: vectors with words, as Wikipedia2Vec's are.
+        encoder: encoder whose input embeddings are the space.
+        config: settings.
         pairs: a file of anchors, word and piece, instead of the words that both share.
-        progress: is told (steps done, of how many).
+        progress: callback that is told (steps done, of how many).
 
     Raises:
         NotThere: if the vectors keep no words.
@@ -195,9 +195,9 @@ def align_words(
     if pairs is None:
         anchors = shared_words(words, pieces, config.fold)
     else:
-        place = {word: row for row, word in reversed([*enumerate(words)])}
-        anchors = read_pairs(pairs, place.get, whole_words(pieces).get)
-    return _aligned(vectors, rows, encoder, target, anchors, config, progress)
+        row_of = {word: row for row, word in reversed([*enumerate(words)])}
+        anchors = read_pairs(pairs, row_of.get, unsplit_words(pieces).get)
+    return _align(vectors, rows, encoder, target, anchors, config, progress)
 
 
 def align_entities(
@@ -212,10 +212,10 @@ def align_entities(
 
     Args:
         source, target: vectors, of one KB or of two.
-        config: how.
+        config: settings.
         pairs: a file of anchors instead, with what gives the row of a name in each, such as
             `kb.store.id_of`. A name whose row is behind the end of a matrix is unknown to it.
-        progress: is told (steps done, of how many).
+        progress: callback that is told (steps done, of how many).
 
     Raises:
         UsageError: if they share no entity that has a vector in both.
@@ -224,10 +224,12 @@ def align_entities(
     if pairs is None:
         anchors = shared_keys(source.keys, target.keys)
     else:
-        path, one, other = pairs
-        anchors = read_pairs(path, _within(one, len(source.matrix)), _within(other, len(target.matrix)))
+        path, source_kb, target_kb = pairs
+        anchors = read_pairs(
+            path, _within(source_kb, len(source.matrix)), _within(target_kb, len(target.matrix))
+        )
     config = config or AlignConfig()
-    return _aligned(source, source.matrix, target, target.matrix, anchors, config, progress)
+    return _align(source, source.matrix, target, target.matrix, anchors, config, progress)
 
 
 def fingerprint_of(target: HasWordPieces | Vectors) -> str:
@@ -240,7 +242,7 @@ def fingerprint_of(target: HasWordPieces | Vectors) -> str:
     return digest.hexdigest()
 
 
-def _aligned(
+def _align(
     vectors: Vectors,
     rows: Rows,
     target: HasWordPieces | Vectors,
@@ -250,25 +252,25 @@ def _aligned(
     progress: Progress | None,
 ) -> Alignment:
     weight, report = fit_map(rows, target_rows, anchors, config, progress)
-    found = Alignment(
+    alignment = Alignment(
         weight,
         source=vectors.name,
         target=target.name,
         fingerprint=fingerprint_of(target),
         report=report,
     )
-    found.save(vectors, msgspec.to_builtins(config))
-    return found
+    alignment.save(vectors, msgspec.to_builtins(config))
+    return alignment
 
 
 def _within(find: Find, rows: int) -> Find:
     """Return *find* for a matrix of so many *rows*, which may end before the entities do."""
 
-    def found(name: str) -> int | None:
+    def row_in(name: str) -> int | None:
         row = find(name)
         return row if row is not None and row < rows else None
 
-    return found
+    return row_in
 
 
 def _folder(vectors: Vectors, target: str) -> Path:

@@ -29,7 +29,7 @@ class Anchors(NamedTuple):
     target: NDArray[np.int64]
 
 
-def whole_words(pieces: Sequence[str]) -> dict[str, int]:
+def unsplit_words(pieces: Sequence[str]) -> dict[str, int]:
     """Return word -> row, for the pieces of a tokenizer that are whole words.
 
     Left out: pieces that continue a word (`##s`), those that only a model
@@ -40,8 +40,8 @@ def whole_words(pieces: Sequence[str]) -> dict[str, int]:
     continued = any(map(_CONTINUED.match, pieces))
     for mark in () if continued else ("Ġ", "▁"):
         if any(piece.startswith(mark) and len(piece) > 1 for piece in pieces):
-            begun = ((piece[1:], row) for row, piece in enumerate(pieces) if piece.startswith(mark))
-            return _first((word, row) for word, row in begun if word and (mark == "▁" or word.isascii()))
+            beginnings = ((piece[1:], row) for row, piece in enumerate(pieces) if piece.startswith(mark))
+            return _first((word, row) for word, row in beginnings if word and (mark == "▁" or word.isascii()))
     return _first(
         (piece, row)
         for row, piece in enumerate(pieces)
@@ -50,10 +50,10 @@ def whole_words(pieces: Sequence[str]) -> dict[str, int]:
 
 
 def _first(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    firsts: dict[str, int] = {}
     for word, row in pairs:
-        found.setdefault(word, row)
-    return found
+        firsts.setdefault(word, row)
+    return firsts
 
 
 def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None = None) -> Anchors:
@@ -62,22 +62,22 @@ def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None
     Args:
         source: the words of the table, frequent ones first.
         target: the pieces of the tokenizer.
-        fold: that a word which the pieces have in lower case only may stand for that, where the table
+        fold: whether a word which the pieces have in lower case only may stand for that, where the table
             has no such word: the first that does. None: if no piece has an upper-case letter.
     """
-    wanted = whole_words(target)
+    words_of_target = unsplit_words(target)
     if fold is None:
-        fold = not any(word != word.lower() for word in wanted)
+        fold = not any(word != word.lower() for word in words_of_target)
     rows: dict[int, int] = {}
     for row, word in enumerate(source):
-        piece = wanted.get(word)
+        piece = words_of_target.get(word)
         if piece is not None:
             rows.setdefault(piece, row)
     if fold:
         exact = set(rows)
         for row, word in enumerate(source):
             lower = word.lower()
-            piece = wanted.get(lower) if lower != word else None
+            piece = words_of_target.get(lower) if lower != word else None
             if piece is not None and piece not in exact:
                 rows.setdefault(piece, row)
     return _anchors(rows)
@@ -85,9 +85,9 @@ def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None
 
 def shared_keys(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> Anchors:
     """Return the entities that two matrices share, by the digests of their keys."""
-    _, one, other = np.intersect1d(source, target, return_indices=True)
-    order = np.argsort(other)
-    return Anchors(one[order].astype(np.int64), other[order].astype(np.int64))
+    _, source_rows, target_rows = np.intersect1d(source, target, return_indices=True)
+    order = np.argsort(target_rows)
+    return Anchors(source_rows[order].astype(np.int64), target_rows[order].astype(np.int64))
 
 
 def read_pairs(
@@ -100,7 +100,7 @@ def read_pairs(
 
     Args:
         path: the file.
-        source, target: return the row of a name.
+        source, target: functions that return the row of a name.
 
     Raises:
         NotThere: if there is no such file.
@@ -119,9 +119,9 @@ def read_pairs(
             if len(fields) != 2:
                 message = f"expected 2 tab-separated fields, found {len(fields)}"
                 raise SourceError(message, path=path, line=number, text="\t".join(fields))
-            one, other = source(fields[0]), target(fields[1])
-            if one is not None and other is not None:
-                rows.setdefault(other, one)
+            source_row, target_row = source(fields[0]), target(fields[1])
+            if source_row is not None and target_row is not None:
+                rows.setdefault(target_row, source_row)
     if not rows:
         raise SourceError(f"none of its {number:,} pairs is known on both sides", path=path)
     return _anchors(rows)

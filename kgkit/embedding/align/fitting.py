@@ -53,9 +53,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """How well a map does on some anchors.
 
     Attributes:
-        anchors: how many.
-        accuracy: k -> the share whose own target is among the k nearest to what they are mapped to, by
-            cosine, of all rows of the target.
+        anchors: number of anchors.
+        accuracy: mapping of k to the share whose own target is among the k nearest to what they are mapped
+            to, by cosine, of all rows of the target.
         error: ‖W F − E‖ / ‖E‖ (Frobenius): 0 is perfect, 1 is what a map to nothing has.
     """
 
@@ -69,11 +69,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         anchors: all of them: what the map is fitted on.
-        rank: of the source rows of the anchors; below their width, a map without a ridge is the smallest of
-            many.
+        rank: rank of the source rows of the anchors; below their width, a map without a ridge is the smallest
+            of many.
         candidates: rows of the target that can be a neighbour.
-        train: of a map fitted on the anchors that are not held out, on these.
-        held_out: of the same map on the others; None if none is held out.
+        train: check of a map fitted on the anchors that are not held out, on these.
+        held_out: check of the same map on the others; None if none is held out.
     """
 
     anchors: int
@@ -88,7 +88,7 @@ class Fit(NamedTuple):
 
     Attributes:
         weight: (T, S) float32.
-        report: what was measured.
+        report: figures that were measured.
     """
 
     weight: Rows
@@ -103,9 +103,9 @@ def fit_map(
     Args:
         source: (·, S) float32.
         target: (V, T) float32.
-        anchors: which rows of the two belong together; those with a row of zeros are left out.
-        config: how.
-        progress: is told (steps done, of how many).
+        anchors: pairs of rows that belong together; those with a row of zeros are left out.
+        config: settings.
+        progress: callback that is told (steps done, of how many).
 
     Raises:
         UsageError: if there is no anchor.
@@ -115,19 +115,19 @@ def fit_map(
     if not count:
         raise UsageError("the two spaces share nothing: name anchors in a file of pairs (`--pairs`)")
     train, held_out = split(anchors, config.held_out, config.seed)
-    tell = progress or (lambda stage, done, total: None)
+    tell = progress or (lambda stage, step, total: None)
     tell("fitting", 0, 4)
     weight, rank = solve(source, target, train, config.ridge)
     tell("fitting", 1, 4)
     on_train = check(weight, source, target, train, config)
     tell("fitting", 2, 4)
-    on_others = check(weight, source, target, held_out, config) if len(held_out.source) else None
+    on_held_out = check(weight, source, target, held_out, config) if len(held_out.source) else None
     tell("fitting", 3, 4)
     if len(held_out.source):
         weight, rank = solve(source, target, anchors, config.ridge)
     tell("fitting", 4, 4)
-    there = int(sum(block.any(axis=1).sum() for block in _blocks(target)))
-    report = Report(anchors=count, rank=rank, candidates=there, train=on_train, held_out=on_others)
+    candidates = int(sum(block.any(axis=1).sum() for block in _blocks(target)))
+    report = Report(anchors=count, rank=rank, candidates=candidates, train=on_train, held_out=on_held_out)
     if not config.ridge:
         _warn(report, source.shape[1])
     return Fit(weight, report)
@@ -154,8 +154,8 @@ def split(anchors: Anchors, held_out: float, seed: int) -> tuple[Anchors, Anchor
     many = min(round(count * held_out), count - 1)
     order = np.random.default_rng(seed).permutation(count)
     parts = np.sort(order[many:]), np.sort(order[:many])
-    one, other = [Anchors(anchors.source[part], anchors.target[part]) for part in parts]
-    return one, other
+    first, second = [Anchors(anchors.source[part], anchors.target[part]) for part in parts]
+    return first, second
 
 
 def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> tuple[Rows, int]:
@@ -172,31 +172,31 @@ def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> t
         rows = slice(begin, begin + _BLOCK)
         both = np.hstack([source[anchors.source[rows]], target[anchors.target[rows]]]).astype(np.float64)
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, both]), mode="r"))
-    left, right = triangle[:width, :width], triangle[:width, width:]
-    rank = int(np.linalg.matrix_rank(left))
+    factor, right = triangle[:width, :width], triangle[:width, width:]
+    rank = int(np.linalg.matrix_rank(factor))
     if ridge:
-        scale = np.sqrt(ridge * np.square(left).sum() / width)
-        left = np.vstack([left, scale * np.eye(width)])
+        scale = np.sqrt(ridge * np.square(factor).sum() / width)
+        factor = np.vstack([factor, scale * np.eye(width)])
         right = np.vstack([right, np.zeros((width, right.shape[1]))])
-    found = np.linalg.lstsq(left, right, rcond=None)[0]
-    return np.ascontiguousarray(found.T, np.float32), rank
+    solution = np.linalg.lstsq(factor, right, rcond=None)[0]
+    return np.ascontiguousarray(solution.T, np.float32), rank
 
 
 def check(weight: Rows, source: Rows, target: Rows, anchors: Anchors, config: AlignConfig) -> Check:
     """Measure W on *anchors*, or on `most_checked` of them, spread evenly."""
     count = len(anchors.source)
     step = np.linspace(0, count - 1, min(count, config.most_checked)).round().astype(np.int64)
-    ranks, wrong, whole = [], 0.0, 0.0
+    ranks, wrong, total = [], 0.0, 0.0
     for begin in range(0, len(step), _BLOCK):
         part = step[begin : begin + _BLOCK]
         mapped = np.asarray(source[anchors.source[part]], np.float32) @ weight.T
         gold = np.asarray(target[anchors.target[part]], np.float32)
         wrong += float(np.square(mapped - gold, dtype=np.float64).sum())
-        whole += float(np.square(gold, dtype=np.float64).sum())
+        total += float(np.square(gold, dtype=np.float64).sum())
         ranks.append(ranks_of(mapped, target, anchors.target[part]))
     rank = np.concatenate(ranks)
     accuracy = {k: float((rank <= k).mean()) for k in config.neighbours}
-    return Check(anchors=count, accuracy=accuracy, error=float(np.sqrt(wrong / whole)))
+    return Check(anchors=count, accuracy=accuracy, error=float(np.sqrt(wrong / total)))
 
 
 def ranks_of(mapped: Rows, target: Rows, gold: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -221,11 +221,11 @@ def ranks_of(mapped: Rows, target: Rows, gold: NDArray[np.int64]) -> NDArray[np.
 
 
 def _real(source: Rows, target: Rows, anchors: Anchors) -> Anchors:
-    kept = np.ones(len(anchors.source), bool)
-    for begin in range(0, len(kept), _BLOCK):
+    is_real = np.ones(len(anchors.source), bool)
+    for begin in range(0, len(is_real), _BLOCK):
         part = slice(begin, begin + _BLOCK)
-        kept[part] = source[anchors.source[part]].any(axis=1) & target[anchors.target[part]].any(axis=1)
-    return Anchors(anchors.source[kept], anchors.target[kept])
+        is_real[part] = source[anchors.source[part]].any(axis=1) & target[anchors.target[part]].any(axis=1)
+    return Anchors(anchors.source[is_real], anchors.target[is_real])
 
 
 def _blocks(rows: Rows) -> Iterator[Rows]:

@@ -2,7 +2,7 @@
 
     config              every setting, and two sets of them
     triples             the facts of a KB as an array, and which of them are held out
-    known               which tails are true of a head and a relation
+    true_tails          which tails are true of a head and a relation
     negatives           batches that share their candidates, and the chance of each
     contraction         queries, with the core contracted once for each relation
     shared_softmax      the sampled softmax and its gradient

@@ -18,42 +18,43 @@ class TuckERConfig:
     """Settings of TuckER.
 
     Attributes:
-        name: of the vectors: KB/*name*.
+        name: name of the vectors: KB/*name*.
         dim: width of entity vectors.
         relation_dim: width of relation vectors.
         epochs: passes over the triples at most.
         batch_size: triples (with `scoring` all: heads with a relation) of a step; batch normalization needs
             two.
-        scoring: against `all` entities, or negatives that a batch has `shared`; `auto` takes all if their
-            scores fit into `memory`.
-        negatives: drawn uniformly for a batch, besides the tails of its triples.
+        scoring: choice of what is scored: `all` entities, or negatives that a batch has `shared`; `auto`
+            takes all if their scores fit into `memory`.
+        negatives: number of entities drawn uniformly for a batch, besides the tails of its triples.
         memory: bytes that scores may take; None is a quarter of what the machine, or the GPU, has: what is
             free changes, and a stopped job would not be found again.
         loss: `crossentropy` or `bcewithlogits`.
         label_smoothing: share of a label that goes to the other entities.
-        half: multiply queries and candidates in bfloat16 (cross entropy with shared negatives).
+        half: whether to multiply queries and candidates in bfloat16 (cross entropy with shared negatives).
         optimizer: `rows` is Adagrad for the entities of a batch and Adam for the rest; `adam` moves all rows
             in every step.
         lr: learning rate of Adam.
-        row_factor: with `rows`, the entities' learning rate is `lr * row_factor`.
-        row_eps: with `rows`, gradients much smaller than it move their rows but little.
-        row_decay: with `rows`, what rows lose of themselves in an epoch by being drawn as negatives, in
-            learning rates; each time they are met otherwise takes as much as one drawing.
-        lr_decay: the learning rates are multiplied by it after each epoch.
-        input_dropout: of heads.
-        relation_dropout: of the core contracted with a relation ("hidden dropout 1" in the paper's code).
-        hidden_dropout: of queries ("hidden dropout 2").
-        entity_std: entities begin as normal numbers of this deviation; None is Xavier's.
+        row_factor: factor of the entities' learning rate, which with `rows` is `lr * row_factor`.
+        row_eps: bound: with `rows`, gradients much smaller than it move their rows but little.
+        row_decay: share that, with `rows`, rows lose of themselves in an epoch by being drawn as negatives,
+            in learning rates; each time they are met otherwise takes as much as one drawing.
+        lr_decay: factor of the learning rates after each epoch.
+        input_dropout: dropout of heads.
+        relation_dropout: dropout of the core contracted with a relation ("hidden dropout 1" in the paper's
+            code).
+        hidden_dropout: dropout of queries ("hidden dropout 2").
+        entity_std: deviation of the normal numbers that entities begin as; None is Xavier's.
         held_out: share of the triples that are not trained but ranked.
-        held_out_at_most: and how many at most.
-        evaluate: rank held-out tails among a sample of entities, or among all: `full`.
+        held_out_at_most: largest number of held-out triples.
+        evaluate: entities that held-out tails are ranked among: a sample of them, or all: `full`.
         candidates: size of the sample.
         evaluate_every: epochs between two rankings.
-        patience: stop after so many rankings without a gain; 0 trains all epochs.
-        min_gain: what counts as a gain of the mean reciprocal rank.
-        seed: of everything that is drawn.
+        patience: number of rankings without a gain after which training stops; 0 trains all epochs.
+        min_gain: least gain of the mean reciprocal rank.
+        seed: seed of everything that is drawn.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, …
-        checkpoint_seconds: between two checkpoints.
+        checkpoint_seconds: seconds between two checkpoints.
 
     Raises:
         UsageError: if a value is out of range.
@@ -108,9 +109,9 @@ class TuckERConfig:
             _check(name, getattr(self, name), above=0)
         for name in ("input_dropout", "relation_dropout", "hidden_dropout", "label_smoothing", "held_out"):
             _check(name, getattr(self, name), at_least=0, below=1)
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise UsageError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(known)}")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise UsageError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(choices)}")
         if self.memory is not None:
             _check("memory", self.memory, at_least=1)
         if self.entity_std is not None:
@@ -198,5 +199,5 @@ def _check(
         and (below is None or value < below)
     )
     if not fits:
-        wanted = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
-        raise UsageError(f"{name} is {value}; it is {wanted}")
+        expected = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
+        raise UsageError(f"{name} is {value}; it is {expected}")

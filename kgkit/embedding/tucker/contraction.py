@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pykeen.models import Model
 
 
-def contracted(core: Tensor, relations: Tensor) -> Tensor:
+def contract(core: Tensor, relations: Tensor) -> Tensor:
     """Return W x_2 r for each relation.
 
     Args:
@@ -44,15 +44,17 @@ def queries(interaction: Any, heads: Tensor, relations: Tensor, which: Tensor) -
         In training PyKEEN drops entries of W x_2 r for each triple anew; here triples of one relation
         share what is dropped in a step, since they share the matrix.
     """
-    heads = interaction.head_dropout(_normed(heads, interaction.head_batch_norm))  # (B, D)
-    core = interaction.relation_dropout(contracted(interaction.core_tensor, relations))  # (D, U, D)
+    heads = interaction.head_dropout(_normalize(heads, interaction.head_batch_norm))  # (B, D)
+    core = interaction.relation_dropout(contract(interaction.core_tensor, relations))  # (D, U, D)
     order = torch.argsort(which, stable=True)  # (B,)
     counts = torch.bincount(which, minlength=len(relations)).tolist()
     groups = torch.split(heads[order], counts)
     # unbind, not core[:, u]: the gradients of slices would each be as large as the whole.
     grouped = torch.cat([group @ matrix for group, matrix in zip(groups, core.unbind(1), strict=True)])
-    found = torch.empty_like(grouped).index_copy(0, order, grouped)  # (B, D)
-    dropped: Tensor = interaction.head_relation_dropout(_normed(found, interaction.head_relation_batch_norm))
+    restored = torch.empty_like(grouped).index_copy(0, order, grouped)  # (B, D)
+    dropped: Tensor = interaction.head_relation_dropout(
+        _normalize(restored, interaction.head_relation_batch_norm)
+    )
     return dropped
 
 
@@ -63,5 +65,5 @@ def tables(model: "Model") -> tuple[Any, Any]:
     return entities[0], relations[0]
 
 
-def _normed(x: Tensor, norm: torch.nn.BatchNorm1d | None) -> Tensor:
+def _normalize(x: Tensor, norm: torch.nn.BatchNorm1d | None) -> Tensor:
     return x if norm is None else norm(x)

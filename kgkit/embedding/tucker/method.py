@@ -40,34 +40,34 @@ try:
 except ImportError as error:  # pragma: no cover
     raise MissingExtra(error.name or "pykeen", "embed") from error
 
-from kgkit.embedding.tucker.known import KnownTails
 from kgkit.embedding.tucker.rows import RowOptimizer
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
+from kgkit.embedding.tucker.true_tails import TrueTails
 from kgkit.embedding.tucker.watch import CURVE, Watch, replace
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
-__all__ = ["Trained", "TuckERConfig", "both_ways", "embed_tucker", "pykeen_settings", "train"]
+__all__ = ["TrainedTuckER", "TuckERConfig", "both_ways", "embed_tucker", "pykeen_settings", "train"]
 
 logger = logging.getLogger(__name__)
 
 METHOD: Final = "tucker"
-REST: Final = "rest.safetensors"
+REMAINING: Final = "rest.safetensors"
 _TABLE: Final = "entity_representations.0._embeddings.weight"
 _NOT_NUMBERS: Final = ("checkpoint_seconds", "memory", "name")  # settings that do not decide the numbers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedTuckER:
     """What came out of a training.
 
     Attributes:
-        model: in the state that ranked best, or the last if nothing was ranked.
+        model: model in the state that ranked best, or the last if nothing was ranked.
         best: the line of the curve that it belongs to, if it was ranked.
         curve: a line for each epoch.
-        seconds: of training and ranking, in all runs.
-        settings: as PyKEEN's pipeline would take them.
+        seconds: seconds of training and ranking, in all runs.
+        settings: settings as PyKEEN's pipeline would take them.
     """
 
     model: TuckER
@@ -93,8 +93,8 @@ def embed_tucker(
     Args:
         kb: the open knowledge base.
         config: settings; the preset `cpu` if left out.
-        resume: False begins anew.
-        progress: told steps done and steps at most.
+        resume: whether to go on with a stopped job; False begins again.
+        progress: callback that is told steps done and steps at most.
 
     Raises:
         UsageError: if the knowledge base has no facts, or the device is not there.
@@ -125,9 +125,9 @@ def embed_tucker(
         _write(trained.model, triples, work)
         return work.publish(
             METHOD,
-            files=[REST, CURVE],
+            files=[REMAINING, CURVE],
             config={
-                "method": METHOD, **decides, "relations": [relations[place] for place in used],
+                "method": METHOD, **decides, "relations": [relations[index] for index in used],
                 "triples": {"train": len(parts.train), "held_out": len(parts.held_out)},
                 "pykeen": trained.settings,
             },
@@ -149,18 +149,18 @@ def train(
     *,
     scores_all: bool = False,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainedTuckER:
     """Train on `parts.train`, rank `parts.held_out`, keep what a resumed run needs in *folder*.
 
     Args:
         parts: relations numbered from 0.
-        entities: how many there are.
-        relations: how many there are.
+        entities: number of entities.
+        relations: number of relations.
         config: settings.
-        folder: if it holds a checkpoint, the run goes on from there.
-        device: where to train.
+        folder: folder of checkpoints; if it holds one, the run goes on from there.
+        device: torch device to train on.
         scores_all: score every entity in each step, not a sample.
-        progress: told steps done and steps at most.
+        progress: callback that is told steps done and steps at most.
 
     Raises:
         BuildFailed: if the loss is not finite.
@@ -179,7 +179,7 @@ def train(
         watch = Watch(
             folder, config,
             questions=both_ways(parts.held_out),
-            known=KnownTails(both_ways(np.concatenate(parts))),
+            true_tails=TrueTails(both_ways(np.concatenate(parts))),
             candidates=_candidates(config, entities),
             steps=steps,
             progress=progress,
@@ -193,10 +193,10 @@ def train(
                     use_tqdm=False, checkpoint_directory=folder,
                 )  # fmt: skip
             except NonFiniteLossError as error:
-                raise _diverged(loop, config) from error
+                raise _divergence(loop, config) from error
     if watch.best is not None:
         loop.model.load_state_dict(watch.best_state(device))
-    return Trained(
+    return TrainedTuckER(
         model=cast("TuckER", loop.model.eval()),
         best=watch.best,
         curve=watch.curve,
@@ -218,9 +218,9 @@ def pykeen_settings(
     """Return the settings in the words of `pykeen.pipeline.pipeline`, JSON-like.
 
     Args:
-        config: ours.
-        entities: how many there are.
-        steps: of an epoch.
+        config: settings, from which PyKEEN's follow.
+        entities: number of entities.
+        steps: number of steps of an epoch.
         scores_all: whether a step scores every entity.
     """
     optimizer: dict[str, Any] = {"lr": config.lr}
@@ -271,7 +271,7 @@ def total_bytes(device: "torch.device") -> int:
         return 8 << 30  # nothing says: be modest
 
 
-def _diverged(loop: SharedNegativesTrainingLoop, config: TuckERConfig) -> BuildFailed:
+def _divergence(loop: SharedNegativesTrainingLoop, config: TuckERConfig) -> BuildFailed:
     return BuildFailed(
         f"the loss of epoch {loop._epoch + 1} is not finite, so nothing was published: a smaller lr than "
         f"{config.lr:g} may do, TuckERConfig(lr={config.lr / 10:g}, …)"
@@ -315,10 +315,10 @@ def _write(model: TuckER, triples: np.ndarray, work: Work) -> None:
     table = state.pop(_TABLE)
     matrix = work.matrix(*table.shape)
     matrix[:] = 0
-    there = np.unique(triples[:, [0, 2]])
-    matrix[there] = table.numpy()[there]
+    rows = np.unique(triples[:, [0, 2]])
+    matrix[rows] = table.numpy()[rows]
     cast("np.memmap[Any, Any]", matrix).flush()
-    replace(work.folder / REST, lambda path: save_file(state, path))
+    replace(work.folder / REMAINING, lambda path: save_file(state, path))
 
 
 def _random_mrr(config: TuckERConfig, entities: int) -> float:

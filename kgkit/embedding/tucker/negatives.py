@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
-from kgkit.embedding.tucker.known import KnownTails
+from kgkit.embedding.tucker.true_tails import TrueTails
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +33,14 @@ class SharedBatch:
         candidates: (C,) entities, ascending.
         own: (B,) the column of each triple's tail.
         log_chance: (C,) log pi.
-        known: (2, F) rows and columns of candidates that are true of a row's question, its own tail aside.
+        true_pairs: (2, F) rows and columns of candidates that answer a row's question too.
     """
 
     positives: Tensor
     candidates: Tensor
     own: Tensor
     log_chance: Tensor
-    known: Tensor
+    true_pairs: Tensor
 
     def pin_memory(self) -> "SharedBatch":
         """Return the same batch in pinned memory."""
@@ -60,8 +60,8 @@ class SharedBatches(IterableDataset[SharedBatch]):
         num_negatives: K.
         filtered: whether candidates known to be true are pointed out.
         grouped: one row for each (head, relation), with the first of its tails as its own.
-        drop_last: leave a smaller last batch out.
-        seed: of the order and the negatives.
+        drop_last: whether to leave a smaller last batch out.
+        seed: seed of the order and the negatives.
     """
 
     def __init__(
@@ -76,21 +76,21 @@ class SharedBatches(IterableDataset[SharedBatch]):
         drop_last: bool = False,
         seed: int = 0,
     ) -> None:
-        found = np.ascontiguousarray(triples.cpu().numpy())
-        self._known = KnownTails(found) if filtered or grouped else None
+        array = np.ascontiguousarray(triples.cpu().numpy())
+        self._true_tails = TrueTails(array) if filtered or grouped else None
         if grouped:
-            found = found[np.unique(found[:, :2], axis=0, return_index=True)[1]]
-        self.triples = found
-        self.num_entities, self.batch_size = num_entities, min(batch_size, len(found))
+            array = array[np.unique(array[:, :2], axis=0, return_index=True)[1]]
+        self.triples = array
+        self.num_entities, self.batch_size = num_entities, min(batch_size, len(array))
         self.num_negatives = min(num_negatives, num_entities)
         self.drop_last, self.seed = drop_last, seed
-        self._tails = np.bincount(found[:, 2], minlength=num_entities)
+        self._tails = np.bincount(array[:, 2], minlength=num_entities)
         self._chances: dict[int, np.ndarray] = {}
         self.epoch, self.first = 0, 0  # the pass that comes next, and its first step
 
     def __len__(self) -> int:
-        whole, rest = divmod(len(self.triples), self.batch_size)
-        return whole + bool(rest and not self.drop_last)
+        batches, remaining = divmod(len(self.triples), self.batch_size)
+        return batches + bool(remaining and not self.drop_last)
 
     def __iter__(self) -> Iterator[SharedBatch]:
         generator = np.random.default_rng([self.seed, self.epoch])
@@ -109,31 +109,31 @@ class SharedBatches(IterableDataset[SharedBatch]):
         else:
             candidates = np.arange(self.num_entities)
         own = np.searchsorted(candidates, positives[:, 2])
-        known = np.empty((2, 0), np.int64)
-        if self._known is not None:
-            rows, tails = self._known.of(positives[:, 0], positives[:, 1])
+        true_pairs = np.empty((2, 0), np.int64)
+        if self._true_tails is not None:
+            rows, tails = self._true_tails.of(positives[:, 0], positives[:, 1])
             columns = np.minimum(np.searchsorted(candidates, tails), len(candidates) - 1)
-            kept = (candidates[columns] == tails) & (columns != own[rows])
-            known = np.stack([rows[kept], columns[kept]])
+            mask = (candidates[columns] == tails) & (columns != own[rows])
+            true_pairs = np.stack([rows[mask], columns[mask]])
         return SharedBatch(
             positives=torch.from_numpy(positives),
             candidates=torch.from_numpy(candidates),
             own=torch.from_numpy(own),
             log_chance=torch.from_numpy(self.log_chance(len(positives))[candidates]),
-            known=torch.from_numpy(known),
+            true_pairs=torch.from_numpy(true_pairs),
         )
 
     def log_chance(self, batch_size: int) -> np.ndarray:
         """Return (N,) float32: log pi of each entity in batches of that size."""
         if batch_size not in self._chances:
-            total, others = len(self.triples) - 1, batch_size - 1
-            left = torch.from_numpy(total - self._tails).double()
+            total, drawn = len(self.triples) - 1, batch_size - 1
+            remaining = torch.from_numpy(total - self._tails).double()
             # log of C(left, others) / C(total, others); -inf where too few are left to miss the entity.
-            missed = (_log_factorial(left) - _log_factorial((left - others).clamp(min=0))) - (
+            missed = (_log_factorial(remaining) - _log_factorial((remaining - drawn).clamp(min=0))) - (
                 _log_factorial(torch.tensor(float(total)))
-                - _log_factorial(torch.tensor(float(total - others)))
+                - _log_factorial(torch.tensor(float(total - drawn)))
             )
-            missed = torch.where(left < others, -torch.inf, missed)
+            missed = torch.where(remaining < drawn, -torch.inf, missed)
             absent = (
                 missed + np.log1p(-self.num_negatives / self.num_entities)
                 if (self.num_negatives < self.num_entities)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from kgkit.embedding.tucker.contraction import queries, tables
-from kgkit.embedding.tucker.known import KnownTails
+from kgkit.embedding.tucker.true_tails import TrueTails
 
 if TYPE_CHECKING:
     from pykeen.models import Model
@@ -27,7 +27,7 @@ _SCORES = 1 << 25  # scores at a time, at most: 134 MB
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores:
+class RankingScores:
     """What a set of ranks comes to.
 
     Attributes:
@@ -35,7 +35,7 @@ class Scores:
         hits_at_1: share of ranks that are 1.
         hits_at_3: share of at most 3.
         hits_at_10: share of at most 10.
-        questions: how many ranks.
+        questions: number of ranks.
     """
 
     mrr: float
@@ -45,7 +45,7 @@ class Scores:
     questions: int
 
     @classmethod
-    def of(cls, ranks: np.ndarray) -> "Scores":
+    def of(cls, ranks: np.ndarray) -> "RankingScores":
         """Return the scores of *ranks*."""
         shares = [float((ranks <= limit).mean()) for limit in (1, 3, 10)]
         mrr = float((1.0 / ranks).mean())
@@ -56,14 +56,14 @@ class Scores:
 
 @torch.no_grad()
 def ranks(
-    model: "Model", questions: np.ndarray, known: KnownTails, candidates: np.ndarray | None = None
+    model: "Model", questions: np.ndarray, true_tails: TrueTails, candidates: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the filtered rank of each question's tail.
 
     Args:
         model: TuckER, put into evaluation mode here, and back afterwards.
         questions: (Q, 3), relations numbered as the model's representations are.
-        known: true tails, left out except the one asked for.
+        true_tails: true tails, left out except the one asked for.
         candidates: (C,) entities to rank against; all if left out.
 
     Returns:
@@ -79,7 +79,7 @@ def ranks(
         column[np.arange(len(table)) if candidates is None else candidates] = np.arange(len(tails))
         size = max(1, min(_BATCH, _SCORES // max(len(tails), 1)))
         parts = [
-            _ranked(model, questions[start : start + size], known, table, tails, column)
+            _rank(model, questions[start : start + size], true_tails, table, tails, column)
             for start in range(0, len(questions), size)
         ]
     finally:
@@ -87,15 +87,15 @@ def ranks(
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _ranked(
+def _rank(
     model: "Model",
     questions: np.ndarray,
-    known: KnownTails,
+    true_tails: TrueTails,
     table: Tensor,
     tails: Tensor,
     column: np.ndarray,
 ) -> np.ndarray:
-    heads, relations, wanted = torch.as_tensor(questions.T.copy(), device=table.device)
+    heads, relations, answers = torch.as_tensor(questions.T.copy(), device=table.device)
     present, which = torch.unique(relations, return_inverse=True)
     vectors = tables(model)[1](present)
     query = queries(model.interaction, table[heads], vectors, which)  # (Q, D)
@@ -103,15 +103,17 @@ def _ranked(
     # From the same product where it can be had: another would round otherwise and break ties.
     own = torch.as_tensor(column[questions[:, 2]], device=table.device)
     inside = own >= 0
-    true = (query * table[wanted]).sum(1)
+    true = (query * table[answers]).sum(1)
     true[inside] = scores[inside, own[inside]]
-    rows, places = known.of(questions[:, 0], questions[:, 1])
-    places = column[places]
-    there = places >= 0
-    known_rows, known_places = torch.as_tensor(np.stack([rows[there], places[there]]), device=table.device)
+    rows, columns = true_tails.of(questions[:, 0], questions[:, 1])
+    columns = column[columns]
+    inside_table = columns >= 0
+    true_rows, true_columns = torch.as_tensor(
+        np.stack([rows[inside_table], columns[inside_table]]), device=table.device
+    )
     lower, same = scores < true[:, None], scores == true[:, None]  # (Q, C), NaN is neither
-    for left_out in ((known_rows, known_places), (inside.nonzero().squeeze(1), own[inside])):
-        lower[left_out], same[left_out] = True, False
+    for excluded in ((true_rows, true_columns), (inside.nonzero().squeeze(1), own[inside])):
+        lower[excluded], same[excluded] = True, False
     ties = same.sum(1)
     higher = scores.shape[1] - lower.sum(1) - ties
     ranked: np.ndarray = (1 + higher + ties / 2).double().cpu().numpy()

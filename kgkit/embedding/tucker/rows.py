@@ -21,12 +21,12 @@ class RowOptimizer(Optimizer):
     gives the same table. Dense gradients go to Adam (Kingma & Ba 2015).
 
     Args:
-        params: what to optimize, one group.
-        lr: of the dense parameters; schedulers change it.
+        params: parameters to optimize, one group.
+        lr: learning rate of the dense parameters; schedulers change it.
         row_factor: the rows' learning rate is `lr * row_factor`.
-        betas: of Adam.
-        eps: of Adam.
-        row_eps: of Adagrad.
+        betas: decay rates of Adam.
+        eps: epsilon of Adam.
+        row_eps: epsilon of Adagrad.
         row_decay: each step takes this share of `lr * row_factor` off the rows that it touches, 1 at most.
     """
 

@@ -141,17 +141,17 @@ class SharedNegativesTrainingLoop(TrainingLoop[SharedBatch]):
 
     def _loss(self, batch: SharedBatch, smoothing: float) -> Tensor:
         query, tails = parts(self.model, batch)
-        own, known = batch.own.to(query.device), batch.known.to(query.device)
+        own, true_pairs = batch.own.to(query.device), batch.true_pairs.to(query.device)
         if self.grouped:
-            return all_entities_loss(self.loss, query @ tails.T, own, known, smoothing)
+            return all_entities_loss(self.loss, query @ tails.T, own, true_pairs, smoothing)
         chance = batch.log_chance.to(query.device)
         if not self.corrected:
             chance = torch.zeros_like(chance)
         if isinstance(self.loss, BCEWithLogitsLoss):
-            return shared_bce(query @ tails.T, own, known, chance, smoothing, self.model.num_entities)
+            return shared_bce(query @ tails.T, own, true_pairs, chance, smoothing, self.model.num_entities)
         if smoothing:
-            return plain_softmax(query @ tails.T, own, known, chance, smoothing)
-        return shared_softmax(query, tails, own, known, chance, half=self.half)
+            return plain_softmax(query @ tails.T, own, true_pairs, chance, smoothing)
+        return shared_softmax(query, tails, own, true_pairs, chance, half=self.half)
 
     def _slice_size_search(self, **kwargs: Any) -> int:
         raise MemoryError("A batch does not fit: choose a smaller batch_size or fewer num_negatives.")
@@ -168,35 +168,37 @@ def parts(model: Model, batch: SharedBatch) -> tuple[Tensor, Tensor]:
 
 
 def shared_bce(
-    scores: Tensor, own: Tensor, known: Tensor, log_chance: Tensor, smoothing: float, num_entities: int
+    scores: Tensor, own: Tensor, true_pairs: Tensor, log_chance: Tensor, smoothing: float, num_entities: int
 ) -> Tensor:
     """Return binary cross entropy, averaged over rows and all entities, estimated from the candidates.
 
     Args:
         scores: (B, C).
         own: (B,) the column of the true tail.
-        known: (2, F) rows and columns that count for nothing.
+        true_pairs: (2, F) rows and columns that count for nothing.
         log_chance: (C,) of each candidate.
-        smoothing: of the labels, as PyKEEN does it.
-        num_entities: how many entities there are.
+        smoothing: smoothing of the labels, as PyKEEN does it.
+        num_entities: number of entities.
     """
     false = smoothing / max(num_entities - 1, 1)
     labels = torch.full_like(scores, false).scatter_(1, own[:, None], 1.0 - smoothing)  # (B, C)
     weights = torch.exp(-log_chance).repeat(len(scores), 1)  # (B, C)
-    weights[known[0], known[1]] = 0.0
+    weights[true_pairs[0], true_pairs[1]] = 0.0
     weights.scatter_(1, own[:, None], 1.0)
     total = binary_cross_entropy_with_logits(scores, labels, weights, reduction="sum")
     return total / (len(scores) * num_entities)
 
 
-def all_entities_loss(loss: Loss, scores: Tensor, own: Tensor, known: Tensor, smoothing: float) -> Tensor:
-    """Return PyKEEN's loss of rows whose tails `own` and `known` are all true; scores are (B, N)."""
+def all_entities_loss(
+    loss: Loss, scores: Tensor, own: Tensor, true_pairs: Tensor, smoothing: float
+) -> Tensor:
+    """Return PyKEEN's loss of rows whose tails `own` and `true_pairs` are all true; scores are (B, N)."""
     labels = torch.zeros_like(scores).scatter_(1, own[:, None], 1.0)  # (B, N)
-    labels[known[0], known[1]] = 1.0
-    found: Tensor = loss.process_lcwa_scores(
+    labels[true_pairs[0], true_pairs[1]] = 1.0
+    value: Tensor = loss.process_lcwa_scores(
         predictions=scores, labels=labels, label_smoothing=smoothing or None, num_entities=scores.shape[1]
     )
-    return found
+    return value
 
 
 def _check(model: Model) -> None:

@@ -12,13 +12,15 @@ import torch
 from torch import Tensor
 
 
-def plain_softmax(scores: Tensor, own: Tensor, known: Tensor, log_chance: Tensor, smoothing: float) -> Tensor:
+def plain_softmax(
+    scores: Tensor, own: Tensor, true_pairs: Tensor, log_chance: Tensor, smoothing: float
+) -> Tensor:
     """Return the loss of scores that have been computed.
 
     Args:
         scores: (B, C).
         own: (B,) the column of the true tail.
-        known: (2, F) rows and columns that count for nothing.
+        true_pairs: (2, F) rows and columns that count for nothing.
         log_chance: (C,) of each candidate; its column is weighed by its inverse, but for the own tail.
         smoothing: share of the target that is spread evenly over what counts.
 
@@ -28,13 +30,13 @@ def plain_softmax(scores: Tensor, own: Tensor, known: Tensor, log_chance: Tensor
     rows = torch.arange(len(scores), device=scores.device)
     true = scores[rows, own]  # (B,)
     shifted = scores - log_chance  # (B, C)
-    shifted[known[0], known[1]] = -torch.inf
+    shifted[true_pairs[0], true_pairs[1]] = -torch.inf
     shifted[rows, own] = true
     partition = torch.logsumexp(shifted, dim=1)  # (B,)
     loss = (partition - true).mean()
     if smoothing:
         counted = torch.exp(-log_chance).repeat(len(scores), 1)  # (B, C)
-        counted[known[0], known[1]] = 0.0
+        counted[true_pairs[0], true_pairs[1]] = 0.0
         counted[rows, own] = 1.0
         even = partition - (scores * counted).sum(1) / counted.sum(1)
         loss = (1 - smoothing) * loss + smoothing * even.mean()
@@ -42,7 +44,7 @@ def plain_softmax(scores: Tensor, own: Tensor, known: Tensor, log_chance: Tensor
 
 
 def shared_softmax(
-    query: Tensor, tails: Tensor, own: Tensor, known: Tensor, log_chance: Tensor, *, half: bool = False
+    query: Tensor, tails: Tensor, own: Tensor, true_pairs: Tensor, log_chance: Tensor, *, half: bool = False
 ) -> Tensor:
     """Return `plain_softmax(query @ tails.T, …)` without smoothing.
 
@@ -50,25 +52,31 @@ def shared_softmax(
         query: (B, D).
         tails: (C, D).
         own: (B,).
-        known: (2, F).
+        true_pairs: (2, F).
         log_chance: (C,).
-        half: multiply matrices in bfloat16; sums and everything else stay in float32.
+        half: whether to multiply matrices in bfloat16; sums and everything else stay in float32.
     """
-    loss: Tensor = _SharedSoftmax.apply(query, tails, own, known, log_chance, half)  # type: ignore[no-untyped-call]
+    loss: Tensor = _SharedSoftmax.apply(query, tails, own, true_pairs, log_chance, half)  # type: ignore[no-untyped-call]
     return loss
 
 
 class _SharedSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, tails: Tensor, own: Tensor, known: Tensor, log_chance: Tensor, half: bool
+        ctx: Any,
+        query: Tensor,
+        tails: Tensor,
+        own: Tensor,
+        true_pairs: Tensor,
+        log_chance: Tensor,
+        half: bool,
     ) -> Tensor:
         query, tails = (query.bfloat16(), tails.bfloat16()) if half else (query, tails)
         scores = (query @ tails.T).float()  # (B, C)
         rows = torch.arange(len(scores), device=scores.device)
         true = scores[rows, own]  # (B,)
         scores -= log_chance
-        scores[known[0], known[1]] = -torch.inf
+        scores[true_pairs[0], true_pairs[1]] = -torch.inf
         scores[rows, own] = true
         highest = scores.amax(1, keepdim=True)
         scores.sub_(highest).exp_()

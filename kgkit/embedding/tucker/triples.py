@@ -29,12 +29,12 @@ def stored_triples(kb: "KnowledgeBase") -> np.ndarray:
     of a relation is its place in `kb.store.relations`.
     """
     symmetric = np.array([name == inverse for name, inverse in kb.store.relations], bool)
-    kept = [np.empty((0, 3), np.int64)]
+    parts = [np.empty((0, 3), np.int64)]
     for heads, tails, codes in _fact_blocks(kb):
         relations = codes >> 1
         stored = (codes & 1 == 0) & (~symmetric[relations] | (heads <= tails))
-        kept.append(np.stack([heads, relations, tails], axis=1)[stored])
-    return np.unique(np.concatenate(kept), axis=0)
+        parts.append(np.stack([heads, relations, tails], axis=1)[stored])
+    return np.unique(np.concatenate(parts), axis=0)
 
 
 def _fact_blocks(kb: "KnowledgeBase") -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -45,13 +45,13 @@ def _fact_blocks(kb: "KnowledgeBase") -> Iterator[tuple[np.ndarray, np.ndarray, 
         rows.append(row)
         count += len(row[1])
         if count >= _BLOCK:
-            yield _joined(rows)
+            yield _join(rows)
             rows, count = [], 0
     if rows:
-        yield _joined(rows)
+        yield _join(rows)
 
 
-def _joined(rows: list[tuple[int, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _join(rows: list[tuple[int, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     heads, tails, codes = zip(*rows, strict=True)
     return (
         np.repeat(np.array(heads, np.int64), [len(each) for each in tails]),
@@ -65,22 +65,22 @@ def split(triples: np.ndarray, count: int, entities: int, generator: np.random.G
 
     Args:
         triples: (T, 3).
-        count: how many are wanted.
+        count: number of triples to split off.
         entities: N.
-        generator: draws them.
+        generator: generator of random numbers.
     """
     degree = np.bincount(triples[:, [0, 2]].ravel(), minlength=entities)
     uses = np.bincount(triples[:, 1])
     held: list[int] = []
-    for place in generator.permutation(len(triples)) if count else ():
-        head, relation, tail = triples[place].tolist()
+    for index in generator.permutation(len(triples)) if count else ():
+        head, relation, tail = triples[index].tolist()
         needed = 3 if head == tail else 2  # a loop counts twice at its entity
         if min(degree[head], degree[tail]) < needed or uses[relation] < 2:
             continue
         degree[head] -= 1
         degree[tail] -= 1
         uses[relation] -= 1
-        held.append(int(place))
+        held.append(int(index))
         if len(held) == count:
             break
     return Split(np.delete(triples, held, axis=0), triples[sorted(held)])

@@ -23,9 +23,9 @@ import torch
 from pykeen.training.callbacks import TrainingCallback
 
 from kgkit.embedding.tucker.config import TuckERConfig
-from kgkit.embedding.tucker.known import KnownTails
-from kgkit.embedding.tucker.ranking import Scores, ranks
+from kgkit.embedding.tucker.ranking import RankingScores, ranks
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
+from kgkit.embedding.tucker.true_tails import TrueTails
 from kgkit.types import Progress
 
 logger = logging.getLogger(__name__)
@@ -39,13 +39,13 @@ class Watch(TrainingCallback):
     """Ranks, remembers, saves and stops.
 
     Args:
-        folder: for the files.
-        config: how often, and when to stop.
-        questions: (Q, 3) what is ranked, relations as the model numbers them; may be none.
-        known: true tails.
+        folder: folder for the files.
+        config: settings: how often, and when to stop.
+        questions: (Q, 3) questions to be ranked, relations as the model numbers them; may be none.
+        true_tails: true tails.
         candidates: entities to rank against; None for all.
-        steps: of an epoch.
-        progress: told steps done and steps at most.
+        steps: number of steps of an epoch.
+        progress: callback that is told steps done and steps at most.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class Watch(TrainingCallback):
         config: TuckERConfig,
         *,
         questions: np.ndarray,
-        known: KnownTails,
+        true_tails: TrueTails,
         candidates: np.ndarray | None,
         steps: int,
         progress: Progress | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.folder, self.config, self.steps = folder, config, steps
-        self.questions, self.known, self.candidates = questions, known, candidates
+        self.questions, self.true_tails, self.candidates = questions, true_tails, candidates
         self.progress = progress
         self.curve: list[dict[str, Any]] = []
         self.best: dict[str, Any] | None = None
@@ -82,7 +82,7 @@ class Watch(TrainingCallback):
             if self.model.device.type == "cuda" and len(self._random) > 1:
                 torch.cuda.set_rng_state(self._random[1], self.model.device)
             self._random = None
-        if time.monotonic() - self._saved >= self.config.checkpoint_seconds and self._done():
+        if time.monotonic() - self._saved >= self.config.checkpoint_seconds and self._finished_steps():
             self.save()
 
     def on_batch(self, epoch: int, batch: Any, batch_loss: float, **kwargs: Any) -> None:
@@ -93,7 +93,7 @@ class Watch(TrainingCallback):
         """Count the step."""
         self.step += 1
         if self.progress is not None:
-            self.progress("training", self._done(), self.config.epochs * self.steps)
+            self.progress("training", self._finished_steps(), self.config.epochs * self.steps)
 
     def post_epoch(self, epoch: int, epoch_loss: float, **kwargs: Any) -> None:
         """Rank, if it is time, and stop, if nothing has been gained for long."""
@@ -101,7 +101,9 @@ class Watch(TrainingCallback):
         self.step, self.loss_sum = 0, 0.0
         line: dict[str, Any] = {"epoch": epoch, "loss": loss, "seconds": round(self._spent(), 1)}
         if len(self.questions) and (epoch % self.config.evaluate_every == 0 or epoch == self.config.epochs):
-            line |= asdict(Scores.of(ranks(self.model, self.questions, self.known, self.candidates)))
+            line |= asdict(
+                RankingScores.of(ranks(self.model, self.questions, self.true_tails, self.candidates))
+            )
             self._compare(line)
         self.curve.append(line)
         text = "".join(json.dumps(entry) + "\n" for entry in self.curve)
@@ -168,10 +170,10 @@ class Watch(TrainingCallback):
 
     def best_state(self, device: torch.device) -> dict[str, torch.Tensor]:
         """Return the model that ranked best."""
-        found: dict[str, torch.Tensor] = torch.load(
+        state: dict[str, torch.Tensor] = torch.load(
             self.folder / BEST, weights_only=True, map_location=device
         )["model"]
-        return found
+        return state
 
     def _best_epoch(self) -> int | None:
         """Return whose state is kept: a later one's than the checkpoint knows, if the run went on behind it.
@@ -188,7 +190,7 @@ class Watch(TrainingCallback):
         """Whether nothing has been gained for as long as the settings allow."""
         return bool(self.config.patience) and self.waited >= self.config.patience
 
-    def _done(self) -> int:
+    def _finished_steps(self) -> int:
         return int(self.training_loop._epoch) * self.steps + self.step
 
     def _spent(self) -> float:

@@ -11,10 +11,10 @@ from kgkit.embedding.wikipedia2vec.reading import (
     read_words,
     train_wikipedia2vec,
 )
-from kgkit.embedding.wikipedia2vec.training import TrainingConfig
+from kgkit.embedding.wikipedia2vec.training import SkipGramConfig
 
 __all__ = [
-    "TrainingConfig",
+    "SkipGramConfig",
     "Wikipedia2VecConfig",
     "all_candidates",
     "read_wikipedia2vec",

@@ -43,7 +43,7 @@ _MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 _PICKLES: Final = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"\x78\x9c")
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Some rows of a file.
 
     Attributes:
@@ -57,15 +57,15 @@ class Batch(NamedTuple):
 
 def read_vectors(
     path: Path, form: Form = "auto", progress: Progress | None = None, *, allow_pickle: bool = False
-) -> Iterator[Batch]:
+) -> Iterator[RowBatch]:
     """Yield the rows of a file in its order; those of a model by how often they occur.
 
     Args:
         path: the file.
-        form: of the file; `auto` looks at its beginning.
-        progress: is told (bytes read, of how many); of a model, rows.
-        allow_pickle: open a model, which is a pickle: reading one runs whatever program is in it, with all
-            that you may do. Only where whoever made the file is trusted.
+        form: form of the file; `auto` looks at its beginning.
+        progress: callback that is told (bytes read, of how many); of a model, rows.
+        allow_pickle: whether to open a model, which is a pickle: reading one runs whatever program is in it,
+            with all that you may do. Only where whoever made the file is trusted.
 
     Raises:
         NotThere: if there is no such file.
@@ -98,7 +98,7 @@ def form_of(path: Path) -> Form:
     with path.open("rb") as file:
         if file.read(2) in _PICKLES:
             return "model"
-    with _opened(path) as (file, _):
+    with _open_binary(path) as (file, _):
         start = file.read(4096)
     # Floats have bytes that no text has; a title may be cut at the end of what was read.
     if re.search(rb"[\x00-\x08]", start):
@@ -106,15 +106,15 @@ def form_of(path: Path) -> Form:
     try:
         re.sub(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z", b"", start).decode("utf-8")
     except UnicodeDecodeError:
-        header, _, rest = start.partition(b"\n")
-        fields = rest.partition(b"\n")[0].split()
+        header, _, body = start.partition(b"\n")
+        fields = body.partition(b"\n")[0].split()
         written = any(map(_NUMBER.fullmatch, fields[1:]))  # numbers as text has them
         return "binary" if _HEADER.fullmatch(header) and not written else "text"
     return "text"
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
+def _open_binary(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
     """Open a file, decompressed; also give what tells how many of its bytes have been read.
 
     Raises:
@@ -152,9 +152,9 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
 # -- text -------------------------------------------------------------------
 
 
-def _text(path: Path, progress: Progress | None) -> Iterator[Batch]:
+def _text(path: Path, progress: Progress | None) -> Iterator[RowBatch]:
     size, read, expected = path.stat().st_size, 0, None
-    with _opened(path) as (file, tell):
+    with _open_binary(path) as (file, tell):
         first = file.readline()
         header = _HEADER.fullmatch(first)
         if header:
@@ -167,8 +167,8 @@ def _text(path: Path, progress: Progress | None) -> Iterator[Batch]:
         if not first:
             raise SourceError("a file of vectors holds none", path=path)
         if width < 1:
-            wanted = "neither a header `ROWS WIDTH` nor a name with numbers behind it"
-            raise SourceError(wanted, path=path, line=1, text=_shown(first))
+            expectation = "neither a header `ROWS WIDTH` nor a name with numbers behind it"
+            raise SourceError(expectation, path=path, line=1, text=_shown(first))
         reader = _Lines(path, width, b"\t" in first)
         lines = [first]
         while lines:
@@ -183,8 +183,8 @@ def _text(path: Path, progress: Progress | None) -> Iterator[Batch]:
 
 def _width(line: bytes) -> int:
     """Return how many numbers are behind the name in *line*."""
-    name, tab, rest = line.rstrip(b" \t\r\n").partition(b"\t")
-    return rest.count(b" ") + 1 if tab else name.count(b" ")
+    name, tab, numbers = line.rstrip(b" \t\r\n").partition(b"\t")
+    return numbers.count(b" ") + 1 if tab else name.count(b" ")
 
 
 class _Lines:
@@ -193,31 +193,31 @@ class _Lines:
     def __init__(self, path: Path, width: int, tabs: bool) -> None:
         self.path, self.width, self.tabs = path, width, tabs
 
-    def batch(self, lines: list[bytes], first: int) -> Batch:
+    def batch(self, lines: list[bytes], first: int) -> RowBatch:
         """Return what *lines* hold, of which the first is line number *first* of the file."""
         pairs = [self.cut(line, number) for number, line in enumerate(lines, first)]
         names = [name for name, _ in pairs]
-        numbers = [rest for _, rest in pairs]
+        numbers = [texts for _, texts in pairs]
         try:
             rows = np.loadtxt(numbers, np.float32, comments=None, delimiter=" ", ndmin=2, encoding="latin-1")
         except ValueError:
             rows = np.empty((0, 0), np.float32)
         if rows.shape != (len(lines), self.width) or not np.isfinite(rows).all():
             self.blame(lines, numbers, first)
-        return Batch(names, rows)
+        return RowBatch(names, rows)
 
     def cut(self, line: bytes, number: int) -> tuple[str, str]:
         """Return the name in a line, and what is behind it."""
         line = line.rstrip(b" \t\r\n")
-        name, found, rest = line.partition(b"\t" if self.tabs else b" ")
-        if not self.tabs and rest.count(b" ") >= self.width:
+        name, separator, text = line.partition(b"\t" if self.tabs else b" ")
+        if not self.tabs and text.count(b" ") >= self.width:
             # The name has blanks in it: the numbers are the last fields. Only where those are numbers,
             # else the row is too long.
-            name, *behind = line.rsplit(b" ", self.width)
-            rest = b" ".join(behind)
+            name, *numbers = line.rsplit(b" ", self.width)
+            text = b" ".join(numbers)
             longer = all(map(_NUMBER.fullmatch, name.split(b" ")[1:]))
-            found = b"" if longer else found
-        if not found or rest.count(b" ") != self.width - 1:
+            separator = b"" if longer else separator
+        if not separator or text.count(b" ") != self.width - 1:
             count = _width(line)
             raise SourceError(
                 f"a row of {self.width} numbers was expected, found {count} behind the name",
@@ -226,7 +226,7 @@ class _Lines:
                 text=_shown(line),
             )
         try:
-            return name.decode("utf-8"), rest.decode("latin-1")
+            return name.decode("utf-8"), text.decode("latin-1")
         except UnicodeDecodeError:
             raise SourceError(
                 "a name that is not UTF-8", path=self.path, line=number, text=_shown(name)
@@ -234,8 +234,8 @@ class _Lines:
 
     def blame(self, lines: list[bytes], numbers: list[str], first: int) -> None:
         """Raise the error of the first line with a number that is none, or not finite."""
-        for number, (line, rest) in enumerate(zip(lines, numbers, strict=True), first):
-            for field in rest.encode("latin-1").split(b" "):
+        for number, (line, text) in enumerate(zip(lines, numbers, strict=True), first):
+            for field in text.encode("latin-1").split(b" "):
                 if not _NUMBER.fullmatch(field) or abs(float(field)) > _LARGEST:
                     raise SourceError(
                         f"{field.decode('latin-1')!r} is not a finite number",
@@ -253,67 +253,67 @@ def _shown(line: bytes) -> str:
 # -- binary -----------------------------------------------------------------
 
 
-def _binary(path: Path, progress: Progress | None) -> Iterator[Batch]:
+def _binary(path: Path, progress: Progress | None) -> Iterator[RowBatch]:
     size = path.stat().st_size
-    with _opened(path) as (file, tell):
+    with _open_binary(path) as (file, tell):
         header = _HEADER.fullmatch(file.readline(100))
         if header is None or not int(header[2]):
             raise SourceError("a binary file of vectors begins with `ROWS WIDTH`", path=path)
         total, width = int(header[1]), int(header[2])
-        rest, done = b"", 0
-        while done < total:
+        remaining, read = b"", 0
+        while read < total:
             more = file.read(max(_BATCH, 8 * width))
             if not more:
                 raise SourceError(
-                    f"the file is cut off: its header says {total:,} rows, it ends in row {done + 1:,}",
+                    f"the file is cut off: its header says {total:,} rows, it ends in row {read + 1:,}",
                     path=path,
                 )
-            batch, rest = _cut_binary(path, rest + more, width, done, total)
+            batch, remaining = _cut_binary(path, remaining + more, width, read, total)
             if batch.names:
-                done += len(batch.names)
+                read += len(batch.names)
                 yield batch
             if progress is not None:
                 progress("reading", tell(), size)
-        if rest.strip() or file.read(1).strip():
+        if remaining.strip() or file.read(1).strip():
             raise SourceError(f"the header says {total:,} rows, more bytes follow them", path=path)
 
 
-def _cut_binary(path: Path, content: bytes, width: int, done: int, total: int) -> tuple[Batch, bytes]:
+def _cut_binary(path: Path, content: bytes, width: int, first: int, total: int) -> tuple[RowBatch, bytes]:
     """Return the whole rows at the start of *content*, and what is left of it."""
     names: list[str] = []
     starts: list[int] = []
-    place = 0
-    while done + len(names) < total:
-        if content[place : place + 1] == b"\n":
-            place += 1
-        blank = content.find(b" ", place, place + 10_000)
-        if blank < 0 and len(content) - place >= 10_000:
-            raise SourceError(f"row {done + len(names) + 1:,} has no name", path=path)
+    offset = 0
+    while first + len(names) < total:
+        if content[offset : offset + 1] == b"\n":
+            offset += 1
+        blank = content.find(b" ", offset, offset + 10_000)
+        if blank < 0 and len(content) - offset >= 10_000:
+            raise SourceError(f"row {first + len(names) + 1:,} has no name", path=path)
         end = blank + 1 + 4 * width
         if blank < 0 or end > len(content):
             break
         try:
-            names.append(content[place:blank].decode("utf-8"))
+            names.append(content[offset:blank].decode("utf-8"))
         except UnicodeDecodeError:
-            row = done + len(names) + 1
+            row = first + len(names) + 1
             raise SourceError(f"the name of row {row:,} is not UTF-8", path=path) from None
         starts.append(blank + 1)
-        place = end
+        offset = end
     rows = np.empty((len(names), width), np.float32)
     for row, start in enumerate(starts):
         rows[row] = np.frombuffer(content, "<f4", width, start)
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
-        row = done + int(bad[0]) + 1
+        row = first + int(bad[0]) + 1
         name = names[int(bad[0])]
         raise SourceError(f"row {row:,} ({name!r}) holds a number that is not finite", path=path)
-    return Batch(names, rows), content[place:]
+    return RowBatch(names, rows), content[offset:]
 
 
 # -- a model ----------------------------------------------------------------
 
 
-def _model(path: Path, progress: Progress | None) -> Iterator[Batch]:
+def _model(path: Path, progress: Progress | None) -> Iterator[RowBatch]:
     try:
         from wikipedia2vec import Wikipedia2Vec
     except ImportError:
@@ -324,15 +324,15 @@ def _model(path: Path, progress: Progress | None) -> Iterator[Batch]:
             "a text file of it that can be read without it",
         ) from None
     model = Wikipedia2Vec.load(str(path), "r")
-    items, done = _by_count(model.dictionary), 0
+    items, count = _by_count(model.dictionary), 0
     while part := [*islice(items, _MODEL_BATCH)]:
         rows = np.asarray(model.syn0[[index for _, index in part]], np.float32)
         if not np.isfinite(rows).all():
             raise SourceError("the model holds a number that is not finite", path=path)
-        yield Batch([name for name, _ in part], rows)
-        done += len(part)
+        yield RowBatch([name for name, _ in part], rows)
+        count += len(part)
         if progress is not None:
-            progress("reading", done, len(model.dictionary))
+            progress("reading", count, len(model.dictionary))
 
 
 def _by_count(dictionary: Any) -> Iterator[tuple[str, int]]:

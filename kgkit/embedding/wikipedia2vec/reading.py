@@ -20,8 +20,8 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Batch, Form, Rows, read_vectors
-from kgkit.embedding.wikipedia2vec.training import TrainingConfig, required, train
+from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Form, RowBatch, Rows, read_vectors
+from kgkit.embedding.wikipedia2vec.training import SkipGramConfig, import_required, train
 from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Progress
@@ -65,7 +65,7 @@ class Coverage:
         again: titles of an entity that has its vector from another row.
         zero: entities whose row is zeros: to the KB, they have no vector.
         without: entities of the KB without a vector.
-        words: in the word table.
+        words: number of words in the word table.
         examples: some titles that the KB does not know.
     """
 
@@ -88,9 +88,9 @@ def read_wikipedia2vec(
     key is taken, else the first.
 
     Args:
-        kb: whose entities.
-        config: what to read.
-        progress: is told (bytes read, of how many).
+        kb: knowledge base of the entities.
+        config: settings: what to read.
+        progress: callback that is told (bytes read, of how many).
 
     Raises:
         NotThere: if there is no such file.
@@ -104,11 +104,11 @@ def read_wikipedia2vec(
     for how in ("name", "allow_pickle"):
         del settings[how]
     with Work(kb, config.name, settings) as work:
-        return _published(work, kb, config, progress)
+        return _publish(work, kb, config, progress)
 
 
 def train_wikipedia2vec(
-    kb: KnowledgeBase, config: TrainingConfig, progress: Progress | None = None, *, resume: bool = True
+    kb: KnowledgeBase, config: SkipGramConfig, progress: Progress | None = None, *, resume: bool = True
 ) -> Vectors:
     """Train Wikipedia2Vec on a dump through its package, and publish what it learnt.
 
@@ -116,16 +116,16 @@ def train_wikipedia2vec(
     in. `config.keep` names titles that get a vector however few links they have.
 
     Args:
-        kb: whose entities.
-        config: how to train.
-        progress: is told (steps done, of how many).
-        resume: False begins anew.
+        kb: knowledge base of the entities.
+        config: settings of the training.
+        progress: callback that is told (steps done, of how many).
+        resume: whether to go on with a stopped job; False begins again.
 
     Raises:
         MissingExtra: if wikipedia2vec is not installed.
         NotThere, SourceError: as `train` and `read_wikipedia2vec` do.
     """
-    required()
+    import_required()
     if not config.dump.is_file():
         raise NotThere(f"no dump {config.dump}: it is a file like enwiki-latest-pages-articles.xml.bz2")
     settings = {**asdict(config), "dump": config.dump.name, "sha256": _sha256(config.dump)}
@@ -135,7 +135,7 @@ def train_wikipedia2vec(
     settings["keep"] = {"titles": len(config.keep), "sha256": _digest(config.keep)}
     with Work(kb, config.name, settings, resume=resume) as work:
         model = train(config, work.folder, progress)
-        return _published(work, kb, _own(model), None)
+        return _publish(work, kb, _own(model), None)
 
 
 def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
@@ -155,18 +155,18 @@ def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
     try:
         # As bytes: a word may have a `\r` in it, which text would be given as a line end.
         words = listed.read_bytes().decode("utf-8").split("\n")[:-1]
-        found: Rows = np.load(rows, mmap_mode="r", allow_pickle=False)
+        rows_of_words: Rows = np.load(rows, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DamagedVectors(f"the words in {listed.parent} cannot be read: {error}; {again}") from error
-    if len(words) != len(found):
-        raise DamagedVectors(f"{len(words):,} words in {listed} have {len(found):,} vectors: {again}")
-    return words, found
+    if len(words) != len(rows_of_words):
+        raise DamagedVectors(f"{len(words):,} words in {listed} have {len(rows_of_words):,} vectors: {again}")
+    return words, rows_of_words
 
 
 def all_candidates(kb: KnowledgeBase, surfaces: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of all candidates of *surfaces*: the entities that E-BERT keeps however rare.
 
-    For `TrainingConfig.keep`.
+    For `SkipGramConfig.keep`.
     """
     ids = {number for surface in surfaces for number in kb.candidates(surface).ids.tolist()}
     return tuple(kb.key(number) for number in sorted(ids))
@@ -177,7 +177,7 @@ def _own(model: Path) -> Wikipedia2VecConfig:
     return Wikipedia2VecConfig(source=model, form="model", allow_pickle=True)
 
 
-def _published(
+def _publish(
     work: Work, kb: KnowledgeBase, config: Wikipedia2VecConfig, progress: Progress | None
 ) -> Vectors:
     batches = read_vectors(config.source, config.form, progress, allow_pickle=config.allow_pickle)
@@ -188,31 +188,31 @@ def _published(
     entities = _Entities(kb, matrix)
     mark = _Mark(config.entity)
     with _word_table(work.folder, first.rows.shape[1]) as words:
-        for batch in _chained(first, batches):
-            titles, others = mark.split(batch)
+        for batch in _chain(first, batches):
+            titles, other_names = mark.split(batch)
             entities.take(titles)
             if config.words:
-                words.take(others)
-    found = entities.coverage
-    found.words = words.count
-    if not found.matched:
-        shown = "; ".join(found.examples) or "it has none"
+                words.take(other_names)
+    coverage = entities.coverage
+    coverage.words = words.count
+    if not coverage.matched:
+        shown = "; ".join(coverage.examples) or "it has none"
         raise SourceError(
             f"none of its entities is in knowledge base {kb.name!r}: {shown}. They are written as "
             f"{config.entity!r} (`--entity`)",
             path=config.source,
         )
-    if found.unmatched:
-        shown = "; ".join(found.examples)
-        _log.warning("%s titles are not in %s: %s", f"{found.unmatched:,}", kb.name, shown)
+    if coverage.unmatched:
+        shown = "; ".join(coverage.examples)
+        _log.warning("%s titles are not in %s: %s", f"{coverage.unmatched:,}", kb.name, shown)
     files = (WORDS, WORD_LIST) if config.words else ()
-    results = {name: value for name, value in asdict(found).items() if name != "examples"}
+    results = {name: value for name, value in asdict(coverage).items() if name != "examples"}
     return work.publish("wikipedia2vec", files=files, results=results)
 
 
-def _chained(first: Batch, rest: Iterator[Batch]) -> Iterator[Batch]:
+def _chain(first: RowBatch, remaining: Iterator[RowBatch]) -> Iterator[RowBatch]:
     yield first
-    yield from rest
+    yield from remaining
 
 
 def _digest(titles: tuple[str, ...]) -> str:
@@ -228,22 +228,22 @@ class _Mark:
     """Tells entities from words."""
 
     def __init__(self, pattern: str) -> None:
-        self.before, self.behind = pattern.split("{}")
+        self.before, self.after = pattern.split("{}")
 
-    def split(self, batch: Batch) -> tuple[Batch, Batch]:
+    def split(self, batch: RowBatch) -> tuple[RowBatch, RowBatch]:
         """Return the entities of a batch, named by title, and the words."""
-        least = len(self.before) + len(self.behind)
+        least = len(self.before) + len(self.after)
         marked = np.array(
             [
-                len(name) > least and name.startswith(self.before) and name.endswith(self.behind)
+                len(name) > least and name.startswith(self.before) and name.endswith(self.after)
                 for name in batch.names
             ],
             bool,
         )
-        stop = -len(self.behind) or None
+        stop = -len(self.after) or None
         titles = [batch.names[row][len(self.before) : stop] for row in np.flatnonzero(marked)]
         words = [batch.names[row] for row in np.flatnonzero(~marked)]
-        return Batch(titles, batch.rows[marked]), Batch(words, batch.rows[~marked])
+        return RowBatch(titles, batch.rows[marked]), RowBatch(words, batch.rows[~marked])
 
 
 class _Entities:
@@ -254,29 +254,29 @@ class _Entities:
         self.owner = np.zeros(len(kb), np.uint8)  # by what the row was found; 0: it has none yet
         self.coverage = Coverage(examples=[], without=len(kb))
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: RowBatch) -> None:
         """Put the rows of a batch in their places."""
-        found = self.coverage
+        coverage = self.coverage
         for title, row in zip(batch.names, batch.rows, strict=True):
-            number, by = self.place(title)
+            number, by = self.find_entity(title)
             if number < 0:
-                found.unmatched += 1
-                if len(found.examples) < _SHOWN:
-                    found.examples.append(title)
+                coverage.unmatched += 1
+                if len(coverage.examples) < _SHOWN:
+                    coverage.examples.append(title)
             elif not row.any():
-                found.zero += 1
+                coverage.zero += 1
             elif self.owner[number] >= by:
-                found.again += 1
+                coverage.again += 1
             else:
                 if self.owner[number]:
-                    found.again += 1
+                    coverage.again += 1
                 else:
-                    found.matched += 1
-                    found.without -= 1
+                    coverage.matched += 1
+                    coverage.without -= 1
                 self.matrix[number] = row
                 self.owner[number] = by
 
-    def place(self, title: str) -> tuple[int, int]:
+    def find_entity(self, title: str) -> tuple[int, int]:
         """Return the id of a title's entity and by what it was found; -1 if there is none."""
         store = self.kb.store
         for written in dict.fromkeys((title, title.replace("_", " "), title.replace(" ", "_"))):
@@ -292,7 +292,7 @@ class _Words:
     def __init__(self, rows: IO[bytes], words: IO[str]) -> None:
         self.rows, self.words, self.count = rows, words, 0
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: RowBatch) -> None:
         """Add the words of a batch."""
         for word in batch.names:
             # A binary file may have anything in a name.

@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
+class SkipGramConfig:
     """How Wikipedia2Vec is trained; what is not said otherwise is the package's default.
 
     For E-BERT (Poerner et al. 2020, 3.1): cased, as wide as the encoder, entities with 5 links and more,
@@ -78,13 +78,13 @@ class TrainingConfig:
         return self.workers or os.cpu_count() or 1
 
 
-def train(config: TrainingConfig, folder: Path, progress: Progress | None = None) -> Path:
+def train(config: SkipGramConfig, folder: Path, progress: Progress | None = None) -> Path:
     """Train Wikipedia2Vec in *folder*, going on where an earlier call was stopped.
 
     Args:
-        config: how. The folder must be used with one config only.
-        folder: for all that is made on the way; must be there.
-        progress: is told (steps done, of how many).
+        config: settings. The folder must be used with one config only.
+        folder: folder for all that is made on the way; must exist.
+        progress: callback that is told (steps done, of how many).
 
     Returns:
         The file of the model.
@@ -93,7 +93,7 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
         MissingExtra: if the package is not installed.
         NotThere, SourceError: if there is no such dump, or it is none, damaged or cut off.
     """
-    package = required()
+    package = import_required()
     _check_dump(config.dump)
     steps: list[tuple[str, Callable[[Path], object]]] = [
         (DUMP, lambda out: _dump(package, config, out)),
@@ -104,9 +104,9 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
     if config.link_mentions:
         steps.append((MENTIONS, lambda out: _mentions(package, config, folder, out)))
     steps.append((MODEL, lambda out: _model(package, config, folder, out)))
-    for done, (name, make) in enumerate(steps):
+    for step, (name, make) in enumerate(steps):
         if progress is not None:
-            progress("training", done, len(steps))
+            progress("training", step, len(steps))
         if not (folder / name).exists():
             _log.info("wikipedia2vec: making %s", name)
             part = folder / f"{name}.part"
@@ -119,7 +119,7 @@ def train(config: TrainingConfig, folder: Path, progress: Progress | None = None
     return folder / MODEL
 
 
-def required() -> Callable[[str], Any]:
+def import_required() -> Callable[[str], Any]:
     """Return what gives a module of the package `wikipedia2vec` by its name within it.
 
     Raises:
@@ -132,21 +132,23 @@ def required() -> Callable[[str], Any]:
     return lambda name: import_module(f"wikipedia2vec.{name}")
 
 
-def selected(
+def select_entities(
     counted: Iterable[tuple[str, int, int]], least: int, keep: Collection[str], pages: Iterable[str]
 ) -> dict[str, tuple[int, int]]:
     """Return which entities get a vector: title -> (links, pages with a link).
 
     Args:
-        counted: title, links, pages with a link, of all that are linked to.
-        least: so many links at least;
-        keep: or these titles.
+        counted: rows of title, links, pages with a link, of all that are linked to.
+        least: least number of links;
+        keep: titles that are taken with fewer links.
         pages: all titles of pages. A page of *keep* that nothing links to is taken too: what it links to
             teaches its vector.
     """
-    kept = {title: (links, seen) for title, links, seen in counted if links >= least or title in keep}
-    kept.update((title, (0, 0)) for title in pages if title in keep and title not in kept)
-    return kept
+    selection = {
+        title: (links, documents) for title, links, documents in counted if links >= least or title in keep
+    }
+    selection.update((title, (0, 0)) for title in pages if title in keep and title not in selection)
+    return selection
 
 
 # -- the steps --------------------------------------------------------------
@@ -161,7 +163,7 @@ def _check_dump(dump: Path) -> None:
         raise SourceError("not a bzip2 file; wikipedia2vec reads dumps as .xml.bz2 only", path=dump)
     import bz2
 
-    with _damage_told(dump), bz2.open(dump, "rt", encoding="utf-8", errors="replace") as lines:
+    with _explain_damage(dump), bz2.open(dump, "rt", encoding="utf-8", errors="replace") as lines:
         first = lines.readline()
     if 'xml:lang="' not in first:
         message = "not a MediaWiki dump: its first line does not name a language (xml:lang)"
@@ -169,7 +171,7 @@ def _check_dump(dump: Path) -> None:
 
 
 @contextmanager
-def _damage_told(dump: Path) -> Iterator[None]:
+def _explain_damage(dump: Path) -> Iterator[None]:
     """Say of which file it is that cannot be decompressed.
 
     Raises:
@@ -183,7 +185,7 @@ def _damage_told(dump: Path) -> Iterator[None]:
         raise SourceError(f"the compressed file cannot be read: {error}", path=dump) from error
 
 
-def _pool(config: TrainingConfig) -> dict[str, int]:
+def _pool(config: SkipGramConfig) -> dict[str, int]:
     return {"pool_size": config.processes, "chunk_size": config.pages_per_task}
 
 
@@ -191,16 +193,16 @@ def _tokenizer(package: Callable[[str], Any], dump: Any) -> Any:
     return package("utils.tokenizer").get_default_tokenizer(dump.language)
 
 
-def _dump(package: Callable[[str], Any], config: TrainingConfig, out: Path) -> None:
-    with _damage_told(config.dump):
+def _dump(package: Callable[[str], Any], config: SkipGramConfig, out: Path) -> None:
+    with _explain_damage(config.dump):
         reader = package("utils.wiki_dump_reader").WikiDumpReader(str(config.dump))
         package("dump_db").DumpDB.build(reader, str(out), **_pool(config))
 
 
-def _dictionary(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
+def _dictionary(package: Callable[[str], Any], config: SkipGramConfig, folder: Path, out: Path) -> None:
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     kind = package("dictionary").Dictionary
-    made = kind.build(
+    dictionary = kind.build(
         dump,
         _tokenizer(package, dump),
         lowercase=config.lowercase,
@@ -213,19 +215,19 @@ def _dictionary(package: Callable[[str], Any], config: TrainingConfig, folder: P
         progressbar=False,
         **_pool(config),
     )
-    (_filtered(kind, made, dump, config) if config.keep else made).save(str(out))
+    (_filter(kind, dictionary, dump, config) if config.keep else dictionary).save(str(out))
 
 
-def _filtered(kind: Any, made: Any, dump: Any, config: TrainingConfig) -> Any:
-    """Return the dictionary *made* with the entities that `selected` takes."""
+def _filter(kind: Any, dictionary: Any, dump: Any, config: SkipGramConfig) -> Any:
+    """Return the dictionary *made* with the entities that `select_entities` takes."""
     import numpy as np
     from marisa_trie import RecordTrie, Trie
 
     moved = dict(dump.redirects())
     keep = {moved.get(title, title) for title in (title.replace("_", " ") for title in config.keep)}
-    counted = ((item.title, item.count, item.doc_count) for item in made.entities())
-    entities = selected(counted, config.min_entity_count, keep, dump.titles())
-    words = {item.text: (item.count, item.doc_count) for item in made.words()}
+    counted = ((item.title, item.count, item.doc_count) for item in dictionary.entities())
+    entities = select_entities(counted, config.min_entity_count, keep, dump.titles())
+    words = {item.text: (item.count, item.doc_count) for item in dictionary.words()}
     tries, numbers = [], []
     for counts in (words, entities):
         trie = Trie(counts)
@@ -238,27 +240,31 @@ def _filtered(kind: Any, made: Any, dump: Any, config: TrainingConfig) -> Any:
     redirects = RecordTrie(
         "<I", [(source, (tries[1][target],)) for source, target in moved.items() if target in tries[1]]
     )
-    params = {**(made.build_params or {}), "min_entity_count": config.min_entity_count, "kept": len(keep)}
+    params = {
+        **(dictionary.build_params or {}),
+        "min_entity_count": config.min_entity_count,
+        "kept": len(keep),
+    }
     return kind(
         *tries,
         redirects,
         *numbers,
-        made.language,
-        made.lowercase,
+        dictionary.language,
+        dictionary.lowercase,
         params,
-        made.min_paragraph_len,
-        made.uuid,
+        dictionary.min_paragraph_len,
+        dictionary.uuid,
     )
 
 
-def _links(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
+def _links(package: Callable[[str], Any], config: SkipGramConfig, folder: Path, out: Path) -> None:
     import joblib
     import numpy as np
 
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     dictionary = package("dictionary").Dictionary.load(str(folder / DICTIONARY))
-    made = package("link_graph").LinkGraph.build(dump, dictionary, progressbar=False, **_pool(config))
-    content = made.serialize()
+    graph = package("link_graph").LinkGraph.build(dump, dictionary, progressbar=False, **_pool(config))
+    content = graph.serialize()
     # Its rows end with the last entity that links to another; training asks for the row of every entity.
     starts = content["indptr"]
     missing = dictionary.entity_size + 1 - len(starts)
@@ -266,10 +272,10 @@ def _links(package: Callable[[str], Any], config: TrainingConfig, folder: Path, 
     joblib.dump(content, str(out))
 
 
-def _mentions(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
+def _mentions(package: Callable[[str], Any], config: SkipGramConfig, folder: Path, out: Path) -> None:
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     dictionary = package("dictionary").Dictionary.load(str(folder / DICTIONARY))
-    made = package("mention_db").MentionDB.build(
+    mentions = package("mention_db").MentionDB.build(
         dump,
         dictionary,
         _tokenizer(package, dump),
@@ -280,10 +286,10 @@ def _mentions(package: Callable[[str], Any], config: TrainingConfig, folder: Pat
         progressbar=False,
         **_pool(config),
     )
-    made.save(str(out))
+    mentions.save(str(out))
 
 
-def _model(package: Callable[[str], Any], config: TrainingConfig, folder: Path, out: Path) -> None:
+def _model(package: Callable[[str], Any], config: SkipGramConfig, folder: Path, out: Path) -> None:
     dump = package("dump_db").DumpDB(str(folder / DUMP))
     dictionary = package("dictionary").Dictionary.load(str(folder / DICTIONARY))
     links = mentions = None

@@ -144,7 +144,7 @@ def supervised(
     )
     found = list(_counted(source, "looking up documents", progress))
     if not any(right.any() for one in found for right in one.right):
-        raise lacking.refused()
+        raise lacking.error()
     lacking.warn()
     return found
 

@@ -42,7 +42,7 @@ Numbers = NDArray[np.int64]
 _TOKENS: Final = (512, 4_096)  # fewest and most that go through the texts' encoder at once
 
 
-class Read(NamedTuple):
+class TextBatch(NamedTuple):
     """Stretches of text with their mentions, as tensors.
 
     Attributes:
@@ -66,10 +66,10 @@ class Read(NamedTuple):
 
 
 @dataclass
-class Reads:
+class StepBatch:
     """What is read in one step: texts of like length together; and whether the bank is refreshed before."""
 
-    parts: list[Read]
+    parts: list[TextBatch]
     refresh: bool = False
 
     def to(self, device: torch.device, **_: object) -> Self:
@@ -77,7 +77,7 @@ class Reads:
         return type(self)([_moved(part, device) for part in self.parts], self.refresh)
 
 
-class Joint(nn.Module):
+class BiEncoder(nn.Module):
     """Encoders and linker.
 
     Args:
@@ -113,7 +113,7 @@ class Joint(nn.Module):
         self.fresh, self.padding = fresh, padding
         self.register_buffer("bank", bank)
 
-    def forward(self, reads: Reads) -> tuple[Tensor, Tensor]:
+    def forward(self, reads: StepBatch) -> tuple[Tensor, Tensor]:
         """Return the sum of the mentions' losses, and how many have one."""
         if reads.refresh:
             self.refresh(np.arange(len(self.bank)))
@@ -126,7 +126,7 @@ class Joint(nn.Module):
             spans = self.mentions(part)
             with self._exact():
                 output = self.linker(self._inputs(part, spans, some))
-                loss, counted = self.linker.losses(output, part.right & _several(part)[..., None])
+                loss, counted = self.linker.losses(output, part.right & _is_ambiguous(part)[..., None])
             losses.append(loss.sum())
             counts.append(counted.sum())
         total = torch.stack(losses).sum()
@@ -134,13 +134,15 @@ class Joint(nn.Module):
             total = total + self._of_texts(rows, *torch.autograd.grad(total, vectors, retain_graph=True))
         return total, torch.stack(counts).sum()
 
-    def scores(self, part: Read) -> Tensor:
+    def scores(self, part: TextBatch) -> Tensor:
         """Return ψ (B, M, C) by the texts as the bank has them."""
         with self._exact():
-            found: Tensor = self.linker(self._inputs(part, self.mentions(part), self.bank[part.texts])).scores
-        return found
+            scores: Tensor = self.linker(
+                self._inputs(part, self.mentions(part), self.bank[part.texts])
+            ).scores
+        return scores
 
-    def mentions(self, part: Read) -> Tensor:
+    def mentions(self, part: TextBatch) -> Tensor:
         """Return the vectors (m, K · D) of mentions: means over pieces, layers with a mean square of 1."""
         states = self.context(
             input_ids=part.ids, attention_mask=part.mask, output_hidden_states=True
@@ -150,8 +152,8 @@ class Joint(nn.Module):
         text, first, end = part.spans.unbind(1)
         means = (sums[text, end] - sums[text, first]) / (end - first)[:, None]  # (m, K · D)
         parts = functional.normalize(means.reshape(len(means), len(self.layers), -1), dim=-1)
-        found: Tensor = parts.flatten(1) * float(parts.shape[-1]) ** 0.5
-        return found
+        vectors: Tensor = parts.flatten(1) * float(parts.shape[-1]) ** 0.5
+        return vectors
 
     def encoded(self, rows: Numbers) -> Iterator[tuple[Numbers, Tensor]]:
         """Yield rows (n,) of the bank, a batch at a time, and what vectors (n, D) their texts have now."""
@@ -190,7 +192,7 @@ class Joint(nn.Module):
             total = total + (torch.stack([slope_of[row] for row in some.tolist()]) * vectors).sum()
         return total - total.detach()
 
-    def _inputs(self, part: Read, spans: Tensor, vectors: Tensor) -> LinkerInputs:
+    def _inputs(self, part: TextBatch, spans: Tensor, vectors: Tensor) -> LinkerInputs:
         empty = part.inputs
         hidden = spans.new_zeros((*empty.mentions.shape, spans.shape[1]))
         entities = vectors.new_zeros((*empty.candidates.shape, vectors.shape[1]))
@@ -208,18 +210,18 @@ class Joint(nn.Module):
 def read(
     tokens: Sequence[Sequence[int]],
     spans: Numbers,
-    places: PaddedLayout,
+    layout: PaddedLayout,
     inputs: LinkerInputs,
     right: Tensor,
     row_of: Callable[[NDArray[np.uint32]], Numbers],
     padding: int,
-) -> Read:
+) -> TextBatch:
     """Return what is read of texts.
 
     Args:
         tokens: n of them.
-        spans: (m, 3) text, first piece, piece behind the last, of the mentions in the order of *places*.
-        places, inputs, right: see `kgkit.inputs.linking`.
+        spans: (m, 3) text, first piece, piece behind the last, of the mentions in the order of *layout*.
+        layout, inputs, right: see `kgkit.inputs.linking`.
         row_of: gives rows of the bank by ids of entities.
         padding: the token that stands behind shorter texts.
     """
@@ -230,10 +232,10 @@ def read(
         ids[row, : len(text)] = text
         mask[row, : len(text)] = 1
     as_tensor = torch.from_numpy
-    return Read(
+    return TextBatch(
         as_tensor(ids), as_tensor(mask), as_tensor(spans), inputs, right,
-        as_tensor(np.stack(places.mention)), as_tensor(np.stack(places.candidate)),
-        as_tensor(row_of(places.ids)),
+        as_tensor(np.stack(layout.mention)), as_tensor(np.stack(layout.candidate)),
+        as_tensor(row_of(layout.ids)),
     )  # fmt: skip
 
 
@@ -243,7 +245,9 @@ def freeze(model: "PreTrainedModel", share: float) -> None:
     A model whose layers share their weights is trained whole.
     """
     deep = int(model.config.num_hidden_layers)
-    stacks = (one for one in model.modules() if isinstance(one, nn.ModuleList) and len(one) == deep)
+    stacks = (
+        module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module) == deep
+    )
     stack = next(stacks, None)
     if stack is not None:
         model.requires_grad_(False)
@@ -255,12 +259,14 @@ def _from(stack: nn.ModuleList, first: int) -> Iterable[nn.Module]:
     return list(stack)[first:]
 
 
-def _several(part: Read) -> Tensor:
+def _is_ambiguous(part: TextBatch) -> Tensor:
     """Return (B, M) which mentions have several candidates: of one alone nothing is learnt."""
     return part.inputs.candidates.sum(-1) > 1
 
 
-def _moved(part: Read, device: torch.device) -> Read:
-    inputs = {name: one.to(device) for name, one in part.inputs._asdict().items() if one is not None}
-    rest = {name: one.to(device) for name, one in part._asdict().items() if isinstance(one, Tensor)}
-    return part._replace(inputs=LinkerInputs(**inputs), **rest)
+def _moved(part: TextBatch, device: torch.device) -> TextBatch:
+    inputs = {name: tensor.to(device) for name, tensor in part.inputs._asdict().items() if tensor is not None}
+    tensors = {
+        name: tensor.to(device) for name, tensor in part._asdict().items() if isinstance(tensor, Tensor)
+    }
+    return part._replace(inputs=LinkerInputs(**inputs), **tensors)

@@ -1,13 +1,13 @@
 """Training the second stage: `kgkit.linking.trained_coherence` has the equations.
 
 A stage that learns to trust the one before it must see what that one says of documents it has not learnt
-from. So documents are cut into as many stretches as there are members. In each round every member learns from
-all stretches but its own, and what it says of its own is what the next round learns from; when it links, a
+from. So documents are cut into as many folds as there are members. In each round every member learns from
+all folds but its own, and what it says of its own is what the next round learns from; when it links, a
 round says the mean of its members. The temperature is that of what the last round says of such documents,
-each of them held out of the member that is asked. Stretches, not every fifth document: a paper returns to a
+each of them held out of the member that is asked. Folds, not every fifth document: a paper returns to a
 story the next day.
 
-R  candidates    M  mentions    F  traits    G  members, stretches    H  hidden
+R  candidates    M  mentions    F  features    G  members, folds    H  hidden
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
-from kgkit.linking.entity_features import EntityTraits, EntityTraitsConfig, Matrix, Numbers
-from kgkit.linking.link_features import LinkTraits, LinkTraitsConfig
+from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, Matrix, Numbers
+from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.linker import LinkerConfig
 from kgkit.linking.scoring import Scores
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
-from kgkit.training.linkers.cross_fitting import stretches_of
+from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import NO_CANDIDATES, Candidates, Progress
 
@@ -47,7 +47,7 @@ class CoherenceTraining:
     Attributes:
         popularity: attributes of entities that are numbers: the more, the better known.
         nil: learn from mentions without a right candidate too, that they mean nothing in the KB.
-        links: settings of the traits of links.
+        links: settings of the features of links.
         rounds: that look at links, after one that does not.
         members: of each round; at least 2.
         hidden: H; 0 for log-linear members.
@@ -58,7 +58,7 @@ class CoherenceTraining:
 
     popularity: tuple[str, ...] = ()
     nil: bool = False
-    links: LinkTraitsConfig = field(default_factory=LinkTraitsConfig)
+    links: LinkFeaturesConfig = field(default_factory=LinkFeaturesConfig)
     rounds: int = 2
     members: int = 5
     hidden: int = 64
@@ -78,7 +78,7 @@ class CoherenceTraining:
             )
 
 
-class Learnt(NamedTuple):
+class TrainedSecondStage(NamedTuple):
     """What came out of a training.
 
     Attributes:
@@ -92,31 +92,31 @@ class Learnt(NamedTuple):
     scored: Scored
 
 
-class _Set(NamedTuple):
-    """What is learnt from: (R, F) traits, (R,) which are right, (M,) how many of a mention, (M,) its stretch.
+class _CoherenceExamples(NamedTuple):
+    """Training examples: (R, F) features, (R,) which are right, (M,) candidates of a mention, (M,) its fold.
 
     `nil` says whether mentions without a right candidate mean nothing: else they say nothing.
     """
 
-    traits: Matrix
+    features: Matrix
     right: NDArray[np.bool_]
     sizes: Numbers
-    stretches: Numbers
+    folds: Numbers
     nil: bool
 
 
 def train_coherence(
     kb: "KnowledgeBase",
-    taught: Sequence[LabelledDocument],
+    labelled: Sequence[LabelledDocument],
     first: Sequence[Sequence[Scores]],
     config: CoherenceTraining,
     progress: Progress | None = None,
-) -> Learnt:
+) -> TrainedSecondStage:
     """Train the second stage.
 
     Args:
         kb: whose links and names are looked at.
-        taught: documents.
+        labelled: documents.
         first: for each document and mention, what a first stage that has not learnt from the document says
             of the candidates, (C,).
         config: settings.
@@ -125,74 +125,78 @@ def train_coherence(
     Raises:
         UsageError: if there are fewer documents than members.
     """
-    taught, first = _cut(taught, first)
-    nil = config.nil and any(not right.any() for one in taught for right in one.right)
-    traits = EntityTraits(kb, EntityTraitsConfig(popularity=config.popularity, types=_types(kb, taught)))
-    stage = TrainedCoherence(traits, LinkTraits(kb, config.links), [], nil=nil)
-    told = [stage.first(one.document, scores) for one, scores in zip(taught, first, strict=True)]
+    labelled, first = _cut(labelled, first)
+    nil = config.nil and any(not right.any() for document in labelled for right in document.right)
+    features = EntityFeatures(
+        kb, EntityFeaturesConfig(popularity=config.popularity, types=_types(kb, labelled))
+    )
+    stage = TrainedCoherence(features, LinkFeatures(kb, config.links), [], nil=nil)
+    local = [stage.first(document.document, scores) for document, scores in zip(labelled, first, strict=True)]
     sizes = [np.array([len(score) for score in scores], np.int64) for scores in first]
-    stretch = np.array(list(stretches_of(len(taught), config.members))).argmax(0)  # (N,)
-    inputs, found = told, np.empty(0, np.float32)
-    whole = _Set(
+    fold = np.array(list(folds_of(len(labelled), config.members))).argmax(0)  # (N,)
+    inputs, latest = local, np.empty(0, np.float32)
+    examples = _CoherenceExamples(
         np.empty(0, np.float32),
-        np.concatenate([right for one in taught for right in one.right]),
+        np.concatenate([right for document in labelled for right in document.right]),
         np.concatenate(sizes),
-        np.repeat(stretch, [len(one) for one in sizes]),
+        np.repeat(fold, [len(document) for document in sizes]),
         nil,
     )
-    bounds = np.cumsum([int(one.sum()) for one in sizes])[:-1]
-    for place in range(config.rounds + 1):
-        if place:
-            scores = np.split(probabilities(found, whole.sizes, nil=nil), bounds)
+    bounds = np.cumsum([int(document.sum()) for document in sizes])[:-1]
+    for index in range(config.rounds + 1):
+        if index:
+            scores = np.split(probabilities(latest, examples.sizes, nil=nil), bounds)
             inputs = [
-                stage.again(one.document, traits, np.split(score, np.cumsum(size)[:-1]))
-                for one, traits, score, size in zip(taught, told, scores, sizes, strict=True)
+                stage.again(document.document, features, np.split(score, np.cumsum(size)[:-1]))
+                for document, features, score, size in zip(labelled, local, scores, sizes, strict=True)
             ]
-        done = place * config.members, (config.rounds + 1) * config.members
-        here = whole._replace(traits=np.concatenate(inputs))
-        members, found = _round(here, config, np.random.default_rng([config.seed, place]), done, progress)
+        progressed = index * config.members, (config.rounds + 1) * config.members
+        here = examples._replace(features=np.concatenate(inputs))
+        members, latest = _round(
+            here, config, np.random.default_rng([config.seed, index]), progressed, progress
+        )
         stage.rounds.append(members)
     scored = [
         (np.append(score, np.float32(0)) if nil else score, np.append(right, False) if nil else right)
         for score, right in zip(
-            np.split(found, np.cumsum(whole.sizes)[:-1]),
-            np.split(whole.right, np.cumsum(whole.sizes)[:-1]),
+            np.split(latest, np.cumsum(examples.sizes)[:-1]),
+            np.split(examples.right, np.cumsum(examples.sizes)[:-1]),
             strict=True,
         )
         if right.any()
     ]
     stage.temperature = best_temperature(scored, 1.0)
-    return Learnt(stage, scored)
+    return TrainedSecondStage(stage, scored)
 
 
 def _cut(
-    taught: Sequence[LabelledDocument], first: Sequence[Sequence[Scores]]
+    labelled: Sequence[LabelledDocument], first: Sequence[Sequence[Scores]]
 ) -> tuple[list[LabelledDocument], list[list[Scores]]]:
     """Return documents and scores with as many candidates as a linker looks at, best prior first."""
-    found, kept = [], []
-    for one, scores in zip(taught, first, strict=True):
+    documents, cut_scores = [], []
+    for document, scores in zip(labelled, first, strict=True):
         mentions = []
-        for mention in one.document.mentions or ():
+        for mention in document.document.mentions or ():
             candidates = mention.candidates or NO_CANDIDATES
-            first_ones = Candidates(candidates.rows[:_MOST], candidates.null, candidates.link_probability)
-            mentions.append(structs.replace(mention, candidates=first_ones))
-        right = [which[:_MOST] for which in one.right]
-        found.append(LabelledDocument(structs.replace(one.document, mentions=mentions), right))
-        kept.append([score[:_MOST] for score in scores])
-    return found, kept
+            best = Candidates(candidates.rows[:_MOST], candidates.null, candidates.link_probability)
+            mentions.append(structs.replace(mention, candidates=best))
+        right = [which[:_MOST] for which in document.right]
+        documents.append(LabelledDocument(structs.replace(document.document, mentions=mentions), right))
+        cut_scores.append([score[:_MOST] for score in scores])
+    return documents, cut_scores
 
 
-def _types(kb: "KnowledgeBase", taught: Sequence[LabelledDocument]) -> tuple[str, ...]:
+def _types(kb: "KnowledgeBase", labelled: Sequence[LabelledDocument]) -> tuple[str, ...]:
     """Return the types that are frequent among the right candidates, the most frequent first."""
     counts: dict[str, int] = {}
-    meant = {
+    gold = {
         number
-        for one in taught
-        for mention, right in zip(one.document.mentions or (), one.right, strict=True)
+        for document in labelled
+        for mention, right in zip(document.document.mentions or (), document.right, strict=True)
         if mention.candidates is not None
         for number in mention.candidates.ids[right].tolist()
     }
-    for number in sorted(meant):
+    for number in sorted(gold):
         for name in kb[number].types:
             counts[name] = counts.get(name, 0) + 1
     often = sorted(counts, key=lambda name: (-counts[name], name))
@@ -200,29 +204,29 @@ def _types(kb: "KnowledgeBase", taught: Sequence[LabelledDocument]) -> tuple[str
 
 
 def _round(
-    told: _Set,
+    examples: _CoherenceExamples,
     config: CoherenceTraining,
     rng: np.random.Generator,
-    done: tuple[int, int],
+    progressed: tuple[int, int],
     progress: Progress | None,
 ) -> tuple[Members, Scores]:
     """Return the members of a round, and s (R,) of candidates by the member that has not learnt from them."""
-    mean, deviation = told.traits.mean(0), told.traits.std(0)
+    mean, deviation = examples.features.mean(0), examples.features.std(0)
     deviation = np.where(deviation > 1e-4, deviation, 1).astype(np.float32)  # a trait that never changes
-    scaled = (told.traits - mean) / deviation
-    found = np.empty(len(scaled), np.float32)
+    scaled = (examples.features - mean) / deviation
+    scores = np.empty(len(scaled), np.float32)
     networks = []
     for member in range(config.members):
-        kept = told.stretches != member
+        in_training = examples.folds != member
         network = _Network(scaled.shape[1], config, rng)
-        network.learn(told._replace(traits=scaled), np.flatnonzero(kept), rng)
+        network.learn(examples._replace(features=scaled), np.flatnonzero(in_training), rng)
         networks.append(network)
-        own = np.repeat(~kept, told.sizes)
-        found[own] = network(scaled[own])
+        own = np.repeat(~in_training, examples.sizes)
+        scores[own] = network(scaled[own])
         if progress is not None:
-            progress("training coherence", done[0] + member + 1, done[1])
-    arrays = [np.stack([network.arrays[place] for network in networks]) for place in range(4)]
-    return Members(mean, deviation, *arrays), found
+            progress("training coherence", progressed[0] + member + 1, progressed[1])
+    arrays = [np.stack([network.arrays[index] for network in networks]) for index in range(4)]
+    return Members(mean, deviation, *arrays), scores
 
 
 class _Network:
@@ -241,17 +245,22 @@ class _Network:
         self._moments = [(np.zeros_like(array), np.zeros_like(array)) for array in self.arrays]
         self._steps = 0
 
-    def __call__(self, traits: Matrix) -> Scores:
+    def __call__(self, features: Matrix) -> Scores:
         direct, weight, bias, out = self.arrays
-        found: Scores = traits @ direct + np.maximum(traits @ weight + bias, 0) @ out
-        return found
+        scores: Scores = features @ direct + np.maximum(features @ weight + bias, 0) @ out
+        return scores
 
-    def learn(self, told: _Set, mentions: Numbers, rng: np.random.Generator) -> None:
+    def learn(self, examples: _CoherenceExamples, mentions: Numbers, rng: np.random.Generator) -> None:
         """Learn from *mentions*, by their numbers: those that tell something."""
-        begins = np.cumsum(told.sizes) - told.sizes
-        right = np.array([told.right[begins[one] : begins[one] + told.sizes[one]].any() for one in mentions])
-        enough = told.sizes[mentions] > (0 if told.nil else 1)
-        mentions = mentions[enough & (right | told.nil)]
+        begins = np.cumsum(examples.sizes) - examples.sizes
+        right = np.array(
+            [
+                examples.right[begins[mention] : begins[mention] + examples.sizes[mention]].any()
+                for mention in mentions
+            ]
+        )
+        enough = examples.sizes[mentions] > (0 if examples.nil else 1)
+        mentions = mentions[enough & (right | examples.nil)]
         config = self.config
         batches = -(-len(mentions) // config.batch)
         total = config.epochs * batches
@@ -259,9 +268,11 @@ class _Network:
             order = rng.permutation(mentions)
             for batch in range(batches):
                 chosen = order[batch * config.batch : (batch + 1) * config.batch]
-                sizes = told.sizes[chosen]
+                sizes = examples.sizes[chosen]
                 rows = np.repeat(begins[chosen] - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-                self._step(told.traits[rows], told.right[rows], sizes, told.nil, self._rate(total), rng)
+                self._step(
+                    examples.features[rows], examples.right[rows], sizes, examples.nil, self._rate(total), rng
+                )
 
     def _rate(self, total: int) -> float:
         """Return the rate of the next step: up, then down as a cosine, Smith & Topin (2019)."""
@@ -272,7 +283,7 @@ class _Network:
 
     def _step(
         self,
-        traits: Matrix,
+        features: Matrix,
         right: NDArray[np.bool_],
         sizes: Numbers,
         nil: bool,
@@ -281,20 +292,20 @@ class _Network:
     ) -> None:
         """Take a step down the surprise −log Σ p(right), whose slope is p less its share that is right."""
         direct, weight, bias, out = self.arrays
-        reached = traits @ weight + bias  # (R, H)
-        kept = (reached > 0) & (rng.random(reached.shape, np.float32) >= self.config.dropout)
-        kept_share = np.float32(1 - self.config.dropout)
-        hidden: Matrix = kept * reached
-        hidden /= kept_share
-        scores: Scores = traits @ direct + hidden @ out  # (R,)
+        reached = features @ weight + bias  # (R, H)
+        active = (reached > 0) & (rng.random(reached.shape, np.float32) >= self.config.dropout)
+        active_share = np.float32(1 - self.config.dropout)
+        hidden: Matrix = active * reached
+        hidden /= active_share
+        scores: Scores = features @ direct + hidden @ out  # (R,)
         p = probabilities(scores, sizes, nil=nil)
         begins = np.cumsum(sizes) - sizes
         sums = np.add.reduceat(np.where(right, p, 0), begins)  # 0 where nothing is right: that is NULL's then
         goal = np.where(right, p / np.repeat(np.maximum(sums, _TINY), sizes), 0)
         slope = ((p - goal) / len(sizes)).astype(np.float32)  # (R,)
-        back: Matrix = kept * (slope[:, None] * out)  # (R, H)
-        back /= kept_share
-        self._move((traits.T @ slope, traits.T @ back, back.sum(0), hidden.T @ slope), rate)
+        back: Matrix = active * (slope[:, None] * out)  # (R, H)
+        back /= active_share
+        self._move((features.T @ slope, features.T @ back, back.sum(0), hidden.T @ slope), rate)
 
     def _move(self, slopes: Sequence[Matrix], rate: float) -> None:
         self._steps += 1

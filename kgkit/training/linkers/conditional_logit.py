@@ -28,37 +28,37 @@ from kgkit.linking.ridge import START, Matrix
 FIRM: Final = (10.0, 1.0, 1.0, 1.0)
 """κ of α, β, γ, δ: 1 / κ is the variance that each has before any data."""
 
-_SEEN: Final = 3  # the place of δ
+_DELTA: Final = 3  # the place of δ
 _ROUNDS: Final = 100
 _ENOUGH: Final = 1e-7  # of the loss, what a step must gain for another one
 
 Numbers = NDArray[np.float64]
 
 
-def learnt_weights(told: Sequence[tuple[Matrix, NDArray[np.bool_]]]) -> Matrix:
+def fit_weights(examples: Sequence[tuple[Matrix, NDArray[np.bool_]]]) -> Matrix:
     """Return α, β, γ, δ, (4,) float32.
 
     Args:
-        told: for each mention the terms (C, 4) of its candidates, as if its document had not been seen, and
+        examples: terms (C, 4) of each mention's candidates, as if its document had not been seen, and
             which of them are right.
     """
     start, firm = np.array(START), np.array(FIRM)
-    choices = [(terms, right) for terms, right in told if right.any() and not right.all()]
-    kept = np.arange(len(start))
-    found = start.copy()
+    choices = [(terms, right) for terms, right in examples if right.any() and not right.all()]
+    free = np.arange(len(start))
+    weights = start.copy()
     if choices:
         terms = np.concatenate([terms for terms, _ in choices]).astype(np.float64)  # (R, F)
         right = np.concatenate([right for _, right in choices])
         begins = np.cumsum([0, *(len(right) for _, right in choices)])[:-1]
         while True:
-            some = _fitted(terms[:, kept], right, begins, start[kept], firm[kept])
-            below = np.where(kept == _SEEN, 0, some)
+            some = _fitted(terms[:, free], right, begins, start[free], firm[free])
+            below = np.where(free == _DELTA, 0, some)
             if below.min(initial=0) >= 0:
                 break
-            kept = np.delete(kept, below.argmin())
-        found[:] = 0
-        found[kept] = np.maximum(some, 0)
-    return found.astype(np.float32)
+            free = np.delete(free, below.argmin())
+        weights[:] = 0
+        weights[free] = np.maximum(some, 0)
+    return weights.astype(np.float32)
 
 
 def _fitted(

@@ -9,7 +9,7 @@ N  documents    M  mentions    C  candidates of one    W  numbers of a mention
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from kgkit.errors import UsageError
 from kgkit.linking.ridge import Matrix, RidgeConfig, RidgeScorer, probabilities, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import Part, fitted, joined, text_mean
+from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
 from kgkit.types import NO_CANDIDATES, Progress
 
 if TYPE_CHECKING:
@@ -26,132 +26,148 @@ if TYPE_CHECKING:
     from kgkit.training.linkers.head import HeadConfig
     from kgkit.vectors import Vectors
 
-Said = list[list[Scores]]
+DocumentScores = list[list[Scores]]
 """For each document and mention, the scores (C,) of its candidates."""
 
 
-def said_by(scorer: Scorer, taught: Sequence[LabelledDocument], progress: Progress | None) -> Said:
+def score_documents(
+    scorer: Scorer, labelled: Sequence[LabelledDocument], progress: Progress | None
+) -> DocumentScores:
     """Return what a scorer says that has not learnt from any of them."""
-    found: Said = []
-    for begin in range(0, len(taught), scorer.ahead):
-        found += scorer([one.document for one in taught[begin : begin + scorer.ahead]])
+    scores: DocumentScores = []
+    for begin in range(0, len(labelled), scorer.batch_size):
+        scores += scorer([document.document for document in labelled[begin : begin + scorer.batch_size]])
         if progress is not None:
-            progress("reading", len(found), len(taught))
-    return found
+            progress("reading", len(scores), len(labelled))
+    return scores
 
 
-def said_by_ridge(
+def cross_fit_ridge(
     reader: "SpanReader",
     vectors: "Vectors",
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     config: RidgeConfig,
     temperature: float,
-    stretches: int,
+    folds: int,
     weights: Matrix | None = None,
-) -> Said:
+) -> DocumentScores:
     """Return what means and map say of the documents of the first part, each without its stretch.
 
     *weights* (4,) of the terms are those that all documents have chosen.
     """
     part, gloss_mean = parts[0], text_mean(vectors)
-    rest = [other.sums() for other in parts[1:]]
-    found: Said = []
-    for own in stretches_of(len(part.taught), stretches):
-        kept = joined([part.sums(~own[part.documents]), *rest])
-        if not len(kept.meanings):  # all that is to be learnt stands in this stretch
-            found += said_by(
-                PriorScorer(), [part.taught[number] for number in np.flatnonzero(own).tolist()], None
+    further = [other.sums() for other in parts[1:]]
+    scores: DocumentScores = []
+    for own in folds_of(len(part.labelled), folds):
+        sums = joined([part.sums(~own[part.documents]), *further])
+        if not len(sums.meanings):  # all that is to be learnt stands in this stretch
+            scores += score_documents(
+                PriorScorer(), [part.labelled[number] for number in np.flatnonzero(own).tolist()], None
             )
             continue
-        arrays = fitted(kept, vectors, part.mean, gloss_mean, config)._replace(weights=weights)
+        arrays = fitted(sums, vectors, part.mean, gloss_mean, config)._replace(weights=weights)
         scorer = RidgeScorer(reader, vectors, arrays)
-        for one, read in documents_of(part, own):
-            asked = queries(read, part.layers, part.mean)
-            candidates = [mention.candidates or NO_CANDIDATES for mention in one.document.mentions or ()]
-            found.append(
+        for document, read in documents_of(part, own):
+            query_vectors = queries(read, part.layers, part.mean)
+            candidates = [mention.candidates or NO_CANDIDATES for mention in document.document.mentions or ()]
+            scores.append(
                 [
                     probabilities(scorer.scores(query, each), each, temperature)
-                    for query, each in zip(asked, candidates, strict=True)
+                    for query, each in zip(query_vectors, candidates, strict=True)
                 ]
             )
-    return found
+    return scores
 
 
-def said_by_head(
+def cross_fit_head(
     reader: "SpanReader",
     vectors: "Vectors",
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     ridge: RidgeConfig,
     config: "HeadConfig",
     temperature: float,
-    stretches: int,
+    folds: int,
     folder: Path,
-    **settings: Any,
-) -> Said:
+    *,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> DocumentScores:
     """Return what heads say of the documents of the first part, each without its stretch.
 
     Args:
         reader, vectors, parts, ridge, config: as `train_head` takes them.
         temperature: of the head that has learnt from all.
-        stretches: how many.
+        folds: how many.
         folder: for checkpoints.
-        settings: `device`, `progress`: of `train_head`.
+        device: torch device on which heads are trained.
+        progress: callback while they are.
     """
     from kgkit.linking.head import HeadScorer
     from kgkit.training.linkers.head import train_head
 
     part = parts[0]
-    found: Said = []
-    for stretch, own in enumerate(stretches_of(len(part.taught), stretches)):
-        kept = [without(part, own), *parts[1:]]
-        trained = train_head(reader, vectors, kept, ridge, config, folder / f"{stretch}", **settings)
+    scores: DocumentScores = []
+    for fold, own in enumerate(folds_of(len(part.labelled), folds)):
+        remaining_sets = [without(part, own), *parts[1:]]
+        trained = train_head(
+            reader,
+            vectors,
+            remaining_sets,
+            ridge,
+            config,
+            folder / f"{fold}",
+            device=device,
+            progress=progress,
+        )
         scorer = HeadScorer(reader, vectors, trained.arrays, trained.heads, trained.scale, share=config.ridge)
-        for one, read in documents_of(part, own):
-            found.append(
+        for document, read in documents_of(part, own):
+            scores.append(
                 [
                     probabilities(score, mention.candidates or NO_CANDIDATES, temperature)
                     for mention, score in zip(
-                        one.document.mentions or (), scorer.scores(one.document, read), strict=True
+                        document.document.mentions or (), scorer.scores(document.document, read), strict=True
                     )
                 ]
             )
-    return found
+    return scores
 
 
-def stretches_of(count: int, stretches: int) -> Iterator[NDArray[np.bool_]]:
+def folds_of(count: int, folds: int) -> Iterator[NDArray[np.bool_]]:
     """Yield (N,) bool, which of *count* documents are of a stretch, for each of so many.
 
     Raises:
         UsageError: if there are fewer documents than stretches.
     """
-    if count < stretches:
+    if count < folds:
         raise UsageError(
-            f"coherence is learnt from {stretches} documents at least, there are {count}: give more, or "
+            f"coherence is learnt from {folds} documents at least, there are {count}: give more, or "
             "train without it"
         )
-    number = np.arange(count) * stretches // count
-    for stretch in range(stretches):
-        yield number == stretch
+    number = np.arange(count) * folds // count
+    for fold in range(folds):
+        yield number == fold
 
 
-def documents_of(part: Part, which: NDArray[np.bool_]) -> Iterator[tuple[LabelledDocument, Matrix]]:
+def documents_of(part: TrainingSet, which: NDArray[np.bool_]) -> Iterator[tuple[LabelledDocument, Matrix]]:
     """Yield documents of a part, with the vectors (M, W) of their mentions."""
-    ends = np.cumsum([len(one.document.mentions or ()) for one in part.taught])
+    ends = np.cumsum([len(document.document.mentions or ()) for document in part.labelled])
     for number in np.flatnonzero(which).tolist():
-        one = part.taught[number]
-        begin = int(ends[number]) - len(one.document.mentions or ())
-        yield one, part.vectors[begin : ends[number]].astype(np.float32)
+        document = part.labelled[number]
+        begin = int(ends[number]) - len(document.document.mentions or ())
+        yield document, part.vectors[begin : ends[number]].astype(np.float32)
 
 
-def without(part: Part, which: NDArray[np.bool_]) -> Part:
+def without(part: TrainingSet, which: NDArray[np.bool_]) -> TrainingSet:
     """Return a part without the documents of *which* (N,), whose mean is that of all."""
-    kept = ~which
-    mentions = np.repeat(kept, [len(one.document.mentions or ()) for one in part.taught])
-    learnt = kept[part.documents]
-    found = copy.copy(part)
-    found.taught = [one for one, stays in zip(part.taught, kept.tolist(), strict=True) if stays]
-    found.vectors = part.vectors[mentions]
-    found.rows = (np.cumsum(mentions) - 1)[part.rows[learnt]]
-    found.documents = (np.cumsum(kept) - 1)[part.documents[learnt]]
-    found.meanings, found.entities = part.meanings[learnt], part.entities[learnt]
-    return found
+    remains = ~which
+    mentions = np.repeat(remains, [len(document.document.mentions or ()) for document in part.labelled])
+    learnt = remains[part.documents]
+    smaller = copy.copy(part)
+    smaller.labelled = [
+        document for document, stays in zip(part.labelled, remains.tolist(), strict=True) if stays
+    ]
+    smaller.vectors = part.vectors[mentions]
+    smaller.rows = (np.cumsum(mentions) - 1)[part.rows[learnt]]
+    smaller.documents = (np.cumsum(remains) - 1)[part.documents[learnt]]
+    smaller.meanings, smaller.entities = part.meanings[learnt], part.entities[learnt]
+    return smaller

@@ -62,8 +62,8 @@ def features(
             _read(reader, documents, stem, progress, stage)
     except OSError as error:
         raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
-    found: Features = np.load(stem.with_suffix(".npy"), mmap_mode="r")
-    return found
+    matrix: Features = np.load(stem.with_suffix(".npy"), mmap_mode="r")
+    return matrix
 
 
 def _read(
@@ -75,18 +75,18 @@ def _read(
 ) -> None:
     """Read what is not yet in the matrix; the lock is held."""
     counts = [len(document.mentions or ()) for document in documents]
-    matrix, done = _begun(stem, (sum(counts), reader.width))
-    row = sum(counts[:done])
+    matrix, count = _open_matrix(stem, (sum(counts), reader.width))
+    row = sum(counts[:count])
     try:
-        while done < len(documents):
-            part = documents[done : done + _AT_ONCE]
+        while count < len(documents):
+            part = documents[count : count + _AT_ONCE]
             for _, vectors in reader(part):
                 matrix[row : row + len(vectors)] = vectors
                 row += len(vectors)
-            done += len(part)
-            _note(stem, matrix, done)
+            count += len(part)
+            _note(stem, matrix, count)
             if progress is not None:
-                progress(stage, done, len(documents))
+                progress(stage, count, len(documents))
     except OSError as error:
         where = stem.parent
         raise WriteFailed(str(error), written=matrix.nbytes, free=free_space(where), where=where) from error
@@ -102,14 +102,14 @@ def _digest(reader: SpanReader, documents: Sequence[Document]) -> str:
     return digest.hexdigest()
 
 
-def _begun(stem: Path, shape: tuple[int, int]) -> tuple[Any, int]:
+def _open_matrix(stem: Path, shape: tuple[int, int]) -> tuple[Any, int]:
     """Return the matrix that is there, and how many documents are in it; a new one if there is none."""
     path = stem.with_suffix(".npy")
     with suppress(OSError, ValueError, KeyError):
-        done = int(json.loads(stem.with_suffix(".json").read_bytes())["documents"])
+        count = int(json.loads(stem.with_suffix(".json").read_bytes())["documents"])
         matrix = np.lib.format.open_memmap(path, mode="r+")
         if matrix.shape == shape and matrix.dtype == np.float16:
-            return matrix, done
+            return matrix, count
     stem.parent.mkdir(parents=True, exist_ok=True)
     stem.with_suffix(".json").unlink(missing_ok=True)
     size = 2 * shape[0] * shape[1]
@@ -120,9 +120,9 @@ def _begun(stem: Path, shape: tuple[int, int]) -> tuple[Any, int]:
     return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape), 0
 
 
-def _note(stem: Path, matrix: Any, done: int) -> None:
+def _note(stem: Path, matrix: Any, count: int) -> None:
     """Note that documents are in the matrix, once they are."""
     matrix.flush()
-    beside = stem.with_suffix(".part")
-    beside.write_text(json.dumps({"documents": done}))
-    beside.replace(stem.with_suffix(".json"))
+    draft = stem.with_suffix(".part")
+    draft.write_text(json.dumps({"documents": count}))
+    draft.replace(stem.with_suffix(".json"))

@@ -1,6 +1,6 @@
-"""The rung `full`: the encoder is fine-tuned, and with it the one of the entities' texts.
+"""The type `full`: the encoder is fine-tuned, and with it the one of the entities' texts.
 
-    1  the traits of candidates, as the head is told them, counts alone: likeness changes with the encoder
+    1  the features of candidates, as the head is told them, counts alone: likeness changes with the encoder
     2  the head is trained over the encoder as it is, else its first steps would spoil the encoder
     3  both encoders and the head are trained together: see `kgkit.training.linkers.bi_encoder`
     4  the documents are read anew, and the texts of all entities: vectors of the knowledge base, named after
@@ -32,18 +32,18 @@ from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig
 from kgkit.training.config import TrainingConfig
-from kgkit.training.linkers.bi_encoder import Joint, Read, Reads, freeze, read
+from kgkit.training.linkers.bi_encoder import BiEncoder, StepBatch, TextBatch, freeze, read
 from kgkit.training.linkers.head import (
     HeadConfig,
     Hidden,
-    Told,
+    LabelledSentence,
     cut,
     fitted_head,
+    labelled_sentences,
     scaling,
-    told_sentences,
     usual_temperature,
 )
-from kgkit.training.linkers.means import Part, fitted, joined, text_mean
+from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
 from kgkit.training.loop import train
 from kgkit.types import Progress
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.vectors import Vectors
 
-_AT_ONCE: Final = 8  # stretches that are read at once when scored
+_AT_ONCE: Final = 8  # windows that are read at once when scored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class TrainedFull(NamedTuple):
     Attributes:
         arrays: means and counts of what was seen, by the encoders as they are now.
         heads: KnowBert's linker, in evaluation mode, alone.
-        scale: (2, F) mean and deviation of the traits.
+        scale: (2, F) mean and deviation of the features.
         temperature: T, chosen on documents that nothing has learnt from.
         results: accuracy and calibration there, and how much was learnt from.
         config: settings it was trained with.
@@ -141,7 +141,7 @@ def train_full(
     folder: Path,
     reader: SpanReader,
     vectors: "Vectors",
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     ridge: RidgeConfig,
     config: FullConfig,
     work: Path,
@@ -172,10 +172,11 @@ def train_full(
     together = joined([part.sums() for part in parts])
     arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
     sentences = [
-        one.of_traits(COUNTED) for one in told_sentences(reader, parts, together, arrays, vectors, progress)
+        sentence.with_features(COUNTED)
+        for sentence in labelled_sentences(reader, parts, together, arrays, vectors, progress)
     ]
     scale = scaling(sentences)
-    sentences = [one.scaled(scale) for one in sentences]
+    sentences = [sentence.scaled(scale) for sentence in sentences]
     alone = HeadConfig(
         ridge=0.0, width=config.width, attention=config.attention, control=config.control,
         epochs=config.head_epochs, dropout=config.dropout, seed=config.seed,
@@ -195,36 +196,36 @@ def train_full(
     )
     tuned = SpanReader(context, reader.config)
     again = [
-        Part(tuned, part.taught, work / "features", progress, stage=f"reading set {number} again")
+        TrainingSet(tuned, part.labelled, work / "features", progress, stage=f"reading set {number} again")
         for number, part in enumerate(parts, 1)
     ]
     # Late, as an older model of this name has no vectors from here on.
-    made = embed_text(kb, settings, encoder=texts, progress=progress)
-    seen = joined([part.sums() for part in again])
-    arrays, _ = weighed(tuned, made, again, seen, ridge)
+    tuned_vectors = embed_text(kb, settings, encoder=texts, progress=progress)
+    sums = joined([part.sums() for part in again])
+    arrays, _ = weighed(tuned, tuned_vectors, again, sums, ridge)
     held = [
-        one.of_traits(COUNTED).scaled(scale)
-        for one in told_sentences(tuned, again[:1], seen, arrays, made, progress)
-        if one.held_out
+        sentence.with_features(COUNTED).scaled(scale)
+        for sentence in labelled_sentences(tuned, again[:1], sums, arrays, tuned_vectors, progress)
+        if sentence.held_out
     ]
     scored: Scored = []
     if held:
-        scorer = HeadScorer(tuned, made, arrays, [joint.linker], scale, share=config.ridge)
+        scorer = HeadScorer(tuned, tuned_vectors, arrays, [joint.linker], scale, share=config.ridge)
         scored = list(Hidden(again).summed(scorer, held))
     temperature = best_temperature(scored, usual_temperature(config.ridge))
     results = {**amounts(parts, arrays), **measured(scored, temperature)}
-    return TrainedFull(arrays, [joint.linker], scale, temperature, results, config, made, context)
+    return TrainedFull(arrays, [joint.linker], scale, temperature, results, config, tuned_vectors, context)
 
 
-class _Stretch(NamedTuple):
+class _Window(NamedTuple):
     """What is read at once: its word pieces, and the mentions that belong to it, sentence by sentence."""
 
     tokens: list[int]
     sentences: list[LinkerSentence]  # rows are places in `spans`
     spans: NDArray[np.int64]  # (m, 2)
 
-    def cut(self) -> "_Stretch":
-        return self._replace(sentences=[cut(one) for one in self.sentences])
+    def cut(self) -> "_Window":
+        return self._replace(sentences=[cut(sentence) for sentence in self.sentences])
 
 
 class _Source:
@@ -234,20 +235,18 @@ class _Source:
         self,
         kb: "KnowledgeBase",
         reader: SpanReader,
-        parts: Sequence[Part],
-        sentences: Sequence[Told],
+        parts: Sequence[TrainingSet],
+        sentences: Sequence[LabelledSentence],
         vectors: "Vectors",
         config: FullConfig,
     ) -> None:
         self.config, self.padding = config, reader.encoder.tokenizer.pad_token_id or 0
-        self.ids = np.unique(np.concatenate([ids for one in sentences for ids in one.sentence.ids]))
+        self.ids = np.unique(np.concatenate([ids for sentence in sentences for ids in sentence.sentence.ids]))
         self.tokens = list(_tokens_of(kb, self.ids, reader, vectors, config.length))
-        stretches = [list(_stretches(reader, part, sentences, number)) for number, part in enumerate(parts)]
-        self.held = [stretch for held, stretch in stretches[0] if held]
-        self.sets = [
-            [stretch for held, stretch in some if not held and _teaches(stretch)] for some in stretches
-        ]
-        longest = max(sum(len(one.tokens) for one in some) for some in self.sets)
+        windows = [list(_windows(reader, part, sentences, number)) for number, part in enumerate(parts)]
+        self.held = [window for held, window in windows[0] if held]
+        self.sets = [[window for held, window in some if not held and _teaches(window)] for some in windows]
+        longest = max(sum(len(window.tokens) for window in some) for some in self.sets)
         most = max(map(len, self.sets))
         if not most:
             raise UsageError(
@@ -258,31 +257,31 @@ class _Source:
     def __len__(self) -> int:
         return self.count
 
-    def epoch(self, number: int, places: Sequence[int]) -> Iterator[Reads]:
+    def epoch(self, number: int, indices: Sequence[int]) -> Iterator[StepBatch]:
         """Give batches: some of each set, so that every step sees them all."""
         drawn = np.random.default_rng([self.config.seed, number])
         orders = [np.array_split(drawn.permutation(len(some)), self.count) for some in self.sets]
         refresh = {self.count * turn // self.config.refreshed for turn in range(self.config.refreshed)}
-        for place in places:
+        for index in indices:
             chosen = [
-                [some[at].cut() for at in order[place]] for some, order in zip(self.sets, orders, strict=True)
+                [some[at].cut() for at in order[index]] for some, order in zip(self.sets, orders, strict=True)
             ]
-            yield Reads([self.read(some) for some in chosen if some], place in refresh)
+            yield StepBatch([self.read(some) for some in chosen if some], index in refresh)
 
-    def read(self, stretches: Sequence[_Stretch]) -> Read:
-        """Return stretches as tensors."""
-        begins = np.cumsum([0, *(len(one.spans) for one in stretches)])
+    def read(self, windows: Sequence[_Window]) -> TextBatch:
+        """Return windows as tensors."""
+        begins = np.cumsum([0, *(len(window.spans) for window in windows)])
         sentences = [
             some._replace(rows=begin + some.rows)
-            for begin, one in zip(begins.tolist(), stretches, strict=False)
-            for some in one.sentences
+            for begin, window in zip(begins.tolist(), windows, strict=False)
+            for some in window.sentences
         ]
-        text = np.repeat(np.arange(len(stretches)), np.diff(begins))
-        spans = np.column_stack([text, np.concatenate([one.spans for one in stretches])])
-        places = padded_layout(sentences)
-        inputs, right = inputs_without_vectors(sentences, places)
+        text = np.repeat(np.arange(len(windows)), np.diff(begins))
+        spans = np.column_stack([text, np.concatenate([window.spans for window in windows])])
+        layout = padded_layout(sentences)
+        inputs, right = inputs_without_vectors(sentences, layout)
         return read(
-            [one.tokens for one in stretches], spans[places.rows], places, inputs, right, self.rows_of,
+            [window.tokens for window in windows], spans[layout.rows], layout, inputs, right, self.rows_of,
             self.padding,
         )  # fmt: skip
 
@@ -291,40 +290,44 @@ class _Source:
         return np.searchsorted(self.ids, ids)
 
 
-def _stretches(
-    reader: SpanReader, part: Part, sentences: Sequence[Told], number: int
-) -> Iterator[tuple[bool, _Stretch]]:
+def _windows(
+    reader: SpanReader, part: TrainingSet, sentences: Sequence[LabelledSentence], number: int
+) -> Iterator[tuple[bool, _Window]]:
     """Yield what is read of a set, and whether it is held out."""
-    mine = [one for one in sentences if one.part == number]
-    first = min((int(one.sentence.rows.min()) for one in mine), default=0)
+    mine = [sentence for sentence in sentences if sentence.part == number]
+    first = min((int(sentence.sentence.rows.min()) for sentence in mine), default=0)
     where = {
-        row - first: (which, place)
-        for which, one in enumerate(mine)
-        for place, row in enumerate(one.sentence.rows.tolist())
+        row - first: (which, index)
+        for which, sentence in enumerate(mine)
+        for index, row in enumerate(sentence.sentence.rows.tolist())
     }
-    documents = [one.document for one in part.taught]
+    documents = [labelled.document for labelled in part.labelled]
     begins = np.cumsum([0, *(len(document.mentions or ()) for document in documents)])
-    for stretch in reader.windows_of(documents):
+    for window in reader.windows_of(documents):
         groups: dict[int, list[tuple[int, int]]] = {}
-        for at, mention in enumerate(stretch.mentions.tolist()):
-            which, place = where[int(begins[stretch.document]) + mention]
-            groups.setdefault(which, []).append((at, place))
-        found = [_some(mine[which].sentence, *zip(*pairs, strict=True)) for which, pairs in groups.items()]
-        yield mine[next(iter(groups))].held_out, _Stretch(stretch.tokens, found, stretch.spans)
+        for at, mention in enumerate(window.mentions.tolist()):
+            which, index = where[int(begins[window.document]) + mention]
+            groups.setdefault(which, []).append((at, index))
+        groups_of = [
+            _some(mine[which].sentence, *zip(*pairs, strict=True)) for which, pairs in groups.items()
+        ]
+        yield mine[next(iter(groups))].held_out, _Window(window.tokens, groups_of, window.spans)
 
 
-def _some(sentence: LinkerSentence, rows: Sequence[int], places: Sequence[int]) -> LinkerSentence:
+def _some(sentence: LinkerSentence, rows: Sequence[int], indices: Sequence[int]) -> LinkerSentence:
     """Return some mentions of a sentence, under other rows."""
     return LinkerSentence(
         np.array(rows, np.int64),
-        [sentence.ids[place] for place in places],
-        [sentence.features[place] for place in places],
-        [(sentence.right or ())[place] for place in places],
+        [sentence.ids[index] for index in indices],
+        [sentence.features[index] for index in indices],
+        [(sentence.right or ())[index] for index in indices],
     )
 
 
-def _teaches(stretch: _Stretch) -> bool:
-    return any(right.any() and len(right) > 1 for one in stretch.sentences for right in one.right or ())
+def _teaches(window: _Window) -> bool:
+    return any(
+        right.any() and len(right) > 1 for sentence in window.sentences for right in sentence.right or ()
+    )
 
 
 def _tokens_of(
@@ -339,36 +342,39 @@ def _tokens_of(
 
 def _joint(
     head: EntityLinker, source: _Source, reader: SpanReader, vectors: "Vectors", config: FullConfig
-) -> Joint:
+) -> BiEncoder:
     encoder = reader.encoder
     context, texts = copy.deepcopy(encoder.model), copy.deepcopy(encoder.model) if config.joint else None
     freeze(context, config.frozen)
     if texts is not None:
         freeze(texts, config.text_frozen)
     bank = torch.from_numpy(unit(vectors.gather(source.ids.astype(np.uint32))))
-    return Joint(
+    return BiEncoder(
         context, texts, head, reader.config.layers, encoder.settings.pooling, source.tokens, bank,
         fresh=config.fresh, padding=source.padding,
     )  # fmt: skip
 
 
 def _trained(
-    joint: Joint, source: _Source, config: FullConfig, work: Path, device: str, progress: Progress | None
+    joint: BiEncoder, source: _Source, config: FullConfig, work: Path, device: str, progress: Progress | None
 ) -> None:
     """Train encoders and head; what is held out chooses the epoch."""
     rates = {"linker": config.lr, "context": config.encoder_lr, "texts": config.text_lr}
     groups = [
-        {"params": [one for one in part.parameters() if one.requires_grad], "lr": rates[name]}
+        {
+            "params": [parameter for parameter in part.parameters() if parameter.requires_grad],
+            "lr": rates[name],
+        }
         for name, part in joint.named_children()
     ]
     batches = [source.held[at : at + _AT_ONCE] for at in range(0, len(source.held), _AT_ONCE)]
 
-    def accuracy(model: Joint) -> float:
-        ids = [ids for stretch in source.held for one in stretch.sentences for ids in one.ids]
+    def accuracy(model: BiEncoder) -> float:
+        ids = [ids for window in source.held for sentence in window.sentences for ids in sentence.ids]
         model.refresh(source.rows_of(np.unique(np.concatenate(ids))))
         right = total = 0
         for batch in batches:
-            part = Reads([source.read(batch)]).to(model.bank.device).parts[0]
+            part = StepBatch([source.read(batch)]).to(model.bank.device).parts[0]
             best = model.scores(part).argmax(-1, keepdim=True)  # (B, M, 1)
             right += int(part.right.gather(-1, best).sum())
             total += int(part.right.any(-1).sum())
@@ -385,19 +391,19 @@ def _trained(
     )  # fmt: skip
 
 
-def _loss(model: torch.nn.Module, reads: Reads) -> tuple[torch.Tensor, float]:
+def _loss(model: torch.nn.Module, reads: StepBatch) -> tuple[torch.Tensor, float]:
     losses, counted = model(reads)
     count = float(max(1, int(counted)))
     return losses / count, count
 
 
 def _saved(
-    joint: Joint, reader: SpanReader, vectors: "Vectors", work: Path, device: str
+    joint: BiEncoder, reader: SpanReader, vectors: "Vectors", work: Path, device: str
 ) -> tuple[Encoder, Encoder]:
     """Write both encoders to files; return them as they are read from there."""
-    old, found = reader.encoder, []
+    old, loaded = reader.encoder, []
     for name, model in ((ENCODER, joint.context), (TEXTS, joint.texts)):
         own = Encoder(old.name, old.folder, old.model if model is None else model, old.tokenizer)
         own.save(work / name)
-        found.append(Encoder.load(str(work / name), device=device, dtype=old.dtype))
-    return found[0], found[1]
+        loaded.append(Encoder.load(str(work / name), device=device, dtype=old.dtype))
+    return loaded[0], loaded[1]

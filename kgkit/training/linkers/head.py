@@ -3,7 +3,7 @@
 What a head is told of how often and in which contexts a meaning was seen leaves out the document that the
 mention is of: else it would learn to trust that more than it can when it links.
 
-    R  candidates of a document's mentions    S  meanings    F  traits    K · D  numbers of a mention
+    R  candidates of a document's mentions    S  meanings    F  features    K · D  numbers of a mention
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +22,10 @@ from kgkit.evaluation.calibration import best_temperature
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
-from kgkit.linking.prior_features import TRAITS, prior_traits, traits
+from kgkit.linking.prior_features import FEATURES, candidate_features, prior_features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer, meanings
 from kgkit.training.config import TrainingConfig
-from kgkit.training.linkers.means import Part, Sums, fitted, joined, text_mean
+from kgkit.training.linkers.means import Sums, TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
 from kgkit.training.loop import train
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Mention, Progress
@@ -88,7 +88,7 @@ class TrainedHead(NamedTuple):
     Attributes:
         arrays: means and counts of what was seen, from all documents; None for a portable head.
         heads: KnowBert's linkers, in evaluation mode.
-        scale: (2, F) mean and deviation of the traits.
+        scale: (2, F) mean and deviation of the features.
         temperature: T, chosen on documents that the heads have not learnt from.
         results: accuracy and calibration there, and how much was learnt from.
         config: settings it was trained with.
@@ -105,7 +105,7 @@ class TrainedHead(NamedTuple):
 def train_head(
     reader: "SpanReader",
     vectors: "Vectors",
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     ridge: RidgeConfig,
     config: HeadConfig,
     folder: Path,
@@ -135,21 +135,21 @@ def train_head(
         arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
     else:
         arrays, _ = weighed(reader, vectors, parts, together, ridge)
-    told = [*told_sentences(reader, parts, together, arrays, vectors, progress)]
+    sentences = [*labelled_sentences(reader, parts, together, arrays, vectors, progress)]
     if config.portable:
-        told = [one.of_priors(config.portable) for one in told]
-    scale = scaling(told)
-    told = [one.scaled(scale) for one in told]
+        sentences = [sentence.with_prior_features(config.portable) for sentence in sentences]
+    scale = scaling(sentences)
+    sentences = [sentence.scaled(scale) for sentence in sentences]
     seeds = range(config.seed, config.seed + config.heads)
     heads = [
         fitted_head(
-            reader, vectors, arrays, told, scale, parts, replace(config, seed=seed), folder / f"seed-{seed}",
-            device=device, progress=progress,
+            reader, vectors, arrays, sentences, scale, parts, replace(config, seed=seed),
+            folder / f"seed-{seed}", device=device, progress=progress,
         )
         for seed in seeds
     ]  # fmt: skip
     scorer = HeadScorer(reader, vectors, arrays, heads, scale, share=config.ridge)
-    last = list(Hidden(parts).summed(scorer, [one for one in told if one.held_out]))
+    last = list(Hidden(parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
     temperature = best_temperature(last, usual_temperature(config.ridge))
     results = {**amounts(parts, arrays), **measured(last, temperature)}
     return TrainedHead(None if config.portable else arrays, heads, scale, temperature, results, config)
@@ -164,9 +164,9 @@ def fitted_head(
     reader: "SpanReader",
     vectors: "Vectors",
     arrays: RidgeArrays,
-    told: "Sequence[Told]",
+    sentences: "Sequence[LabelledSentence]",
     scale: Matrix,
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     config: HeadConfig,
     folder: Path,
     *,
@@ -178,10 +178,10 @@ def fitted_head(
     Args:
         reader, vectors, parts, config, folder, device, progress: as `train_head` has them.
         arrays: what was seen in training.
-        told: the sentences of all sets, with scaled traits.
-        scale: (2, F) mean and deviation of the traits.
+        sentences: the sentences of all sets, with scaled features.
+        scale: (2, F) mean and deviation of the features.
     """
-    hidden, held = Hidden(parts), [one for one in told if one.held_out]
+    hidden, held = Hidden(parts), [sentence for sentence in sentences if sentence.held_out]
     torch.manual_seed(config.seed)
     settings = EntityLinkerConfig(
         hidden=reader.width, width=config.width, stored=vectors.width, features=scale.shape[1],
@@ -194,7 +194,7 @@ def fitted_head(
         return measured(list(hidden.summed(scorer, held)), 1.0)["held_out_accuracy"]
 
     train(
-        head, _Batches(told, hidden, vectors, config), _loss,
+        head, _Batches(sentences, hidden, vectors, config), _loss,
         [torch.optim.AdamW(head.parameters(), lr=config.lr, weight_decay=config.decay)],
         TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=False, device=device,
                        seed=config.seed),
@@ -206,44 +206,45 @@ def fitted_head(
     return head
 
 
-class Told(NamedTuple):
-    """A sentence with its traits.
+class LabelledSentence(NamedTuple):
+    """A sentence with its features.
 
     Attributes:
         sentence: its mentions.
-        beside: for each the scores s (C,) of its candidates by the means, if it is held out; else zeros.
+        means_scores: scores s (C,) by the means of each mention's candidates, if it is held out; else zeros.
         priors: for each those (C,) of its candidates, as the KB has them.
         part: of which set it is, by number.
         held_out: whether it is held out.
-        learnt: whether something can be learnt of it.
+        trainable: whether something can be learnt of it.
     """
 
     sentence: LinkerSentence
-    beside: list[Matrix]
+    means_scores: list[Matrix]
     priors: list[Matrix]
     part: int
     held_out: bool
-    learnt: bool
+    trainable: bool
 
-    def scaled(self, scale: Matrix) -> "Told":
-        features = [(one - scale[0]) / scale[1] for one in self.sentence.features]
+    def scaled(self, scale: Matrix) -> "LabelledSentence":
+        features = [(feature - scale[0]) / scale[1] for feature in self.sentence.features]
         return self._replace(sentence=self.sentence._replace(features=features))
 
-    def of_traits(self, names: Sequence[str]) -> "Told":
-        """Return the sentence with some of the traits alone."""
-        columns = [TRAITS.index(name) for name in names]
-        features = [one[:, columns] for one in self.sentence.features]
+    def with_features(self, names: Sequence[str]) -> "LabelledSentence":
+        """Return the sentence with some of the features alone."""
+        columns = [FEATURES.index(name) for name in names]
+        features = [feature[:, columns] for feature in self.sentence.features]
         return self._replace(sentence=self.sentence._replace(features=features))
 
-    def of_priors(self, counted: Literal["kb", "data"]) -> "Told":
-        """Return the sentence with the traits that a prior tells, and with no score by the means."""
+    def with_prior_features(self, counted: Literal["kb", "data"]) -> "LabelledSentence":
+        """Return the sentence with the features that a prior tells, and with no score by the means."""
         priors = self.priors
         if counted == "data":  # (n + 1) / Σ (n + 1), as WordNet's, without the document
-            priors = [np.expm1(one[:, 0]) + 1 for one in self.sentence.features]
-        sizes = np.array([len(one) for one in priors], np.int64)
-        found = np.split(prior_traits(np.concatenate(priors), sizes), np.cumsum(sizes)[:-1])
+            priors = [np.expm1(values[:, 0]) + 1 for values in self.sentence.features]
+        sizes = np.array([len(values) for values in priors], np.int64)
+        features = np.split(prior_features(np.concatenate(priors), sizes), np.cumsum(sizes)[:-1])
         return self._replace(
-            sentence=self.sentence._replace(features=found), beside=[np.zeros_like(one) for one in priors]
+            sentence=self.sentence._replace(features=features),
+            means_scores=[np.zeros_like(values) for values in priors],
         )
 
 
@@ -257,142 +258,148 @@ def cut(sentence: LinkerSentence) -> LinkerSentence:
     )
 
 
-def scaling(sentences: Sequence[Told]) -> Matrix:
-    """Return (2, F), mean and deviation of the traits."""
-    flat = np.concatenate([features for one in sentences for features in one.sentence.features])
+def scaling(sentences: Sequence[LabelledSentence]) -> Matrix:
+    """Return (2, F), mean and deviation of the features."""
+    flat = np.concatenate([features for each in sentences for features in each.sentence.features])
     return np.stack([flat.mean(0), np.maximum(flat.std(0), 1e-6)]).astype(np.float32)
 
 
-def told_sentences(
+def labelled_sentences(
     reader: "SpanReader",
-    parts: Sequence[Part],
+    parts: Sequence[TrainingSet],
     together: Sums,
     arrays: RidgeArrays,
     vectors: "Vectors",
     progress: Progress | None,
-) -> Iterator[Told]:
-    """Yield the sentences of all sets, rows counted through, with traits that leave their document out."""
+) -> Iterator[LabelledSentence]:
+    """Yield the sentences of all sets, rows counted through, with features that leave their document out."""
     begin = 0
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         held = set(part.documents[part.held_out()].tolist()) if part is parts[0] else set()
         own = part.own_sums()
         row = begin
-        for number, one in enumerate(part.taught):
-            mentions = one.document.mentions or []
+        for number, labelled in enumerate(part.labelled):
+            mentions = labelled.document.mentions or []
             rows = np.arange(row - begin, row - begin + len(mentions))
-            features, means = _left_out(part, number, rows, own, together, arrays)
-            beside = [np.zeros(len(these), np.float32) for these in features]
+            features, means = _without_document(part, number, rows, own, together, arrays)
+            means_scores = [np.zeros(len(these), np.float32) for these in features]
             if number in held:
-                beside = _scored(RidgeScorer(reader, vectors, means), part, rows, mentions)
+                means_scores = _scored(RidgeScorer(reader, vectors, means), part, rows, mentions)
             ids = [(mention.candidates or NO_CANDIDATES).ids for mention in mentions]
-            for places in sentences_of(one.document):
-                right = [one.right[p] for p in places]
+            for indices in sentences_of(labelled.document):
+                right = [labelled.right[p] for p in indices]
                 sentence = LinkerSentence(
-                    row + places, [ids[p] for p in places], [features[p] for p in places], right
+                    row + indices, [ids[p] for p in indices], [features[p] for p in indices], right
                 )
-                learnt = number not in held and any(some.any() and len(some) > 1 for some in right)
-                priors = [(mentions[p].candidates or NO_CANDIDATES).priors for p in places]
-                yield Told(sentence, [beside[p] for p in places], priors, place, number in held, learnt)
+                trainable = number not in held and any(some.any() and len(some) > 1 for some in right)
+                priors = [(mentions[p].candidates or NO_CANDIDATES).priors for p in indices]
+                yield LabelledSentence(
+                    sentence, [means_scores[p] for p in indices], priors, index, number in held, trainable
+                )
             row += len(mentions)
             if progress is not None and number % 64 == 0:
-                progress("telling what was seen", number, len(part.taught))
+                progress("telling what was seen", number, len(part.labelled))
         begin = row
 
 
-def _left_out(
-    part: Part,
+def _without_document(
+    part: TrainingSet,
     number: int,
     rows: "np.ndarray",
     own: list[dict[int, tuple[Matrix, int]]],
     together: Sums,
     arrays: RidgeArrays,
 ) -> tuple[list[Matrix], RidgeArrays]:
-    """Return traits (C, F) of the mentions of a document as if it had not been seen, and means alike.
+    """Return features (C, F) of the mentions of a document as if it had not been seen, and means alike.
 
     The map is that of all documents.
     """
-    mentions = part.taught[number].document.mentions or []
+    mentions = part.labelled[number].document.mentions or []
     if not mentions:
         return [], arrays
     candidates = [mention.candidates or NO_CANDIDATES for mention in mentions]
-    sizes = np.array([len(one) for one in candidates], np.int64)
+    sizes = np.array([len(each) for each in candidates], np.int64)
     query = np.repeat(part.queries_of(rows, part.mean), sizes, axis=0)  # (R, K · D)
-    wanted = np.concatenate([meanings(one) for one in candidates])
-    unique, back = np.unique(wanted, return_inverse=True)
-    place = np.minimum(np.searchsorted(together.meanings, unique), len(together.meanings) - 1)
-    known = together.meanings[place] == unique
-    counts = np.where(known, together.counts[place], 0)
-    sums = together.sums[place] * known[:, None]
+    own_meanings = np.concatenate([meanings(each) for each in candidates])
+    unique, back = np.unique(own_meanings, return_inverse=True)
+    index = np.minimum(np.searchsorted(together.meanings, unique), len(together.meanings) - 1)
+    in_sums = together.meanings[index] == unique
+    counts = np.where(in_sums, together.counts[index], 0)
+    sums = together.sums[index] * in_sums[:, None]
     for at, meaning in enumerate(unique.tolist()):
         if (mine := own[number].get(meaning)) is not None:
             sums[at] -= mine[0]
             counts[at] -= mine[1]
     sums[counts < 0.5] = 0  # what is left then is rounding
     centroids = unit(sums)
-    like_seen = np.einsum("rk,rk->r", centroids[back], query)
-    seen = counts > 0.5
+    likeness = np.einsum("rk,rk->r", centroids[back], query)
+    positive = counts > 0.5
     means = arrays._replace(  # behind them one that no candidate means: there may be no other
-        meanings=np.append(unique[seen], np.uint32(NO_SENSE)),
-        centroids=np.concatenate([centroids[seen], np.zeros((1, centroids.shape[1]))], dtype=np.float16),
-        counts=np.append(counts[seen], np.float32(0)),
+        meanings=np.append(unique[positive], np.uint32(NO_SENSE)),
+        centroids=np.concatenate([centroids[positive], np.zeros((1, centroids.shape[1]))], dtype=np.float16),
+        counts=np.append(counts[positive], np.float32(0)),
     )
     cuts = np.cumsum(sizes)[:-1]
-    return np.split(traits(counts[back], like_seen, sizes), cuts), means
+    return np.split(candidate_features(counts[back], likeness, sizes), cuts), means
 
 
 def _scored(
-    means: RidgeScorer, part: Part, rows: NDArray[np.int64], mentions: Sequence[Mention]
+    means: RidgeScorer, part: TrainingSet, rows: NDArray[np.int64], mentions: Sequence[Mention]
 ) -> list[Matrix]:
     """Return s (C,) of the candidates of mentions."""
-    asked = part.queries_of(rows, part.mean)
+    query_vectors = part.queries_of(rows, part.mean)
     return [
         means.scores(query, mention.candidates or NO_CANDIDATES)
-        for query, mention in zip(asked, mentions, strict=True)
+        for query, mention in zip(query_vectors, mentions, strict=True)
     ]
 
 
 class Hidden:
     """The vectors of the mentions of all sets, by rows counted through, as the head takes them."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[TrainingSet]) -> None:
         self.parts = parts
         self.begins = np.cumsum([0, *(len(part.vectors) for part in parts)])
 
     def __call__(self, rows: "np.ndarray") -> Matrix:
-        found = np.empty((len(rows), self.parts[0].vectors.shape[1]), np.float32)
+        vectors = np.empty((len(rows), self.parts[0].vectors.shape[1]), np.float32)
         which = np.searchsorted(self.begins, rows, "right") - 1
         for number, part in enumerate(self.parts):
             mine = which == number
-            found[mine] = part.vectors[rows[mine] - self.begins[number]]
-        return hidden_of(found, self.parts[0].layers)
+            vectors[mine] = part.vectors[rows[mine] - self.begins[number]]
+        return hidden_of(vectors, self.parts[0].layers)
 
-    def summed(self, scorer: HeadScorer, sentences: Sequence[Told]) -> Iterator[_Scored]:
+    def summed(self, scorer: HeadScorer, sentences: Sequence[LabelledSentence]) -> Iterator[_Scored]:
         """Yield the scores ψ + w s (C,) of mentions one of whose candidates is right, and which are."""
         for begin in range(0, len(sentences), _AT_ONCE):
             part = sentences[begin : begin + _AT_ONCE]
-            places = np.cumsum([0, *(len(one.sentence.rows) for one in part)])
+            bounds = np.cumsum([0, *(len(sentence.sentence.rows) for sentence in part)])
             numbered = [
-                one.sentence._replace(rows=np.arange(first, last))
-                for one, (first, last) in zip(part, pairwise(places.tolist()), strict=True)
+                sentence.sentence._replace(rows=np.arange(first, last))
+                for sentence, (first, last) in zip(part, pairwise(bounds.tolist()), strict=True)
             ]
-            scores = scorer.scored(numbered, self(np.concatenate([one.sentence.rows for one in part])))
-            beside = [these for one in part for these in one.beside]
-            right = [these for one in part for these in one.sentence.right or ()]
-            for one, other, which in zip(scores, beside, right, strict=True):
+            scores = scorer.scored(
+                numbered, self(np.concatenate([sentence.sentence.rows for sentence in part]))
+            )
+            means_scores = [these for sentence in part for these in sentence.means_scores]
+            right = [these for sentence in part for these in sentence.sentence.right or ()]
+            for sentence, other, which in zip(scores, means_scores, right, strict=True):
                 if which.any():
-                    yield one + np.float32(scorer.share) * other, which
+                    yield sentence + np.float32(scorer.share) * other, which
 
 
 class _Batches:
     """Sentences in another order each epoch, those of a set by themselves: others are as long as they."""
 
-    def __init__(self, told: Sequence[Told], hidden: Hidden, vectors: "Vectors", config: HeadConfig) -> None:
+    def __init__(
+        self, sentences: Sequence[LabelledSentence], hidden: Hidden, vectors: "Vectors", config: HeadConfig
+    ) -> None:
         self.hidden, self.vectors, self.seed = hidden, vectors, config.seed
         self.sets = [
-            [cut(one.sentence) for one in told if one.learnt and one.part == part]
+            [cut(sentence.sentence) for sentence in sentences if sentence.trainable and sentence.part == part]
             for part in range(len(hidden.parts))
         ]
-        mentions = [sum(len(one.rows) for one in sentences) for sentences in self.sets]
+        mentions = [sum(len(sentence.rows) for sentence in sentences) for sentences in self.sets]
         self.counts = [
             min(len(sentences), max(1, round(count / config.batch)))
             for sentences, count in zip(self.sets, mentions, strict=True)
@@ -401,7 +408,7 @@ class _Batches:
     def __len__(self) -> int:
         return sum(self.counts)
 
-    def epoch(self, number: int, places: Sequence[int]) -> "Iterator[tuple[LinkerInputs, Tensor]]":
+    def epoch(self, number: int, indices: Sequence[int]) -> "Iterator[tuple[LinkerInputs, Tensor]]":
         drawn = np.random.default_rng([self.seed, number])
         batches = [
             [sentences[at] for at in part]
@@ -410,8 +417,8 @@ class _Batches:
             for part in np.array_split(drawn.permutation(len(sentences)), count)
         ]
         order = drawn.permutation(len(batches))
-        for place in places:
-            yield linker_inputs(batches[order[place]], self.hidden, lambda ids: texts_of(self.vectors, ids))
+        for index in indices:
+            yield linker_inputs(batches[order[index]], self.hidden, lambda ids: texts_of(self.vectors, ids))
 
 
 def _loss(model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]") -> tuple[Tensor, float]:

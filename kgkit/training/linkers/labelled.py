@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Given = Literal["lemma", "surface"]
+CandidateSource = Literal["lemma", "surface"]
 
 _LETTERS = re.compile(r"[^a-z]+")
 _MARKERS = ("", "(a)", "(p)", "(ip)")  # of adjectives: where they may stand
@@ -52,38 +52,38 @@ class MissingGold:
         kb: that is linked to.
 
     Attributes:
-        meant: how many mentions mean something.
-        mentions: how many of them mean nothing that *kb* has.
-        missing: what those mean.
+        labelled: number of mentions that have a gold entity.
+        mentions: number of those whose gold entity *kb* does not have.
+        missing: keys of these entities.
     """
 
     def __init__(self, kb: "KnowledgeBase") -> None:
-        self.kb, self.meant, self.mentions = kb, 0, 0
+        self.kb, self.labelled, self.mentions = kb, 0, 0
         self.missing: set[str] = set()
 
-    def note(self, gold: str, *, there: bool) -> None:
+    def note(self, gold: str, *, in_kb: bool) -> None:
         """Count a mention that means *gold*."""
-        self.meant += 1
-        if not there:
+        self.labelled += 1
+        if not in_kb:
             self.mentions += 1
             self.missing.add(gold)
 
-    def refused(self) -> UsageError:
+    def error(self) -> UsageError:
         """Return the error that nothing can be learnt; it doubts *kb* if that lacks most of what is meant."""
-        told = "there is nothing to learn: no mention has its gold among its candidates"
-        if 2 * self.mentions > self.meant:
-            told += (
-                f", and {self.mentions:,} of {self.meant:,} mean what is not in knowledge base "
+        message = "there is nothing to learn: no mention has its gold among its candidates"
+        if 2 * self.mentions > self.labelled:
+            message += (
+                f", and {self.mentions:,} of {self.labelled:,} mean what is not in knowledge base "
                 f"{self.kb.name}@{self.kb.build}: is it the right one?"
             )
-        return UsageError(told)
+        return UsageError(message)
 
     def warn(self) -> None:
         """Say what there is none of, if anything."""
         if self.missing:
             log.warning(
                 "%s gold entities, of %s of %s mentions, are not in the knowledge base: they teach nothing",
-                *(f"{count:,}" for count in (len(self.missing), self.mentions, self.meant)),
+                *(f"{count:,}" for count in (len(self.missing), self.mentions, self.labelled)),
             )
 
 
@@ -92,8 +92,8 @@ def labelled_senses(
     generator: Generator,
     data: Path,
     gold: Path,
-    given: Given = "surface",
-    lacking: MissingGold | None = None,
+    source: CandidateSource = "surface",
+    missing: MissingGold | None = None,
 ) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of senses.
 
@@ -101,9 +101,9 @@ def labelled_senses(
         kb: whose senses the gold names.
         generator: of the candidates.
         data, gold: the two files.
-        given: `lemma`: candidates are those of the gold lemma and part of speech; `surface`: those of the
+        source: `lemma`: candidates are those of the gold lemma and part of speech; `surface`: those of the
             span as it is written, as KnowBert trains.
-        lacking: counts senses that *kb* does not have.
+        missing: counts senses that *kb* does not have.
 
     Raises:
         NotThere, SourceError: as `read_documents` and `read_gold` do.
@@ -112,42 +112,42 @@ def labelled_senses(
     names = _Names(kb)
     for document in read_documents(data):
         mentions = [
-            mention if given == "lemma" else structs.replace(mention, lemma="", pos="")
+            mention if source == "lemma" else structs.replace(mention, lemma="", pos="")
             for mention in document.mentions or ()
         ]
-        [found] = generator([structs.replace(document, mentions=mentions)])
+        [read] = generator([structs.replace(document, mentions=mentions)])
         right = [
             names.among((mention.candidates or NO_CANDIDATES).senses, keys.get(mention.id, ()))
-            for mention in found.mentions or ()
+            for mention in read.mentions or ()
         ]
-        for mention, which in zip(found.mentions or (), right, strict=True):
-            if lacking is not None and (meant := keys.get(mention.id, ())):
-                lacking.note(meant[0], there=bool(which.any()) or names.has(meant))
-        yield LabelledDocument(found, right)
+        for mention, which in zip(read.mentions or (), right, strict=True):
+            if missing is not None and (senses := keys.get(mention.id, ())):
+                missing.note(senses[0], in_kb=bool(which.any()) or names.has(senses))
+        yield LabelledDocument(read, right)
 
 
 def labelled_entities(
-    kb: "KnowledgeBase", generator: Generator, data: Path, lacking: MissingGold | None = None
+    kb: "KnowledgeBase", generator: Generator, data: Path, missing: MissingGold | None = None
 ) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of entities; a NIL mention has no right candidate.
 
-    Entities that *kb* does not have are counted by *lacking*.
+    Entities that *kb* does not have are counted by *missing*.
 
     Raises:
         NotThere, SourceError: as `read_gold_documents` does.
     """
-    entities = _Entities(kb, lacking)
+    entities = _Entities(kb, missing)
     for labelled in read_gold_documents(data):
-        [found] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
+        [read] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
         right = [
             (mention.candidates or NO_CANDIDATES).ids == entities(title)
-            for mention, title in zip(found.mentions or (), labelled.entities, strict=True)
+            for mention, title in zip(read.mentions or (), labelled.entities, strict=True)
         ]
-        yield LabelledDocument(found, right)
+        yield LabelledDocument(read, right)
 
 
 def labelled_spans(
-    kb: "KnowledgeBase", generator: Generator, data: Path, lacking: MissingGold | None = None
+    kb: "KnowledgeBase", generator: Generator, data: Path, missing: MissingGold | None = None
 ) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of entities, with all mentions that *generator* finds in them.
 
@@ -159,31 +159,42 @@ def labelled_spans(
         kb: whose entities the data mean.
         generator: finds the mentions.
         data: the file.
-        lacking: counts entities that *kb* does not have.
+        missing: counts entities that *kb* does not have.
 
     Raises:
         NotThere, SourceError: as `read_gold_documents` does.
     """
-    entities = _Entities(kb, lacking)
+    entities = _Entities(kb, missing)
     for labelled in read_gold_documents(data):
         document = structs.replace(
             labelled.document,
-            mentions=[structs.replace(one, candidates=None) for one in labelled.document.mentions or ()],
+            mentions=[
+                structs.replace(mention, candidates=None) for mention in labelled.document.mentions or ()
+            ],
         )
-        [found] = generator([structs.replace(document, mentions=None)])
-        [given] = generator([document])
-        spans = {(one.start, one.end) for one in found.mentions or ()}
-        missed = [one for one in given.mentions or () if (one.start, one.end) not in spans and one.candidates]
-        mentions = sorted([*(found.mentions or ()), *missed], key=lambda one: (one.start, one.end))
-        meant = {
-            (one.start, one.end): entities(title)
-            for one, title in zip(document.mentions or (), labelled.entities, strict=True)
+        [generated] = generator([structs.replace(document, mentions=None)])
+        [own] = generator([document])
+        spans = {(mention.start, mention.end) for mention in generated.mentions or ()}
+        missed = [
+            mention
+            for mention in own.mentions or ()
+            if (mention.start, mention.end) not in spans and mention.candidates
+        ]
+        mentions = sorted(
+            [*(generated.mentions or ()), *missed], key=lambda mention: (mention.start, mention.end)
+        )
+        gold = {
+            (mention.start, mention.end): entities(title)
+            for mention, title in zip(document.mentions or (), labelled.entities, strict=True)
         }
         right = [
-            (one.candidates or NO_CANDIDATES).ids == meant.get((one.start, one.end), -1) for one in mentions
+            (mention.candidates or NO_CANDIDATES).ids == gold.get((mention.start, mention.end), -1)
+            for mention in mentions
         ]
-        lost = sum(title is not None for title in labelled.entities) - sum(bool(one.any()) for one in right)
-        yield LabelledDocument(structs.replace(found, mentions=mentions), right, lost)
+        lost = sum(title is not None for title in labelled.entities) - sum(
+            bool(mention.any()) for mention in right
+        )
+        yield LabelledDocument(structs.replace(generated, mentions=mentions), right, lost)
 
 
 def labelled_examples(
@@ -202,17 +213,17 @@ def labelled_examples(
         for number, text in enumerate(entity.attributes.get("examples", ())):
             if letters(text) in without:
                 continue
-            [found] = generator([Document(f"{entity.key}:{number}", text)])
-            told = [
+            [generated] = generator([Document(f"{entity.key}:{number}", text)])
+            illustrated = [
                 mention
-                for mention in found.mentions or ()
+                for mention in generated.mentions or ()
                 if mention.candidates and (mention.candidates.ids == entity.id).any()
             ]
-            if told:
-                mention = max(told, key=lambda one: one.end - one.start)
+            if illustrated:
+                mention = max(illustrated, key=lambda mention: mention.end - mention.start)
                 assert mention.candidates is not None
                 yield LabelledDocument(
-                    structs.replace(found, mentions=[mention]), [mention.candidates.ids == entity.id]
+                    structs.replace(generated, mentions=[mention]), [mention.candidates.ids == entity.id]
                 )
 
 
@@ -224,8 +235,8 @@ def letters(text: str) -> str:
 class _Entities:
     """The ids of gold entities, remembered; those that there are none of are counted."""
 
-    def __init__(self, kb: "KnowledgeBase", lacking: MissingGold | None) -> None:
-        self._kb, self._lacking = kb, lacking
+    def __init__(self, kb: "KnowledgeBase", missing: MissingGold | None) -> None:
+        self._kb, self._missing = kb, missing
         self._ids: dict[str, int] = {}
 
     def __call__(self, title: str | None) -> int:
@@ -235,8 +246,8 @@ class _Entities:
         if title not in self._ids:
             entity = self._kb.get(title)
             self._ids[title] = -1 if entity is None else entity.id
-        if self._lacking is not None:
-            self._lacking.note(title, there=self._ids[title] >= 0)
+        if self._missing is not None:
+            self._missing.note(title, in_kb=self._ids[title] >= 0)
         return self._ids[title]
 
 

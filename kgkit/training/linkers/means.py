@@ -35,7 +35,7 @@ class Sums(NamedTuple):
     counts: Matrix
 
 
-class Part:
+class TrainingSet:
     """The mentions of one set of documents, and what each of them means.
 
     Args:
@@ -50,39 +50,41 @@ class Part:
     def __init__(
         self,
         reader: "SpanReader",
-        taught: Sequence[LabelledDocument],
+        labelled: Sequence[LabelledDocument],
         cache: "Path",
         progress: Progress | None,
-        kept: int = 3,
+        layers: int = 3,
         stage: str = "reading",
     ) -> None:
         self.layers = len(reader.config.layers)
-        self.width = reader.encoder.width * min(kept, self.layers)  # K · D
-        self.taught = taught
+        self.width = reader.encoder.width * min(layers, self.layers)  # K · D
+        self.labelled = labelled
         self.vectors = features(
-            reader, [one.document for one in taught], cache, progress=progress, stage=stage
+            reader, [document.document for document in labelled], cache, progress=progress, stage=stage
         )
-        found = list(self._learnt())
-        self.rows = np.array([row for row, _, _, _ in found], np.int64)  # (R,)
-        self.documents = np.array([number for _, number, _, _ in found], np.int64)
-        self.meanings = np.array([meaning for _, _, meaning, _ in found], np.uint32)
-        self.entities = np.array([entity for _, _, _, entity in found], np.uint32)
+        rows = list(self._right_rows())
+        self.rows = np.array([row for row, _, _, _ in rows], np.int64)  # (R,)
+        self.documents = np.array([number for _, number, _, _ in rows], np.int64)
+        self.meanings = np.array([meaning for _, _, meaning, _ in rows], np.uint32)
+        self.entities = np.array([entity for _, _, _, entity in rows], np.uint32)
         self.mean = self._mean()
 
-    def _learnt(self) -> "list[tuple[int, int, int, int]]":
+    def _right_rows(self) -> "list[tuple[int, int, int, int]]":
         """Return row, document, meaning and entity of each right candidate."""
-        found, row = [], 0
-        for number, one in enumerate(self.taught):
-            for mention, right in zip(one.document.mentions or (), one.right, strict=True):
+        rows, row = [], 0
+        for number, document in enumerate(self.labelled):
+            for mention, right in zip(document.document.mentions or (), document.right, strict=True):
                 if right.any():
                     candidates = mention.candidates or NO_CANDIDATES
-                    meant = meanings(candidates)[right].tolist()
-                    found += [
+                    right_meanings = meanings(candidates)[right].tolist()
+                    rows += [
                         (row, number, meaning, entity)
-                        for meaning, entity in zip(meant, candidates.ids[right].tolist(), strict=True)
+                        for meaning, entity in zip(
+                            right_meanings, candidates.ids[right].tolist(), strict=True
+                        )
                     ]
                 row += 1
-        return found
+        return rows
 
     def _mean(self) -> Matrix:
         total, nothing = np.zeros(self.width, np.float64), np.zeros(self.width, np.float32)
@@ -98,42 +100,42 @@ class Part:
     def sums(self, which: NDArray[np.bool_] | None = None) -> Sums:
         """Return the sums over the mentions, or over those of *which* (R,)."""
         chosen = np.arange(len(self.rows)) if which is None else np.flatnonzero(which)
-        ids, place = np.unique(self.meanings[chosen], return_inverse=True)
+        ids, index = np.unique(self.meanings[chosen], return_inverse=True)
         entities = np.zeros(len(ids), np.uint32)
-        entities[place] = self.entities[chosen]
+        entities[index] = self.entities[chosen]
         sums = np.zeros((len(ids), self.width), np.float32)
         for begin in range(0, len(chosen), _BLOCK):
             here = slice(begin, begin + _BLOCK)
-            np.add.at(sums, place[here], self.queries_of(self.rows[chosen[here]], self.mean))
-        return Sums(ids, entities, sums, np.bincount(place, minlength=len(ids)).astype(np.float32))
+            np.add.at(sums, index[here], self.queries_of(self.rows[chosen[here]], self.mean))
+        return Sums(ids, entities, sums, np.bincount(index, minlength=len(ids)).astype(np.float32))
 
     def own_sums(self) -> list[dict[int, tuple[Matrix, int]]]:
         """Return, for each document, the sum of q of each meaning in it, and how many mentions that is."""
-        found: list[dict[int, tuple[Matrix, int]]] = [{} for _ in self.taught]
+        sums: list[dict[int, tuple[Matrix, int]]] = [{} for _ in self.labelled]
         for begin in range(0, len(self.rows), _BLOCK):
             here = slice(begin, begin + _BLOCK)
             query = self.queries_of(self.rows[here], self.mean)
             pairs = zip(self.documents[here].tolist(), self.meanings[here].tolist(), query, strict=True)
-            for document, meaning, one in pairs:
-                before, count = found[document].get(meaning, (0, 0))
-                found[document][meaning] = (before + one, count + 1)
-        return found
+            for document, meaning, vector in pairs:
+                before, count = sums[document].get(meaning, (0, 0))
+                sums[document][meaning] = (before + vector, count + 1)
+        return sums
 
     def held_out(self) -> NDArray[np.bool_]:
         """Return (R,) whether a mention is of a document that is held out; the same ones every time."""
         of = max(_HELD_OUT, len(self.rows) // _ENOUGH)
-        found: NDArray[np.bool_] = self.documents % of == of - 1
-        return found
+        is_held_out: NDArray[np.bool_] = self.documents % of == of - 1
+        return is_held_out
 
 
 def joined(parts: Sequence[Sums]) -> Sums:
     """Return the sums of several sets together."""
-    ids, place = np.unique(np.concatenate([part.meanings for part in parts]), return_inverse=True)
+    ids, index = np.unique(np.concatenate([part.meanings for part in parts]), return_inverse=True)
     sums = np.zeros((len(ids), parts[0].sums.shape[1]), np.float32)
     counts, entities = np.zeros(len(ids), np.float32), np.zeros(len(ids), np.uint32)
     begin = 0
     for part in parts:
-        here = place[begin : begin + len(part.meanings)]
+        here = index[begin : begin + len(part.meanings)]
         sums[here] += part.sums
         counts[here] += part.counts
         entities[here] = part.entities
@@ -141,15 +143,15 @@ def joined(parts: Sequence[Sums]) -> Sums:
     return Sums(ids, entities, sums, counts)
 
 
-def less(whole: Sums, part: Sums) -> Sums:
+def less(total: Sums, part: Sums) -> Sums:
     """Return the sums of a set without those of a part of it."""
-    place = np.searchsorted(whole.meanings, part.meanings)
-    counts = whole.counts.copy()
-    counts[place] -= part.counts
-    left = counts > 0.5  # what is left of the others is rounding
-    sums, there = whole.sums[left], left[place]
-    sums[np.cumsum(left)[place[there]] - 1] -= part.sums[there]
-    return Sums(whole.meanings[left], whole.entities[left], sums, counts[left])
+    index = np.searchsorted(total.meanings, part.meanings)
+    counts = total.counts.copy()
+    counts[index] -= part.counts
+    remains = counts > 0.5  # what is left of the others is rounding
+    sums, remaining = total.sums[remains], remains[index]
+    sums[np.cumsum(remains)[index[remaining]] - 1] -= part.sums[remaining]
+    return Sums(total.meanings[remains], total.entities[remains], sums, counts[remains])
 
 
 def fitted(

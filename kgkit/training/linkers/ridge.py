@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer
-from kgkit.training.linkers.conditional_logit import learnt_weights
-from kgkit.training.linkers.means import Part, Sums, fitted, joined, less, text_mean
+from kgkit.training.linkers.conditional_logit import fit_weights
+from kgkit.training.linkers.means import Sums, TrainingSet, fitted, joined, less, text_mean
 from kgkit.types import NO_CANDIDATES
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class TrainedRidge(NamedTuple):
 
 
 def train_ridge(
-    reader: "SpanReader", vectors: "Vectors", parts: Sequence[Part], config: RidgeConfig
+    reader: "SpanReader", vectors: "Vectors", parts: Sequence[TrainingSet], config: RidgeConfig
 ) -> TrainedRidge:
     """Learn means, map and weights from sets of documents.
 
@@ -56,27 +56,31 @@ def train_ridge(
         UsageError: if no mention has a right candidate.
     """
     check_something(parts)
-    arrays, told = weighed(reader, vectors, parts, joined([part.sums() for part in parts]), config)
+    arrays, examples = weighed(reader, vectors, parts, joined([part.sums() for part in parts]), config)
     weights = np.asarray(arrays.weights)
-    scored: Scored = [(terms @ weights, right) for terms, right in told]
+    scored: Scored = [(terms @ weights, right) for terms, right in examples]
     temperature = best_temperature(scored, USUAL)
     return TrainedRidge(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
 
 
 def weighed(
-    reader: "SpanReader", vectors: "Vectors", parts: Sequence[Part], together: Sums, config: RidgeConfig
+    reader: "SpanReader",
+    vectors: "Vectors",
+    parts: Sequence[TrainingSet],
+    together: Sums,
+    config: RidgeConfig,
 ) -> tuple[RidgeArrays, list[tuple[Matrix, NDArray[np.bool_]]]]:
     """Return means, map and weights of *together*, what *parts* have, and what weights were learnt from."""
     gloss_mean = text_mean(vectors)
-    told = list(left_out(reader, vectors, parts[0], together, gloss_mean, config))
+    examples = list(held_out_terms(reader, vectors, parts[0], together, gloss_mean, config))
     arrays = fitted(together, vectors, parts[0].mean, gloss_mean, config)
-    return arrays._replace(weights=learnt_weights(told)), told
+    return arrays._replace(weights=fit_weights(examples)), examples
 
 
-def left_out(
+def held_out_terms(
     reader: "SpanReader",
     vectors: "Vectors",
-    part: Part,
+    part: TrainingSet,
     together: Sums,
     gloss_mean: Matrix,
     config: RidgeConfig,
@@ -89,25 +93,25 @@ def left_out(
     documents = np.unique(part.documents)
     folds = min(_FOLDS, len(documents)) if len(documents) > 1 else 0
     which = np.searchsorted(documents, part.documents) % max(1, folds)  # (R,)
-    told = np.unique(part.rows)
-    asked = told[:: -(-len(told) // _MOST)]
-    given = [
+    rows_with_gold = np.unique(part.rows)
+    sampled = rows_with_gold[:: -(-len(rows_with_gold) // _MOST)]
+    golds = [
         (mention.candidates or NO_CANDIDATES, right)
-        for one in part.taught
-        for mention, right in zip(one.document.mentions or (), one.right, strict=True)
+        for document in part.labelled
+        for mention, right in zip(document.document.mentions or (), document.right, strict=True)
     ]
     for fold in range(folds):
-        kept = less(together, part.sums(which == fold))
-        if not len(kept.meanings):  # all that is to be learnt stands in this tenth
+        sums = less(together, part.sums(which == fold))
+        if not len(sums.meanings):  # all that is to be learnt stands in this tenth
             continue
-        scorer = RidgeScorer(reader, vectors, fitted(kept, vectors, part.mean, gloss_mean, config))
-        rows = np.intersect1d(asked, part.rows[which == fold])
+        scorer = RidgeScorer(reader, vectors, fitted(sums, vectors, part.mean, gloss_mean, config))
+        rows = np.intersect1d(sampled, part.rows[which == fold])
         for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
-            candidates, right = given[row]
+            candidates, right = golds[row]
             yield scorer.terms(query, candidates), right
 
 
-def check_something(parts: Sequence[Part]) -> None:
+def check_something(parts: Sequence[TrainingSet]) -> None:
     """Make sure that there is something to learn.
 
     Raises:
@@ -117,7 +121,7 @@ def check_something(parts: Sequence[Part]) -> None:
         raise UsageError("there is nothing to learn: no mention has its gold among its candidates")
 
 
-def amounts(parts: Sequence[Part], arrays: RidgeArrays) -> dict[str, float]:
+def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays) -> dict[str, float]:
     """Return how many mentions and meanings were learnt from."""
     return {
         "mentions": float(sum(len(part.meanings) for part in parts)),

@@ -11,13 +11,13 @@ from kgkit.building import text_lines
 from kgkit.candidates import Generator
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig
-from kgkit.linking.head import KIND as HEAD_RUNG
+from kgkit.linking.head import KIND as HEAD
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import BUILT_IN, FULL
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
-    Given,
+    CandidateSource,
     LabelledDocument,
     MissingGold,
     labelled_entities,
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from kgkit.training.linkers.head import HeadConfig
 
 UNTRAINED = BUILT_IN
-"""Rungs that learn nothing by themselves, but may have coherence above them."""
+"""Model types that learn nothing by themselves, but may have coherence above them."""
 
-RUNGS = (RIDGE, HEAD_RUNG, FULL, *UNTRAINED)
-"""What can be trained."""
+TYPES = (RIDGE, HEAD, FULL, *UNTRAINED)
+"""Model types that can be trained."""
 
-LAYERS = {RIDGE: (-1, -2, -3), HEAD_RUNG: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
-"""The layers that are read for a rung, those that the encoder has; means are taken of the first three."""
+LAYERS = {RIDGE: (-1, -2, -3), HEAD: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
+"""Layers that are read for a model type, those that the encoder has; means are taken of the first three."""
 
 _OPTIONS: Final = ("epochs", "seed", "heads", "portable", "control")
-"""Settings of the rungs that follow a gradient, as far as the command has options of those names."""
+"""Settings of the model types that follow a gradient, as far as the command has options for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,23 +54,23 @@ class LinkerTraining:
         task: `wsd` or `el`: what the data are.
         data: files; each is read with the file of *gold* at its place, if the task is `wsd`.
         gold: files.
-        rung: what is trained.
+        type: model type, one of `TYPES`.
         candidates: of the mentions of `wsd`: by `lemma` and part of speech, or by `surface`.
         examples: learn from the KB's usage examples too, if it has any.
         without: files of examples that must not be learnt from, one a line, letters compared alone.
         vectors: of the entities' texts.
-        reader: how mentions are read; unless told, the layers that `LAYERS` names for the rung.
+        reader: how mentions are read; unless given, the layers that `LAYERS` names for the model type.
         ridge: settings of the means and the map.
-        head: settings of the rung `head`.
-        full: settings of the rung `full`.
+        head: settings of the model type `head`.
+        full: settings of the model type `full`.
         coherence: settings of the second stage; None for none.
     """
 
     task: Literal["wsd", "el"]
     data: tuple[Path, ...]
     gold: tuple[Path, ...] = ()
-    rung: str = RIDGE
-    candidates: Given = "surface"
+    type: str = RIDGE
+    candidates: CandidateSource = "surface"
     examples: bool = False
     without: tuple[Path, ...] = ()
     vectors: str | None = None
@@ -88,17 +88,17 @@ class LinkerTraining:
     def __post_init__(self) -> None:
         if self.task not in ("wsd", "el"):
             raise UnknownName("task", self.task, ("wsd", "el"))
-        if self.rung not in RUNGS:
-            raise UnknownName("rung", self.rung, RUNGS)
-        if self.rung in UNTRAINED and self.coherence is None:
+        if self.type not in TYPES:
+            raise UnknownName("model type", self.type, TYPES)
+        if self.type in UNTRAINED and self.coherence is None:
             raise UsageError(
-                f"{self.rung} has nothing to learn: link with --model {self.rung}, or train coherence above "
+                f"{self.type} has nothing to learn: link with --model {self.type}, or train coherence above "
                 "it (--coherence)"
             )
-        if self.rung == FULL and self.coherence is not None:
+        if self.type == FULL and self.coherence is not None:
             raise UsageError(
-                "coherence learns from what the first stage says of documents it has not seen: the rung full "
-                "would have to be trained for each stretch of them. Train coherence above head instead"
+                "coherence learns from the first stage's scores of documents it has not seen: a model of the "
+                "type full would have to be trained for each fold of them. Train coherence above head instead"
             )
         if self.task == "wsd" and len(self.data) != len(self.gold):
             raise UsageError(
@@ -112,7 +112,7 @@ class LinkerTraining:
 
 def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     """Return the command that trains the model *name* for *kb*, with the settings that are options of it."""
-    words = ["--task", training.task, "--rung", training.rung, "--name", name, "--kb", kb]
+    words = ["--task", training.task, "--type", training.type, "--name", name, "--kb", kb]
     for data, gold in zip_longest(training.data, training.gold):
         words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
     for option, value, usual in (
@@ -122,24 +122,26 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     words += ["--examples"] if training.examples else []
     words += [word for path in training.without for word in ("--without", str(path))]
     settings = training.head or training.full
-    for one in () if settings is None else fields(settings):
-        value = getattr(settings, one.name)
-        if one.name in _OPTIONS and value != one.default:
-            words += [f"--{one.name}"] if value is True else [f"--{one.name}", str(value)]
+    for option_field in () if settings is None else fields(settings):
+        value = getattr(settings, option_field.name)
+        if option_field.name in _OPTIONS and value != option_field.default:
+            words += [f"--{option_field.name}"] if value is True else [f"--{option_field.name}", str(value)]
     if training.coherence is not None:
         words += ["--coherence", *(["--nil"] if training.coherence.nil else [])]
-        words += [word for one in training.coherence.popularity for word in ("--popularity", one)]
+        words += [
+            word for option_field in training.coherence.popularity for word in ("--popularity", option_field)
+        ]
         seeded = training.coherence.seed and "--seed" not in words
         words += ["--seed", str(training.coherence.seed)] if seeded else []
     return f"kgkit train linker {shlex.join(words)}"
 
 
-def usual_reader(rung: str, encoder: "Encoder") -> SpanConfig:
-    """Return how mentions are read for a rung: layers that the encoder has, in windows that it can read."""
+def usual_reader(model_type: str, encoder: "Encoder") -> SpanConfig:
+    """Return how mentions are read for a model type: layers that there are, in windows that can be read."""
     deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
     size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
     return SpanConfig(
-        layers=tuple(layer for layer in LAYERS[rung] if -layer <= deepest + 1),
+        layers=tuple(layer for layer in LAYERS[model_type] if -layer <= deepest + 1),
         size=size,
         context=min(usual.context, size // 4),
     )
@@ -155,35 +157,35 @@ def sources_of(
         SourceError: if a file is not what it should be.
         UsageError: if no mention has a right candidate, and there are no examples either.
     """
-    lacking = MissingGold(kb)
+    missing = MissingGold(kb)
     if training.task == "wsd":
         pairs = zip(training.data, training.gold, strict=True)
         parts = [
-            labelled_senses(kb, generator, data, gold, training.candidates, lacking) for data, gold in pairs
+            labelled_senses(kb, generator, data, gold, training.candidates, missing) for data, gold in pairs
         ]
     else:
-        parts = [labelled_entities(kb, generator, data, lacking) for data in training.data]
+        parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
     if parts:
         listed = _listed(chain.from_iterable(parts), "looking up documents", progress)
-        if not training.examples and not any(right.any() for one in listed for right in one.right):
-            raise lacking.refused()
-        lacking.warn()
+        if not training.examples and not any(right.any() for document in listed for right in document.right):
+            raise missing.error()
+        missing.warn()
         yield listed
     if training.examples:
         lines = (line for path in training.without for _, line in text_lines(path))
         without = frozenset(letters(line) for line in lines)
-        found = _listed(labelled_examples(kb, generator, without=without), "looking up examples", progress)
-        if not found:
+        usage = _listed(labelled_examples(kb, generator, without=without), "looking up examples", progress)
+        if not usage:
             raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
-        yield found
+        yield usage
 
 
 def _listed(
-    taught: Iterator[LabelledDocument], stage: str, progress: Progress | None
+    documents: Iterator[LabelledDocument], stage: str, progress: Progress | None
 ) -> list[LabelledDocument]:
-    found = []
-    for one in taught:
-        found.append(one)
+    listed = []
+    for document in documents:
+        listed.append(document)
         if progress is not None:
-            progress(stage, len(found), 0)
-    return found
+            progress(stage, len(listed), 0)
+    return listed

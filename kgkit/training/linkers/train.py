@@ -1,7 +1,7 @@
 """Training a linker: from data to a model's folder."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ import numpy as np
 
 from kgkit.candidates import generator_for
 from kgkit.embedding.text import encoder_of
-from kgkit.errors import MissingExtra
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.entity_features import check_numbers
@@ -19,15 +18,13 @@ from kgkit.linking.gloss import GlossScorer
 from kgkit.linking.head import ENCODER, SCALE, TEXTS, head_folders
 from kgkit.linking.models import find_scorer
 from kgkit.linking.ridge import KIND as RIDGE
-from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import FULL, model_folder, text_vectors
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
-from kgkit.training.job import Outcome, Plan, run_job
-from kgkit.training.linkers.coherence import Learnt, train_coherence
-from kgkit.training.linkers.cross_fitting import Said, said_by, said_by_head, said_by_ridge
-from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import Part
+from kgkit.training.job import Outcome, Plan, check_gradient, run_job
+from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
+from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge, score_documents
+from kgkit.training.linkers.means import TrainingSet
 from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.types import Progress
@@ -71,54 +68,63 @@ def train_linker(
     model_folder(home, name)  # refuses the name before coherence's numbers are looked up
     if training.coherence is not None:
         check_numbers(kb, training.coherence.popularity)
-    prepare = _prepare_coherence if training.rung in UNTRAINED else _prepare
+    prepare = _prepare_coherence if training.type in UNTRAINED else _prepare
     return run_job(
         LINKER, home, name, training,
-        lambda _: prepare(kb, home, name, training, device, progress),
+        lambda _: prepare(kb, name, training, device, progress),
         files=training.files, command=command_of(kb.name, name, training),
     )  # fmt: skip
 
 
 def _prepare(
-    kb: "KnowledgeBase",
-    home: Home,
-    name: str,
-    training: LinkerTraining,
-    device: str,
-    progress: Progress | None,
+    kb: "KnowledgeBase", name: str, training: LinkerTraining, device: str, progress: Progress | None
 ) -> Plan:
     """Read the data of a linker that learns."""
+    home = Home(kb.home.path.parents[1])
     vectors = kb.vectors(text_vectors(kb, training.vectors))
     encoder = encoder_of(vectors, device=device)
-    reader = SpanReader(encoder, training.reader or usual_reader(training.rung, encoder))
+    reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*sources_of(kb, generator, training, progress)]
+    cache, layers = home.cache / "features", training.ridge.layers
     parts = [
-        Part(
-            reader,
-            source,
-            home.cache / "features",
-            progress,
-            training.ridge.layers,
-            f"reading set {number}",
-        )
+        TrainingSet(reader, source, cache, progress, layers, f"reading set {number}")
         for number, source in enumerate(sources, 1)
     ]
 
+    common = reader, vectors, parts, training.ridge
+    options: dict[str, Any] = {"device": device, "progress": progress}
+
     def train(work: Path) -> Outcome:
-        if training.rung == FULL:
-            full = _trained_full(
-                kb, name, model_folder(home, name), training, reader, vectors, parts, work, device, progress
+        first: TrainedRidge | TrainedHead
+        if training.type == RIDGE:
+            first = train_ridge(*common)
+        else:
+            check_gradient()
+            if training.type == FULL:
+                from kgkit.training.linkers.fine_tuned import FullConfig, train_full
+
+                where, config = model_folder(home, name), training.full or FullConfig()
+                full = train_full(kb, name, where, *common, config, work, **options)
+                return Outcome(
+                    full.results, partial(_save, kb, training, reader, full.vectors, full, None, work)
+                )
+            from kgkit.training.linkers.head import HeadConfig, train_head
+
+            first = train_head(*common, training.head or HeadConfig(), work, **options)
+        second = None
+        if training.coherence is not None:  # learns from what a first stage says that has not seen a document
+            folds = training.coherence.members
+            scores = (
+                cross_fit_ridge(*common, first.temperature, folds, first.arrays.weights)
+                if isinstance(first, TrainedRidge)
+                else cross_fit_head(*common, first.config, first.temperature, folds, work, **options)
             )
-            return Outcome(full.results, partial(_save, kb, training, reader, full.vectors, full, None, work))
-        first, second = _trained(training, reader, vectors, parts, work, device, progress), None
-        if training.coherence is not None:
-            said = _said(training, reader, vectors, parts, first, work, device, progress)
-            second = _second(kb, parts[0].taught, said, training, progress)
+            second = train_coherence(kb, parts[0].labelled, scores, training.coherence, progress)
         save = partial(_save, kb, training, reader, vectors, first, second, work)
         return Outcome(first.results | _measured(second), save)
 
-    return Plan((kb.build, vectors.manifest.version), train, exclusive=training.rung != RIDGE)
+    return Plan((kb.build, vectors.manifest.version), train, exclusive=training.type != RIDGE)
 
 
 def _save(
@@ -127,125 +133,42 @@ def _save(
     reader: SpanReader,
     vectors: "Vectors",
     trained: "TrainedRidge | TrainedHead | TrainedFull",
-    second: Learnt | None,
+    second: TrainedSecondStage | None,
     work: Path,
     staged: Path,
     _: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write a linker that has learnt, and return its fields of the manifest."""
     own_kb = None if trained.arrays is None else kb  # a portable one serves any
+    config = asdict(training.ridge)
     if trained.arrays is not None:
         trained.arrays.save(staged)
     if not isinstance(trained, TrainedRidge):
         for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
             head.save_pretrained(staged / where, half=own_kb is None)
         np.save(staged / SCALE, trained.scale)
-    for own in (ENCODER, TEXTS) if training.rung == FULL else ():
+        config = {"ridge": config, "head": asdict(trained.config)}
+    for own in (ENCODER, TEXTS) if training.type == FULL else ():
         shutil.copytree(work / own, staged / own)
-    return {
-        **_fields(own_kb, training, vectors, second, staged),
-        "reader": asdict(reader.config),
-        "config": _settings(training.ridge, trained),
-        "temperature": trained.temperature,
-    }
-
-
-def _trained(
-    training: LinkerTraining,
-    reader: SpanReader,
-    vectors: "Vectors",
-    parts: Sequence[Part],
-    work: Path,
-    device: str,
-    progress: Progress | None,
-) -> "TrainedRidge | TrainedHead":
-    if training.rung == RIDGE:
-        return train_ridge(reader, vectors, parts, training.ridge)
-    try:
-        from kgkit.training.linkers.head import HeadConfig, train_head  # here: torch takes seconds to load
-    except ImportError as error:
-        raise MissingExtra(error.name or "accelerate", "models") from error
-
-    config = training.head or HeadConfig()
-    return train_head(reader, vectors, parts, training.ridge, config, work, device=device, progress=progress)
-
-
-def _trained_full(
-    kb: "KnowledgeBase",
-    name: str,
-    folder: Path,
-    training: LinkerTraining,
-    reader: SpanReader,
-    vectors: "Vectors",
-    parts: Sequence[Part],
-    work: Path,
-    device: str,
-    progress: Progress | None,
-) -> "TrainedFull":
-    try:
-        from kgkit.training.linkers.fine_tuned import FullConfig, train_full
-    except ImportError as error:
-        raise MissingExtra(error.name or "accelerate", "models") from error
-
-    config = training.full or FullConfig()
-    return train_full(
-        kb, name, folder, reader, vectors, parts, training.ridge, config, work, device=device,
-        progress=progress,
-    )  # fmt: skip
-
-
-def _said(
-    training: LinkerTraining,
-    reader: SpanReader,
-    vectors: "Vectors",
-    parts: Sequence[Part],
-    trained: "TrainedRidge | TrainedHead",
-    work: Path,
-    device: str,
-    progress: Progress | None,
-) -> Said:
-    """Return what the first stage says of the documents of the data, trained without them."""
-    assert training.coherence is not None
-    stretches = training.coherence.members
-    if isinstance(trained, TrainedRidge):
-        return said_by_ridge(
-            reader, vectors, parts, training.ridge, trained.temperature, stretches, trained.arrays.weights
-        )
-    return said_by_head(
-        reader, vectors, parts, training.ridge, trained.config, trained.temperature, stretches, work,
-        device=device, progress=progress,
-    )  # fmt: skip
-
-
-def _second(
-    kb: "KnowledgeBase",
-    taught: Sequence[LabelledDocument],
-    said: Said,
-    training: LinkerTraining,
-    progress: Progress | None,
-) -> Learnt:
-    """Train the second stage."""
-    assert training.coherence is not None
-    return train_coherence(kb, taught, said, training.coherence, progress)
+    fields = _fields(own_kb, training, vectors, second, staged)
+    return fields | {
+        "reader": asdict(reader.config), "config": config, "temperature": trained.temperature
+    }  # fmt: skip
 
 
 def _prepare_coherence(
-    kb: "KnowledgeBase",
-    home: Home,
-    name: str,
-    training: LinkerTraining,
-    device: str,
-    progress: Progress | None,
+    kb: "KnowledgeBase", name: str, training: LinkerTraining, device: str, progress: Progress | None
 ) -> Plan:
     """Read the data of coherence above a type that has nothing to learn."""
+    assert training.coherence is not None
+    settings = training.coherence
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    taught = [one for source in sources_of(kb, generator, training, progress) for one in source]
-    first = find_scorer(training.rung, kb, vectors=training.vectors, device=device)
+    labelled = [document for source in sources_of(kb, generator, training, progress) for document in source]
+    first = find_scorer(training.type, kb, vectors=training.vectors, device=device)
 
     def train(_: Path) -> Outcome:
-        said = said_by(first, taught, progress)
-        second = _second(kb, taught, said, training, progress)
-        mentions = sum(bool(right.any()) for one in taught for right in one.right)
+        second = train_coherence(kb, labelled, score_documents(first, labelled, progress), settings, progress)
+        mentions = sum(bool(right.any()) for document in labelled for right in document.right)
 
         def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
             vectors = first.vectors if isinstance(first, GlossScorer) else None
@@ -256,7 +179,7 @@ def _prepare_coherence(
     return Plan(kb.build, train, exclusive=False)
 
 
-def _measured(second: Learnt | None) -> dict[str, float]:
+def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
     """Return what was measured of a second stage."""
     return {} if second is None else measured(second.scored, second.coherence.temperature)
 
@@ -265,7 +188,7 @@ def _fields(
     kb: "KnowledgeBase | None",
     training: LinkerTraining,
     vectors: "Vectors | None",
-    second: Learnt | None,
+    second: TrainedSecondStage | None,
     staged: Path,
 ) -> dict[str, Any]:
     """Write the second stage, and return the fields of the manifest that all types have."""
@@ -280,10 +203,4 @@ def _fields(
         own = () if vectors is None else (f"{kb.name}/{vectors.manifest.name}",)
         needs = Needs(kbs={kb.name: kb.build}, vectors=own)
     coherence = None if second is None else second.coherence.save(staged)
-    return {**fields, "type": training.rung, "task": training.task, "needs": needs, "coherence": coherence}
-
-
-def _settings(ridge: RidgeConfig, trained: "TrainedRidge | TrainedHead | TrainedFull") -> dict[str, Any]:
-    """Return what decides the numbers of a model, beside what was learnt."""
-    means = asdict(ridge)
-    return means if isinstance(trained, TrainedRidge) else {"ridge": means, "head": asdict(trained.config)}
+    return {**fields, "type": training.type, "task": training.task, "needs": needs, "coherence": coherence}

@@ -646,7 +646,7 @@ def test_vectors_that_are_gone_are_told(copied, encoder, files):
         ("mlm", {"epochs": 0}, "epochs is 0; it is 1 or more"),
         ("mlm", {"steps": 0}, "steps is 0; it is 1 or more"),
         ("mlm", {"batch": 0}, "batch is 0; it is 1 or more"),
-        ("mlm", {"size": 2}, "size is 2; it is 3 or more"),
+        ("mlm", {"size": 2}, "size is 2; it is 8 or more"),
         ("mlm", {"seed": -1}, "seed is -1; it is 0 or more"),
         ("mlm", {"decay": -0.1}, "decay is -0.1; it is 0 or more"),
         ("el", {"examples": True}, "usage examples teach senses: leave them out of the task el"),
@@ -945,7 +945,7 @@ def test_a_link_scores_above_the_threshold_of_the_model_where_that_is_asked_for(
         assert KnowBertScorer(model, "places").threshold is None
         assert KnowBertScorer(model, "words", use_threshold=True).threshold is None  # it has none
         scorer = KnowBertScorer(model, "places", use_threshold=True)
-        assert scorer.threshold == 0.0 and scorer.tells_null
+        assert scorer.threshold == 0.0 and scorer.scores_null
         [document] = documents_of(places, [TAUGHT])
         [text] = model.reader([(TAUGHT,)])
         batch = model.reader.batch([text])

@@ -1,4 +1,4 @@
-"""What a first stage says of documents it has not seen, and coherence above rungs that learn."""
+"""What a first stage says of documents it has not seen, and coherence above model types that learn."""
 
 import json
 
@@ -18,10 +18,10 @@ from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.cross_fitting import documents_of, said_by_ridge, stretches_of, without
+from kgkit.training.linkers.cross_fitting import cross_fit_ridge, documents_of, folds_of, without
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.labelled import labelled_entities
-from kgkit.training.linkers.means import Part
+from kgkit.training.linkers.means import TrainingSet
 from kgkit.training.linkers.ridge import train_ridge
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
@@ -87,25 +87,25 @@ def data(tmp_path_factory):
 def part(kb, encoder, data, tmp_path):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     reader = SpanReader(encoder, READ)
-    return reader, Part(reader, list(labelled_entities(kb, generator, data)), tmp_path, None)
+    return reader, TrainingSet(reader, list(labelled_entities(kb, generator, data)), tmp_path, None)
 
 
-def test_stretches_are_of_documents_in_a_row_and_as_long_as_each_other():
-    assert [one.tolist() for one in stretches_of(5, 2)] == [
+def test_folds_are_of_documents_in_a_row_and_as_long_as_each_other():
+    assert [one.tolist() for one in folds_of(5, 2)] == [
         [True, True, True, False, False],
         [False, False, False, True, True],
     ]
     with pytest.raises(UsageError, match="3 documents at least, there are 2"):
-        list(stretches_of(2, 3))
+        list(folds_of(2, 3))
 
 
 def test_a_part_without_some_documents_is_that_of_the_others(kb, encoder, data, part, tmp_path):
     reader, whole = part
     own = np.arange(30) % 4 == 1
     found = without(whole, own)
-    others = [one for one, leaves in zip(whole.taught, own, strict=True) if not leaves]
-    alone = Part(reader, others, tmp_path / "alone", None)
-    assert found.taught == others
+    others = [one for one, leaves in zip(whole.labelled, own, strict=True) if not leaves]
+    alone = TrainingSet(reader, others, tmp_path / "alone", None)
+    assert found.labelled == others
     for name in ("rows", "documents", "meanings", "entities"):
         assert np.array_equal(getattr(found, name), getattr(alone, name))
     np.testing.assert_allclose(found.vectors, alone.vectors, atol=2e-3)
@@ -118,14 +118,14 @@ def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part)
     """Other right candidates in a stretch change what is said of the others, and nothing of it."""
     reader, whole = part
     vectors, config = kb.vectors("text"), RidgeConfig()
-    before = said_by_ridge(reader, vectors, [whole], config, 0.1, 3)
+    before = cross_fit_ridge(reader, vectors, [whole], config, 0.1, 3)
     changed = without(whole, np.zeros(30, bool))
     first = changed.documents < 10
     dog, hot = kb.id("dog"), kb.id("hot dog")
     swapped = np.where(changed.meanings == dog, hot, np.where(changed.meanings == hot, dog, changed.meanings))
     changed.meanings = np.where(first, swapped, changed.meanings).astype(np.uint32)
     changed.entities = changed.meanings.copy()
-    after = said_by_ridge(reader, vectors, [changed], config, 0.1, 3)
+    after = cross_fit_ridge(reader, vectors, [changed], config, 0.1, 3)
     for number, (one, other) in enumerate(zip(before, after, strict=True)):
         same = all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
         assert same == (number < 10)
@@ -133,18 +133,18 @@ def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part)
     assert len(whole_map.arrays.meanings) == 4
 
 
-@pytest.mark.parametrize("rung", ["gloss", "ridge", "head"])
-def test_coherence_is_trained_above_every_rung(kb, data, rung, monkeypatch):
+@pytest.mark.parametrize("model_type", ["gloss", "ridge", "head"])
+def test_coherence_is_trained_above_every_model_type(kb, data, model_type, monkeypatch):
     small = GlossConfig(size=16, context=2)  # what the tiny encoder can read
     monkeypatch.setattr("kgkit.linking.gloss.GlossConfig", lambda: small)
     training = LinkerTraining(
-        task="el", data=(data,), rung=rung, reader=READ, coherence=COHERENCE,
+        task="el", data=(data,), type=model_type, reader=READ, coherence=COHERENCE,
         head=HeadConfig(width=8, epochs=2, batch=16),
     )  # fmt: skip
-    manifest = LINKER.read(train_linker(kb, f"{rung}-both", training, device="cpu"))
-    assert (manifest.type, manifest.vectors) == (rung, "text") and manifest.fingerprint
+    manifest = LINKER.read(train_linker(kb, f"{model_type}-both", training, device="cpu"))
+    assert (manifest.type, manifest.vectors) == (model_type, "text") and manifest.fingerprint
     assert manifest.results["held_out"] == 60
-    linker = Linker.open(kb, model=f"{rung}-both", device="cpu")
+    linker = Linker.open(kb, model=f"{model_type}-both", device="cpu")
     told = [
         [link.entity for link in linked.links] for linked in linker(["the dog and a fruit", "a dog, a tree"])
     ]
@@ -153,7 +153,7 @@ def test_coherence_is_trained_above_every_rung(kb, data, rung, monkeypatch):
 
 def test_full_has_no_coherence_and_few_documents_are_told(kb, data, tmp_path):
     with pytest.raises(UsageError, match="Train coherence above head instead"):
-        LinkerTraining(task="el", data=(data,), rung="full", coherence=COHERENCE)
+        LinkerTraining(task="el", data=(data,), type="full", coherence=COHERENCE)
     few = tmp_path / "few.jsonl"
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:2]))
     with pytest.raises(UsageError, match="coherence is learnt from 3 documents at least, there are 2"):

@@ -1,4 +1,4 @@
-"""The rung `full`, and portable heads: against slow twins, stopped and begun again, with a KB that grew."""
+"""The type `full`, and portable heads: against slow twins, stopped and begun again, with a KB that grew."""
 
 import json
 
@@ -21,14 +21,14 @@ from kgkit.inputs import SpanReader
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking.head import hidden_of
-from kgkit.linking.prior_features import prior_traits
+from kgkit.linking.prior_features import prior_features
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.bi_encoder import freeze
 from kgkit.training.linkers.fine_tuned import FullConfig
-from kgkit.training.linkers.head import HeadConfig, told_sentences
+from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_senses
-from kgkit.training.linkers.means import Part, fitted, joined, text_mean
+from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Entity
 from kgkit.vectors.scan import unit
@@ -42,7 +42,7 @@ MEANT = ["dog.n.01", "dog.n.02", "dog.n.01", "tree.n.01"]
 
 def full_training(corpus, **settings):
     chosen = {"width": 16, "epochs": 3, "tokens": 64, "lr": 5e-3, "encoder_lr": 1e-3, "text_lr": 1e-3}
-    return training(corpus, rung="full", full=FullConfig(**{**chosen, **settings}), examples=True)
+    return training(corpus, type="full", full=FullConfig(**{**chosen, **settings}), examples=True)
 
 
 def entities(kb, model):
@@ -213,7 +213,7 @@ def test_coherence_above_it_is_refused(corpus):
     from kgkit.training.linkers.coherence import CoherenceTraining
 
     with pytest.raises(UsageError, match="above head instead"):
-        training(corpus, rung="full", coherence=CoherenceTraining())
+        training(corpus, type="full", coherence=CoherenceTraining())
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_what_is_frozen_is_as_it_was(kb, corpus, encoder):
 
 def portable(corpus, source="data", **settings):
     config = HeadConfig(width=16, epochs=30, batch=16, lr=1e-2, portable=source, **settings)
-    return training(corpus, rung="head", head=config, examples=True)
+    return training(corpus, type="head", head=config, examples=True)
 
 
 @pytest.mark.parametrize("source", ["data", "kb"])
@@ -276,12 +276,12 @@ def test_a_portable_head_is_small_and_serves_any_knowledge_base(
 def test_priors_that_are_counted_on_the_data_leave_the_document_out(kb, corpus, encoder, tmp_path):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     reader = SpanReader(encoder, READ)
-    part = Part(reader, list(labelled_senses(kb, generator, *corpus)), tmp_path / "read", None)
+    part = TrainingSet(reader, list(labelled_senses(kb, generator, *corpus)), tmp_path / "read", None)
     vectors, sums, config = kb.vectors("text"), joined([part.sums()]), RidgeConfig()
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), config)
-    first = next(told_sentences(reader, [part], sums, arrays, vectors, None)).of_priors("data")
+    first = next(labelled_sentences(reader, [part], sums, arrays, vectors, None)).with_prior_features("data")
     counts = np.array([2 * 19 + 1, 19 + 1])  # a dog twice in each of the others, another once
-    wanted = prior_traits(counts / counts.sum(), np.array([2]))
+    wanted = prior_features(counts / counts.sum(), np.array([2]))
     np.testing.assert_allclose(first.sentence.features[0], wanted, rtol=1e-5)
 
 

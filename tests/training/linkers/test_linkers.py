@@ -26,16 +26,16 @@ from kgkit.errors import (
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.head import HeadScorer
-from kgkit.linking.prior_features import traits
+from kgkit.linking.prior_features import candidate_features
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.features import features
-from kgkit.training.linkers.head import HeadConfig, told_sentences
+from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
-from kgkit.training.linkers.means import Part, fitted, joined, text_mean
+from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.settings import LinkerTraining, command_of, sources_of
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Document, Entity, Mention
@@ -312,7 +312,7 @@ def test_a_number_that_no_entity_has_is_told_before_anything_is_learnt(tmp_path,
             with pytest.raises(
                 UnknownName, match=f"with numbers in 'words' named '{wrong}'; there are: fame, visits$"
             ):
-                train_linker(kb, "m", training(corpus, rung="prior", coherence=coherence), device="cpu")
+                train_linker(kb, "m", training(corpus, type="prior", coherence=coherence), device="cpu")
 
 
 def test_a_model_knows_the_command_that_trains_it_again(kb, corpus):
@@ -320,16 +320,16 @@ def test_a_model_knows_the_command_that_trains_it_again(kb, corpus):
     assert older(kb.home.path.parents[1] / "models" / "m") == ""
     folder = train_linker(kb, "m", training(corpus, vectors="text"), device="cpu")
     files = f"--data {data} --gold {gold}"
-    command = f"kgkit train linker --task wsd --rung ridge --name m --kb words {files} --vectors text"
+    command = f"kgkit train linker --task wsd --type ridge --name m --kb words {files} --vectors text"
     assert LINKER.read(folder).command == command
     assert older(folder) == "the older m (ridge, for words)"
     settings = training(
-        corpus, rung="head", examples=True, without=(Path("x y"),), candidates="lemma",
+        corpus, type="head", examples=True, without=(Path("x y"),), candidates="lemma",
         head=HeadConfig(width=16, epochs=3, seed=2, heads=2, portable="kb", control=True),
         coherence=CoherenceTraining(popularity=("fame",), nil=True, seed=2),
     )  # fmt: skip
     assert command_of("words", "m", settings) == (
-        f"kgkit train linker --task wsd --rung head --name m --kb words {files} --candidates lemma "
+        f"kgkit train linker --task wsd --type head --name m --kb words {files} --candidates lemma "
         "--examples --without 'x y' --portable kb --control --epochs 3 --seed 2 --heads 2 --coherence --nil "
         "--popularity fame"
     )
@@ -360,7 +360,7 @@ def read_weights(folder):
 
 def head_training(corpus, **settings):
     config = HeadConfig(width=16, epochs=8, batch=16, lr=5e-3, **settings)
-    return training(corpus, rung="head", head=config, examples=True)
+    return training(corpus, type="head", head=config, examples=True)
 
 
 def test_a_trained_head_links_what_it_was_taught(kb, corpus):
@@ -417,10 +417,10 @@ def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_pa
     taught = list(labelled_senses(kb, generator, *corpus))[:3]
     taught[1] = taught[1]._replace(right=[~right for right in taught[1].right])
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
-    part = Part(reader, taught, tmp_path / "features", None)
+    part = TrainingSet(reader, taught, tmp_path / "features", None)
     sums = joined([part.sums()])
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), RidgeConfig())
-    told = list(told_sentences(reader, [part], sums, arrays, vectors, None))
+    told = list(labelled_sentences(reader, [part], sums, arrays, vectors, None))
     assert len(told) == 12
     query = part.queries_of(np.arange(12), part.mean)
     for place, one in enumerate(told):
@@ -441,7 +441,7 @@ def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_pa
 
 
 def test_traits_are_those_of_their_names():
-    found = traits(
+    found = candidate_features(
         np.array([2.0, 0.0, 2.0, 0.0], np.float32),
         np.array([0.5, 0.9, 0.1, 0.0], np.float32),
         np.array([3, 0, 1]),
@@ -530,9 +530,9 @@ def test_a_damaged_model_is_told(kb, corpus, file):
         Linker.open(kb, model="m")
 
 
-@pytest.mark.parametrize("rung", ["ridge", "head"])
-def test_a_model_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, corpus, rung):
-    chosen = training(corpus) if rung == "ridge" else head_training(corpus)
+@pytest.mark.parametrize("model_type", ["ridge", "head"])
+def test_a_model_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, corpus, model_type):
+    chosen = training(corpus) if model_type == "ridge" else head_training(corpus)
     folder = train_linker(kb, "m", chosen, device="cpu")
     manifest = json.loads((folder / MANIFEST).read_text())
     for setting, value in (
@@ -558,7 +558,7 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
     with pytest.raises(UsageError, match="nothing to learn from"):
         LinkerTraining(task="wsd", data=())
     with pytest.raises(UnknownName, match="there are: ridge, head"):
-        LinkerTraining(task="wsd", data=(data,), gold=(gold,), rung="ladder")
+        LinkerTraining(task="wsd", data=(data,), gold=(gold,), type="ladder")
     with pytest.raises(UsageError, match="ridge > 0"):
         RidgeConfig(ridge=0)
     with pytest.raises(NotThere):

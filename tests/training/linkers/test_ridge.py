@@ -13,10 +13,10 @@ from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.ridge import START, RidgeConfig, RidgeScorer
-from kgkit.training.linkers.conditional_logit import FIRM, learnt_weights
+from kgkit.training.linkers.conditional_logit import FIRM, fit_weights
 from kgkit.training.linkers.labelled import labelled_entities
-from kgkit.training.linkers.means import Part, Sums, fitted, joined, less, text_mean
-from kgkit.training.linkers.ridge import left_out, train_ridge
+from kgkit.training.linkers.means import Sums, TrainingSet, fitted, joined, less, text_mean
+from kgkit.training.linkers.ridge import held_out_terms, train_ridge
 from kgkit.types import Alias, Entity
 from tests.small_kb import build
 from tests.tiny_encoder import tiny_encoder
@@ -61,13 +61,13 @@ def part_of(kb, reader, meant, tmp_path):
         lines.append(json.dumps({"doc_id": number, "tokens": tokens, "mentions": [mention]}) + "\n")
     path.write_text("".join(lines))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    return Part(reader, list(labelled_entities(kb, generator, path)), tmp_path / "features", None)
+    return TrainingSet(reader, list(labelled_entities(kb, generator, path)), tmp_path / "features", None)
 
 
 def told_by(kb, reader, part):
     vectors = kb.vectors("text")
     together = joined([part.sums()])
-    return list(left_out(reader, vectors, part, together, text_mean(vectors), RidgeConfig()))
+    return list(held_out_terms(reader, vectors, part, together, text_mean(vectors), RidgeConfig()))
 
 
 # -- what is left out -------------------------------------------------------
@@ -89,7 +89,7 @@ def test_a_mention_is_told_what_the_other_documents_teach(kb, reader, tmp_path):
     for number, (terms, right) in enumerate(told_by(kb, reader, part)):
         others = part.sums(part.documents != number)
         scorer = RidgeScorer(reader, vectors, fitted(others, vectors, part.mean, text_mean(vectors), config))
-        one = part.taught[number]
+        one = part.labelled[number]
         query = part.queries_of(np.array([number]), part.mean)[0]
         np.testing.assert_allclose(terms, scorer.terms(query, one.document.mentions[0].candidates), atol=1e-4)
         assert np.array_equal(right, one.right[0])
@@ -132,12 +132,12 @@ def test_nothing_told_changes_nothing():
     alone = (np.ones((1, 4), np.float32), np.array([True]))
     nil = (np.ones((2, 4), np.float32), np.array([False, False]))
     for told in ([], [alone, nil]):
-        assert learnt_weights(told).tolist() == list(START)
+        assert fit_weights(told).tolist() == list(START)
 
 
 def test_much_that_is_told_decides():
     weights = np.array([0.4, 2.0, 6.0, 1.5])
-    np.testing.assert_allclose(learnt_weights(choices(20_000, by(weights))), weights, atol=0.25)
+    np.testing.assert_allclose(fit_weights(choices(20_000, by(weights))), weights, atol=0.25)
 
 
 def test_weights_are_where_the_loss_has_its_valley():
@@ -151,7 +151,7 @@ def test_weights_are_where_the_loss_has_its_valley():
             surprise -= scores[right][0] - np.log(np.exp(scores).sum())
         return surprise + 0.5 * (np.array(FIRM) * (weights - np.array(START)) ** 2).sum()
 
-    found = learnt_weights(told).astype(np.float64)
+    found = fit_weights(told).astype(np.float64)
     assert found.min() > 0
     for at in range(4):
         for step in (-0.02, 0.02):
@@ -161,11 +161,11 @@ def test_weights_are_where_the_loss_has_its_valley():
 def test_of_several_right_candidates_one_likely_one_is_enough():
     terms = np.array([[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], np.float32)
     both, one = np.array([True, True, False]), np.array([True, False, False])
-    assert learnt_weights([(terms, one)] * 50)[0] > learnt_weights([(terms, both)] * 50)[0] > START[0]
+    assert fit_weights([(terms, one)] * 50)[0] > fit_weights([(terms, both)] * 50)[0] > START[0]
 
 
 def test_no_term_counts_against_its_candidate():
-    found = learnt_weights(choices(2_000, by(np.array([0.5, -3.0, -3.0, 1.0]))))
+    found = fit_weights(choices(2_000, by(np.array([0.5, -3.0, -3.0, 1.0]))))
     assert found[1] == found[2] == 0
     np.testing.assert_allclose(found[[0, 3]], [0.5, 1], atol=0.4)  # theirs is what the two leave open
 
@@ -180,6 +180,6 @@ def test_sentences_gathered_one_for_each_meaning_do_not_spoil_the_likeness():
         like = drawn.normal(size=3) * 0.2 + 0.4 * (np.arange(3) == right)
         return np.stack([np.zeros(3), np.zeros(3), like * seen, seen], axis=1), right
 
-    found = learnt_weights(choices(500, draw))
+    found = fit_weights(choices(500, draw))
     assert found[3] == 0
     assert found[2] > 3

@@ -191,6 +191,9 @@ def test_what_is_told_is_the_score_of_the_answers(
     [one] = told.pop("sets")
     assert told == {"model": model, "task": task}
     assert [one.pop(key) for key in ("name", "data", "examples")] == [name, str(files[data]), COUNT]
+    of_shares = {metric: one[metric] for metric in ("matthews", "auc") if metric in one}  # of two labels
+    assert set(of_shares) == ({"matthews", "auc"} if task == "classification" else set())
+    wanted |= of_shares
     assert one == pytest.approx(wanted) and list(one) == list(wanted)  # the official one first
     assert done.err == f"answers to {COUNT} examples: {place}\n"
 
@@ -277,7 +280,7 @@ def test_answers_are_there_even_if_they_cannot_be_scored(evaluate, files, tmp_pa
         ("typing", "language", ("--data", "types.jsonl"), 2,
          "for the task mlm, not typing: `kgkit train knowbert --task typing --from language …` makes one"),
         ("relation", "nope", ("--data", "semeval.txt"), 2,
-         "no KnowBert named 'nope'; there are: classification, language, relation, tacred, typing, wic"),
+         "no predictor named 'nope'; there are: classification, relation, tacred, typing, wic"),
         ("typing", "./nope", ("--data", "types.jsonl"), 3, "no model in nope: a model's folder has a"),
         ("wic", "wic", ("--data", "wic.txt", "--data", "bare.tsv", "--gold", "wic.gold.txt"), 2,
          "2 --data and 1 --gold: each needs the other"),
@@ -293,7 +296,7 @@ def test_answers_are_there_even_if_they_cannot_be_scored(evaluate, files, tmp_pa
         ("classification", "classification", ("--data", "no.tsv"), 3, "no file no.tsv"),
         ("classification", "classification", ("--data", "texts.tsv", "--predictions", "texts.tsv"), 2,
          "is one of the files to read; write to another file"),
-        ("relation", "relation", ("--data", "types.jsonl"), 1, "expected an instance"),
+        ("relation", "relation", ("--data", "types.jsonl"), 1, "types.jsonl:1: there is no text"),
         ("classification", "classification", ("--data", "texts.tsv", "--gold", "wic.gold.txt"), 2, "--gold"),
     ],
 )  # fmt: skip

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Found(NamedTuple):
+class Tails(NamedTuple):
     """Tails of many questions in one pair of arrays."""
 
     rows: np.ndarray  # (F,) the question that a tail answers, ascending
     tails: np.ndarray  # (F,)
 
 
-class KnownTails:
+class TrueTails:
     """The tails of every (head, relation) of a set of triples.
 
     Args:
@@ -35,16 +35,16 @@ class KnownTails:
         keys: np.ndarray = heads.astype(np.int64) * self._relations + relations
         return keys
 
-    def of(self, heads: np.ndarray, relations: np.ndarray) -> Found:
+    def of(self, heads: np.ndarray, relations: np.ndarray) -> Tails:
         """Return what is known of each question."""
         if not len(self._keys) or not len(heads):
-            return Found(np.empty(0, np.int64), np.empty(0, np.int64))
-        wanted = self._key(heads, relations)
-        places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        there = (self._keys[places] == wanted) & (relations < self._relations)
-        starts = np.where(there, self._starts[places], 0)
-        counts = np.where(there, self._ends[places] - starts, 0)
+            return Tails(np.empty(0, np.int64), np.empty(0, np.int64))
+        keys = self._key(heads, relations)
+        positions = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        exists = (self._keys[positions] == keys) & (relations < self._relations)
+        starts = np.where(exists, self._starts[positions], 0)
+        counts = np.where(exists, self._ends[positions] - starts, 0)
         rows = np.repeat(np.arange(len(heads)), counts)
         before = np.cumsum(counts) - counts
         within = np.arange(len(rows)) - np.repeat(before, counts)
-        return Found(rows, self._tails[np.repeat(starts, counts) + within])
+        return Tails(rows, self._tails[np.repeat(starts, counts) + within])

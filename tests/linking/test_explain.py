@@ -1,0 +1,94 @@
+"""What a score is made of: parts that add up to it, and nothing where nobody asks."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from kgkit.errors import UsageError
+from kgkit.linking import Linker, LinkerConfig, PriorScorer, Scorer
+from kgkit.linking.gloss import GlossConfig, GlossScorer
+from kgkit.training.linkers.coherence import CoherenceTraining
+from kgkit.training.linkers.head import HeadConfig
+from kgkit.training.linkers.train import train_linker
+from tests.cli_helpers import run
+from tests.training.linkers.test_linkers import TEXT, corpus, encoder, folder, kb, training
+
+__all__ = ["corpus", "encoder", "folder", "kb"]
+
+COHERENCE = CoherenceTraining(hidden=4, epochs=2, members=2, rounds=1)
+
+
+def assert_parts_add_up(linker, plain, names):
+    """Assert that softmax of the sums of the parts is the score, and that scores are those without parts."""
+    [explained], [linked] = linker([TEXT]), plain([TEXT])
+    assert [link.score for link in explained.links] == [link.score for link in linked.links]
+    assert explained.links
+    for link in explained.links:
+        assert all(set(candidate.parts) == names for candidate in link.candidates)
+        sums = np.array([sum(candidate.parts.values()) for candidate in link.candidates])
+        scores = np.array([candidate.score for candidate in link.candidates])
+        shares = np.exp(sums - sums.max())
+        np.testing.assert_allclose(shares / shares.sum(), scores / scores.sum(), atol=2e-3)
+    assert all(candidate.parts is None for link in linked.links for candidate in link.candidates)
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("prior", {"prior"}),
+        ("ridge", {"prior", "context"}),
+        ("ridge-coherent", {"prior", "context", "coherence"}),
+        ("head", {"context"}),
+    ],
+)
+def test_the_parts_of_every_model_add_up_to_its_scores(kb, corpus, model, names):
+    kind, _, second = model.partition("-")
+    if kind != "prior":
+        settings = {"head": HeadConfig(width=8, epochs=1)} if kind == "head" else {}
+        coherence = COHERENCE if second else None
+        train_linker(kb, model, training(corpus, type=kind, coherence=coherence, **settings), device="cpu")
+    for graph, more in ((None, set()), ("graph", {"coherence"})):
+        plain = Linker.open(kb, model=model, device="cpu", coherence=graph)
+        explained = Linker.open(kb, model=model, device="cpu", coherence=graph, explain=True)
+        assert_parts_add_up(explained, plain, names | more)
+
+
+def test_the_parts_of_gloss_are_the_prior_and_the_context(kb, encoder):
+    scorer = GlossScorer(kb.vectors("text"), encoder, GlossConfig(size=16, context=2))
+    explained = Linker(kb, LinkerConfig(explain=True), scorer=scorer)
+    assert_parts_add_up(explained, Linker(kb, scorer=scorer), {"prior", "context"})
+
+
+def test_a_scorer_that_knows_no_parts_says_all_in_one(kb):
+    class Even(Scorer):
+        name = "even"
+
+        def __call__(self, documents):
+            return [[score * 0 + 0.25 for score in scores] for scores in PriorScorer()(documents)]
+
+    [linked] = Linker(kb, LinkerConfig(explain=True), scorer=Even())(["a dog"])
+    [link] = linked.links
+    assert [candidate.parts for candidate in link.candidates] == [{"context": -1.3863}] * 2
+
+
+def test_the_command_explains_where_it_is_asked_to(kb, tmp_path):
+    text = tmp_path / "a.txt"
+    text.write_text("a dog and a tree")
+    command = ("link", text, "--kb", "words", "--home", kb.home.path.parents[1])
+    plain, explained = run(*command), run(*command, "--explain")
+    assert "parts" not in plain.out
+    links = json.loads(explained.out)["links"]
+    assert links[0]["candidates"][0]["parts"] == {"prior": round(float(np.log(np.float32(0.6))), 4)}
+    for link in links:
+        for candidate in link["candidates"]:
+            del candidate["parts"]
+    assert links == json.loads(plain.out)["links"]
+    table = run(*command, "--explain", "--table").out
+    assert "against the next" in table and "prior +0.4" in table
+    assert "top_k shows none" in run(*command, "--explain", "--top-k", 0).err
+    with pytest.raises(UsageError, match="top_k shows none"):
+        LinkerConfig(explain=True, top_k=0)
