@@ -290,6 +290,6 @@ KBERT: Final = Kind(
     title="a K-BERT",
     manifest=KBertManifest,
     roles={"predictor": "kgkit.methods.kbert:open_predictor"},
-    use="`kgkit evaluate` scores it on its task",
+    use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
     command="kgkit train kbert",
 )
