@@ -113,8 +113,8 @@ def train_encoder(
 
     Raises: as `fresh_encoder` and `train_knowbert` do.
     """
-    told = repr((sha256_of(vocabulary), shape, training.seed)).encode()
-    folder = home.path / "cache" / "fresh" / hashlib.blake2b(told, digest_size=6).hexdigest()
+    identity = repr((sha256_of(vocabulary), shape, training.seed)).encode()
+    folder = home.path / "cache" / "fresh" / hashlib.blake2b(identity, digest_size=6).hexdigest()
     if not folder.exists():
         with write_once(folder) as staged:
             fresh_encoder(staged, vocabulary, shape, training.seed)
@@ -135,8 +135,8 @@ def read_vocabulary(path: Path) -> dict[str, int]:
                 f"the piece is that of line {pieces[piece] + 1} too", path=path, line=number, text=line
             )
         pieces[piece] = number - 1
-    if lacking := [piece for piece in _SPECIAL.values() if piece not in pieces]:
-        raise SourceError(f"no vocabulary of BERT: it lacks {', '.join(lacking)}", path=path)
+    if missing := [piece for piece in _SPECIAL.values() if piece not in pieces]:
+        raise SourceError(f"no vocabulary of BERT: it lacks {', '.join(missing)}", path=path)
     return pieces
 
 
@@ -151,5 +151,5 @@ def _write_tokenizer(folder: Path, pieces: dict[str, int], shape: EncoderShape) 
     ends = [(piece, pieces[piece]) for piece in ("[SEP]", "[CLS]")]
     tokenizer.post_processor = processors.BertProcessing(*ends)
     fast: Any = PreTrainedTokenizerFast
-    whole = fast(tokenizer_object=tokenizer, model_max_length=shape.positions, **_SPECIAL)
-    whole.save_pretrained(folder)
+    tokenizer_files = fast(tokenizer_object=tokenizer, model_max_length=shape.positions, **_SPECIAL)
+    tokenizer_files.save_pretrained(folder)

@@ -24,7 +24,7 @@ import msgspec
 from kgkit.errors import KgkitError, NotThere, UsageError
 from kgkit.home import Home
 
-__all__ = ["Record", "recorded", "sha256_of"]
+__all__ = ["RunRecord", "recorded", "sha256_of"]
 
 LIBRARIES: Final = (
     "kgkit", "accelerate", "faiss-cpu", "faiss-gpu", "numpy", "safetensors", "scikit-learn", "scipy",
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Record:
+class RunRecord:
     """A run under way.
 
     Attributes:
@@ -66,7 +66,7 @@ def recorded(
     data: Iterable[str | os.PathLike[str]] = (),
     device: str = "cpu",
     model: str | None = None,
-) -> Iterator[Record]:
+) -> Iterator[RunRecord]:
     """Keep a run in the catalog: how it was done, how it ended, what it measured.
 
     That the catalog cannot be told takes nothing from the run: it is logged as a warning.
@@ -84,7 +84,7 @@ def recorded(
         >>> with recorded(home, command="kgkit evaluate wsd", config={"model": "prior"}) as run:
         ...     run.score("wsd", "semeval2007", "f1", 0.547, n=455)
     """
-    record = Record(model=model)
+    record = RunRecord(model=model)
     if os.environ.get("RANK", "0") != "0":
         yield record
         return
@@ -147,7 +147,7 @@ def _begin(home: Home, values: Mapping[str, Any]) -> int | None:
         return None
 
 
-def _end(home: Home, number: int | None, values: Mapping[str, Any], record: Record) -> None:
+def _end(home: Home, number: int | None, values: Mapping[str, Any], record: RunRecord) -> None:
     """Complete the row of a run, or write it whole if that did not succeed before."""
     from kgkit.catalog import Catalog, Run, Score
 
