@@ -388,7 +388,7 @@ def test_a_masked_language_model_without_the_next_sentence_guesses_words_all_the
             for one in group["params"]
         }
         named = {name: rates[id(one)] for name, one in model.knowbert.model.named_parameters()}
-    assert model.guesses
+    assert model.language_model
     new = {name for name, rate in named.items() if rate == training.lr_new}
     assert {name.rpartition(".")[0] for name in new} == {"bert.pooler.dense", "cls.seq_relationship"}
     assert set(named.values()) == {training.lr, training.lr_new}
