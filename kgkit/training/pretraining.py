@@ -52,10 +52,10 @@ def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int
     """Write a BERT with random weights, and its tokenizer, to *folder*, and return it.
 
     Args:
-        folder: made if it is not there.
-        vocabulary: a word piece a line, its number that of the line, as `vocab.txt` of BERT is.
-        shape: of the encoder.
-        seed: of the weights.
+        folder: folder for its files, which is made if it is not there.
+        vocabulary: file of a word piece a line, its number that of the line, as `vocab.txt` of BERT is.
+        shape: shape of the encoder.
+        seed: seed of the weights.
 
     Raises:
         MissingExtra: if torch or transformers is not installed.
@@ -98,17 +98,13 @@ def train_encoder(
     It is a KnowBert without knowledge bases: `kgkit.training.knowbert.train` trains it.
 
     Args:
-        home: where it is kept; what it begins as is kept in its cache.
-        name: of the model.
-        training: on what, and how; its encoder is not looked at.
-        vocabulary: see `fresh_encoder`.
-        shape: of the encoder.
-        device: where it is trained.
-        command: that was typed.
-        progress: is told what is done.
+        home: home that the model is kept in; what it begins as is kept in its cache.
+        vocabulary, shape: as `fresh_encoder` takes them.
+        training: data and settings; its encoder is not looked at.
+        name, device, command, progress: as `train_knowbert` takes them.
 
     Returns:
-        Where the model's files lie, a version of `models/NAME`; the encoder is in `knowbert/encoder`, as
+        Folder of the model's files, a version of `models/NAME`; the encoder is in `knowbert/encoder`, as
         transformers has it.
 
     Raises: as `fresh_encoder` and `train_knowbert` do.

@@ -5,7 +5,6 @@ completed when it ends. With several processes the first one keeps the diary.
 """
 
 import datetime
-import hashlib
 import logging
 import math
 import os
@@ -23,6 +22,7 @@ import msgspec
 
 from kgkit.errors import KgkitError, NotThere, UsageError
 from kgkit.home import Home
+from kgkit.models.publishing import checksum
 
 __all__ = ["RunRecord", "recorded", "sha256_of"]
 
@@ -118,8 +118,7 @@ def sha256_of(path: Path) -> str:
     stat = path.stat()
     key = (str(path.absolute()), stat.st_size, stat.st_mtime_ns)
     if key not in _digests:
-        with path.open("rb") as file:
-            _digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
+        _digests[key] = checksum(path)
     return _digests[key]
 
 

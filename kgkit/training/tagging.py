@@ -105,23 +105,15 @@ def train_tagger(
     """Train a tagger, and write it to `models/NAME` of *home*, in the place of an older one.
 
     Args:
-        home: home that the model is kept in; a training that was stopped goes on there.
-        name: name of the model.
         training: data and settings.
-        device: torch device on which it is trained.
-        command: command that trains the like.
-        progress: function that receives what is done.
+        home, name, device, command, progress: as `kgkit.training.tasks.train_task` takes them.
 
     Returns:
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
         UsageError: if *name* cannot name a model, no document has a name in it, or there is no such device.
-        NotThere: if the encoder or a file is not there.
-        SourceError: if a file is not what it should be.
-        BuildFailed: if the loss is not finite.
-        KBBusy: if another process trains the same.
-        WriteFailed: if the disk refuses; an older model of that name is as it was.
+        The rest as `train_task` does.
     """
     return run_job(
         TAGGER, home, name, training,

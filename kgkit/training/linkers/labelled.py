@@ -19,7 +19,7 @@ from kgkit.candidates import Generator, with_candidates
 from kgkit.errors import UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
-from kgkit.types import NO_CANDIDATES, Document
+from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -44,6 +44,11 @@ class LabelledDocument(NamedTuple):
     document: Document
     right: list[NDArray[np.bool_]]
     lost: int = 0
+
+    @property
+    def candidates(self) -> list[Candidates]:
+        """The candidates of each mention."""
+        return [mention.candidates or NO_CANDIDATES for mention in self.document.mentions or ()]
 
 
 class MissingGold:
