@@ -33,7 +33,7 @@ class Progress(Protocol):
     *total* is 0 where it is not known.
     """
 
-    def __call__(self, stage: str, done: int, total: int, /) -> None:
+    def __call__(self, stage: str, completed: int, total: int, /) -> None:
         """Take notice; what it raises ends the work."""
         ...
 

@@ -322,3 +322,12 @@ def free_space(path: Path) -> int:
     """Return how many bytes are free where *path* lies, or would lie."""
     existing = next(folder for folder in (path, *path.parents) if folder.exists())
     return shutil.disk_usage(existing).free
+
+
+def replace_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Replace a file by what *write* writes, as a whole or not at all."""
+    new = path.with_name(f".{path.name}")
+    write(new)
+    with new.open("rb") as file:
+        os.fsync(file.fileno())
+    new.replace(path)

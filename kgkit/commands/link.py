@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from kgkit.commands.options import (
     CoherenceOption,
     DeviceOption,
     HomeOption,
+    InputFormatOption,
     KBOption,
     ModelOption,
     OverlapsOption,
@@ -101,14 +102,7 @@ def link(
     ] = False,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
-    input_format: Annotated[
-        Literal["auto", "text", "lines", "jsonl"],
-        typer.Option(
-            "--input-format",
-            help="What a document is: a file (text), a line (lines), a record of JSON lines (jsonl); "
-            "auto goes by the suffix.",
-        ),
-    ] = "auto",
+    input_format: InputFormatOption = "auto",
     table: Annotated[
         bool, typer.Option("--table", metavar="", help="Draw a table, as on a terminal, in a pipe too.")
     ] = False,

@@ -89,6 +89,20 @@ CoherenceOption = Annotated[
         help="Rescore the links of a document for coherence: graph, by neighbours in the KB.",
     ),
 ]
+InputFormatOption = Annotated[
+    Literal["auto", "text", "lines", "jsonl"],
+    typer.Option(
+        "--input-format",
+        help="What a document is: a file (text), a line (lines), a record of JSON lines (jsonl); "
+        "auto goes by the suffix.",
+    ),
+]
+QueryOption = Annotated[
+    Literal["longest", "jieba", "link"],
+    typer.Option(
+        "--query", metavar="BY", help="Which words are looked up: longest surfaces, jieba's, or link."
+    ),
+]
 OverlapsOption = Annotated[
     Literal["longest", "keep", "score"],
     typer.Option(

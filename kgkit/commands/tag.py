@@ -3,12 +3,12 @@
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, QuietOption, TaggerOption
+from kgkit.commands.options import DeviceOption, HomeOption, InputFormatOption, QuietOption, TaggerOption
 from kgkit.commands.output import check_output_path, in_pipe, on_terminal, open_output, write_bytes
 from kgkit.errors import UsageError
 
@@ -31,14 +31,7 @@ def tag(
         typer.Option("--threshold", min=0, max=1, metavar="SCORE", help="Leave out names below this score."),
     ] = 0.0,
     device: DeviceOption = "auto",
-    input_format: Annotated[
-        Literal["auto", "text", "lines", "jsonl"],
-        typer.Option(
-            "--input-format",
-            help="What a document is: a file (text), a line (lines), a record of JSON lines (jsonl); "
-            "auto goes by the suffix.",
-        ),
-    ] = "auto",
+    input_format: InputFormatOption = "auto",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from kgkit.commands.options import (
     DeviceOption,
     HomeOption,
     JSONOption,
+    QueryOption,
     QuietOption,
     check_text,
 )
@@ -30,12 +31,7 @@ def tree(
         list[str] | None,
         typer.Option("--kb", metavar="KB", help="KB whose facts are injected; repeat it for more."),
     ] = None,
-    query: Annotated[
-        Literal["longest", "jieba", "link"],
-        typer.Option(
-            "--query", metavar="BY", help="Which words are looked up: longest surfaces, jieba's, or link."
-        ),
-    ] = "longest",
+    query: QueryOption = "longest",
     linker: Annotated[
         str, typer.Option("--linker", metavar="MODEL", help="Model of --query link: prior, gloss, …")
     ] = "",

@@ -61,11 +61,11 @@ class Probes(NamedTuple):
 
     Attributes:
         instances: two of each fact, in the order of the facts: its subject is to be hidden, then its object.
-        left_out: how many facts each relation without a template has, by relation.
+        without_template: how many facts each relation without a template has, by relation.
     """
 
     instances: list[Probe]
-    left_out: dict[str, int]
+    without_template: dict[str, int]
 
 
 class RecallScore(NamedTuple):
@@ -175,10 +175,10 @@ def probes(facts: Iterable[Fact], templates: Mapping[str, str]) -> Probes:
         Probe(id='1.object', relation='P19', text='Ada was born in London .', span=(16, 22), hidden='object')
     """
     instances = list[Probe]()
-    left_out = Counter[str]()
+    without_template = Counter[str]()
     for number, fact in enumerate(facts, start=1):
         if fact.relation not in templates:
-            left_out[fact.relation] += 1
+            without_template[fact.relation] += 1
             continue
         parts = _parts(templates[fact.relation])
         if parts is None:
@@ -192,7 +192,7 @@ def probes(facts: Iterable[Fact], templates: Mapping[str, str]) -> Probes:
         instances += (
             Probe(f"{number}.{name}", fact.relation, text, spans[name], name) for name in _SLOTS.values()
         )
-    return Probes(instances, dict(sorted(left_out.items())))
+    return Probes(instances, dict(sorted(without_template.items())))
 
 
 def _filled(parts: Iterable[str], fact: Fact) -> tuple[str, dict[Hidden, tuple[int, int]]]:

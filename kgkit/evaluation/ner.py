@@ -170,33 +170,33 @@ def _tags(tokens: Sequence[tuple[int, int]], names: Iterable[Name]) -> list[str]
 
 
 class NameScore(msgspec.Struct, frozen=True):
-    """Names that were right, found, and there to be found; 0 where a ratio has nothing below it."""
+    """How many names were right, predicted, and in the gold; 0 where a ratio has nothing below it."""
 
     right: int = 0
-    found: int = 0
+    predicted: int = 0
     gold: int = 0
 
     def __add__(self, other: "NameScore") -> "NameScore":
-        return NameScore(self.right + other.right, self.found + other.found, self.gold + other.gold)
+        return NameScore(self.right + other.right, self.predicted + other.predicted, self.gold + other.gold)
 
     @property
     def precision(self) -> float:
-        """Right of those that were found."""
-        return self.right / self.found if self.found else 0.0
+        """Right of those that were predicted."""
+        return self.right / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """Right of those that are there."""
+        """Right of those of the gold."""
         return self.right / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall: 2 right / (found + gold)."""
-        return 2 * self.right / (self.found + self.gold) if self.found + self.gold else 0.0
+        """The harmonic mean of precision and recall: 2 right / (predicted + gold)."""
+        return 2 * self.right / (self.predicted + self.gold) if self.predicted + self.gold else 0.0
 
     def as_dict(self) -> dict[str, float]:
         """Return the counts and the ratios, ready for JSON."""
-        counts = {"right": self.right, "found": self.found, "gold": self.gold}
+        counts = {"right": self.right, "found": self.predicted, "gold": self.gold}
         return counts | {"precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 

@@ -42,7 +42,7 @@ class TokenizedText(NamedTuple):
     mentions: dict[str, MentionSpans]
 
 
-class TextPart(NamedTuple):
+class TextPieces(NamedTuple):
     """One text of those that are read together.
 
     Attributes:
@@ -88,7 +88,7 @@ class TextReader:
         """Return how many word pieces there is room for, in one text or in both of a pair."""
         return self.size - self.tokens.added(texts)
 
-    def tokenize(self, texts: Sequence[str]) -> tuple[TokenizedText, list[TextPart]]:
+    def tokenize(self, texts: Sequence[str]) -> tuple[TokenizedText, list[TextPieces]]:
         """Return a text, or a pair, without mentions, and where each of the texts stands in it."""
         pieces = [self.tokens(text) for text in texts]
         counts = fit_pieces([len(part) for part in pieces], self.room(len(texts)))
@@ -99,7 +99,7 @@ class TextReader:
         types = np.zeros(len(ids), np.int64)
         if len(texts) > 1:
             types[begins[1] :] = self.tokens.second
-        parts = [TextPart(*part) for part in zip(pieces, begins, counts, strict=False)]
+        parts = [TextPieces(*part) for part in zip(pieces, begins, counts, strict=False)]
         return TokenizedText(ids, types, special, {}), parts
 
     def frame(self, parts: Sequence[Numbers]) -> tuple[Numbers, NDArray[np.bool_]]:

@@ -39,7 +39,7 @@ from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
-from kgkit.models.manifest import MANIFEST, damaged, understanding
+from kgkit.models.manifest import MANIFEST, checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.vectors.scan import unit
 from kgkit.versions import lasting_path
@@ -131,7 +131,7 @@ class HeadScorer(Scorer):
         if manifest.build:
             check_weights(manifest, folder)
         scale = np.array(read_array(folder / SCALE))
-        with understanding(folder):
+        with checking_settings(folder):
             count, share = (
                 int(manifest.config["head"].get("heads", 1)),
                 float(manifest.config["head"]["ridge"]),

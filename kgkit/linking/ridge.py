@@ -37,7 +37,7 @@ from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
-from kgkit.models.manifest import damaged, understanding
+from kgkit.models.manifest import checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
@@ -177,7 +177,7 @@ class RidgeScorer(Scorer):
         check_weights(manifest, folder)
         own_vectors = model_vectors(manifest, kb, vectors)
         warn_of_missing(kb, own_vectors)
-        with understanding(folder):
+        with checking_settings(folder):
             read = span_config(manifest)
         reader, arrays = SpanReader(encoder_of(own_vectors, device=device), read), RidgeArrays.load(folder)
         shape, expected = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, own_vectors.width)

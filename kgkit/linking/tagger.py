@@ -24,7 +24,7 @@ from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
 from kgkit.models.kinds import TaggerManifest
-from kgkit.models.manifest import understanding
+from kgkit.models.manifest import checking_settings
 from kgkit.models.opening import open_model
 from kgkit.types import Document, Mention
 
@@ -99,7 +99,7 @@ class Tagger:
         from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
 
         head = WordTagger.from_pretrained(folder / HEAD, device=device)
-        with understanding(folder):
+        with checking_settings(folder):
             reader = reader_of(head, reading_of(manifest))
         return cls(head, reader, name=manifest.name)
 

@@ -30,7 +30,7 @@ from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, 
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores
 from kgkit.models.arrays import read_archive
-from kgkit.models.manifest import Temperature, understanding
+from kgkit.models.manifest import Temperature, checking_settings
 from kgkit.types import NO_CANDIDATES, Document
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class TrainedCoherence:
             DamagedModel: if it cannot be read.
         """
         arrays = read_archive(folder / FILE)
-        with understanding(folder):
+        with checking_settings(folder):
             read = msgspec.convert(settings, _Settings)
             rounds = [
                 Members(*(arrays[f"{name} {index}"] for name in Members._fields))

@@ -62,7 +62,7 @@ def model_folder(home: Home, name: str) -> Path:
     return home.models / name
 
 
-def find_model_folder(model: str, home: Home, wanted: Kind[Any] | Role | None = None) -> Path:
+def find_model_folder(model: str, home: Home, purpose: Kind[Any] | Role | None = None) -> Path:
     """Return where the files of a model lie: of its current version, if it has versions.
 
     A training that ends may sweep that version: read its files within `kgkit.versions.read_current`.
@@ -70,7 +70,7 @@ def find_model_folder(model: str, home: Home, wanted: Kind[Any] | Role | None = 
     Args:
         model: a path or a name in *home*.
         home: where models lie; those that come with kgkit are found, too.
-        wanted: the kind, or the role, that is looked for; whether the model has it is not asked here.
+        purpose: kind or role that is looked for; whether the model has it is not asked here.
 
     Raises:
         UnknownName: if there is none of that name; says which there are of the kind, or with the role.
@@ -84,11 +84,11 @@ def find_model_folder(model: str, home: Home, wanted: Kind[Any] | Role | None = 
     for folder in (home.models, SHIPPED) if is_name(model) else ():
         if (content := find_content(folder / model, MANIFEST)) is not None:
             return content
-    if isinstance(wanted, Kind):
-        raise UnknownName(wanted.title.partition(" ")[2], model, names_with(wanted, home))
-    noun = "model" if wanted in (None, "linker") else str(wanted).replace("_", " ")
-    built_in = BUILT_IN if wanted in (None, "linker") else ()
-    raise UnknownName(noun, model, (*built_in, *names_with(wanted, home)))
+    if isinstance(purpose, Kind):
+        raise UnknownName(purpose.title.partition(" ")[2], model, names_with(purpose, home))
+    noun = "model" if purpose in (None, "linker") else str(purpose).replace("_", " ")
+    built_in = BUILT_IN if purpose in (None, "linker") else ()
+    raise UnknownName(noun, model, (*built_in, *names_with(purpose, home)))
 
 
 def model_names(home: Home) -> list[str]:
@@ -96,17 +96,17 @@ def model_names(home: Home) -> list[str]:
     return sorted({*_names(home.models), *_names(SHIPPED)})
 
 
-def names_with(wanted: Kind[Any] | Role | None, home: Home) -> list[str]:
+def names_with(purpose: Kind[Any] | Role | None, home: Home) -> list[str]:
     """Return the names of the models of a kind, or with a role, that can be read; None: of all models."""
 
     def fits(folder: Path) -> bool:
         header = read_header(folder)
-        if isinstance(wanted, Kind):
-            return header.kind == wanted.name
+        if isinstance(purpose, Kind):
+            return header.kind == purpose.name
         kind = find_kind(header, folder)
-        return wanted in kind.roles_in(decode_manifest(folder, kind.manifest))
+        return purpose in kind.roles_in(decode_manifest(folder, kind.manifest))
 
-    if wanted is None:
+    if purpose is None:
         return model_names(home)
     names = []
     for name in model_names(home):

@@ -136,7 +136,7 @@ def check_sizes(folder: Path, manifest: ModelManifest) -> None:
 
 
 @contextmanager
-def understanding(folder: Path) -> Iterator[None]:
+def checking_settings(folder: Path) -> Iterator[None]:
     """Say that a model is damaged where what its manifest tells of its kind makes no sense.
 
     Raises:

@@ -19,12 +19,12 @@ class Need(NamedTuple):
     Attributes:
         kind: `build`, `vectors` or `linker`.
         name: KB@BUILD, KB/NAME, or the name of a model.
-        there: whether it is in the home, or what serves in its place.
+        available: whether it is in the home, or what serves in its place.
     """
 
     kind: str
     name: str
-    there: bool
+    available: bool
 
 
 def check_needs(needs: Needs, home: Home) -> Iterator[Need]:
@@ -40,7 +40,7 @@ def check_needs(needs: Needs, home: Home) -> Iterator[Need]:
 
 def lost_builds(needs: Needs, home: Home, removed: Collection[str]) -> list[str]:
     """Return those of the builds *removed*, as KB@BUILD, that a model needs and that nothing replaces."""
-    needed = [need for need in check_needs(needs, home) if need.kind == "build" and not need.there]
+    needed = [need for need in check_needs(needs, home) if need.kind == "build" and not need.available]
     return [need.name for need in needed if need.name in removed]
 
 

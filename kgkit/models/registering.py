@@ -34,7 +34,7 @@ def catalogue(home: Home, manifest: "ModelManifest") -> bool:
             if row is None:
                 row = Model(home=catalog.home, name=manifest.name)
                 session.add(row)
-            for name, value in _says(session, catalog.home, manifest).items():
+            for name, value in _columns(session, catalog.home, manifest).items():
                 setattr(row, name, value)
     except (KgkitError, OSError) as error:
         log.warning("the model %s is not in the catalog: %s", manifest.name, error)
@@ -42,7 +42,7 @@ def catalogue(home: Home, manifest: "ModelManifest") -> bool:
     return True
 
 
-def mark_gone(home: Home, name: str) -> None:
+def mark_removed(home: Home, name: str) -> None:
     """Note in the catalog of *home* that a model was removed; if that fails, a warning is logged."""
     from sqlalchemy import select
 
@@ -57,12 +57,12 @@ def mark_gone(home: Home, name: str) -> None:
         log.warning("the catalog does not know that the model %s is gone: %s", name, error)
 
 
-def known_model(home: Home, model: str) -> str | None:
+def trained_model_name(home: Home, model: str) -> str | None:
     """Return the name of a model if it was trained in *home*, and so has a row; None for others."""
     return model if has_model(home, model) else None
 
 
-def _says(session: "Session", home: str, manifest: "ModelManifest") -> dict[str, Any]:
+def _columns(session: "Session", home: str, manifest: "ModelManifest") -> dict[str, Any]:
     """Return the columns of a model; it may serve any KB, and the catalog may not have heard of its own."""
     from sqlalchemy import select
 
@@ -77,13 +77,13 @@ def _says(session: "Session", home: str, manifest: "ModelManifest") -> dict[str,
     if build is not None:
         named = next(iter(needs.vectors), "").rpartition("/")[2]
         vectors = session.scalar(select(Vectors).where(Vectors.build_id == build.id, Vectors.name == named))
-    kept = ("type", "reader", "config", "results", "data", "temperature", "kgkit_version")
+    in_config = ("type", "reader", "config", "results", "data", "temperature", "kgkit_version")
     return {
         "kind": manifest.kind,
         "encoder": manifest.encoder or None,
         "build": build,
         "vectors": vectors,
-        "config": {name: plain[name] for name in kept if name in plain},
+        "config": {name: plain[name] for name in in_config if name in plain},
         "created": datetime.fromisoformat(manifest.created),
         "gone": None,
     }

@@ -170,7 +170,9 @@ def prefers(row: bytes, spelled: str) -> bool:
         return False
     count: int = alias_head.unpack_from(row)[0] & MAX_ROWS
     tail = row[_HEAD + CANDIDATE.itemsize * count :]
-    return bool(tail) and count > 1 and any(one.surface == spelled for one in decode_spellings(tail))
+    return (
+        bool(tail) and count > 1 and any(spelling.surface == spelled for spelling in decode_spellings(tail))
+    )
 
 
 def spellings(row: bytes) -> list[Spelling]:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from kgkit.training.batches import Batches, Shuffled
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
-from kgkit.training.runs import Record, recorded
+from kgkit.training.runs import RunRecord, recorded
 
 if TYPE_CHECKING:
     from kgkit.training.loop import train
 
-__all__ = ["Batches", "Record", "Shuffled", "TrainingConfig", "TrainingState", "recorded", "train"]
+__all__ = ["Batches", "RunRecord", "Shuffled", "TrainingConfig", "TrainingState", "recorded", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgkit.errors import MissingExtra
-from kgkit.training.resuming import replace
+from kgkit.versions import replace_file
 
 CURVE: Final = "curve.jsonl"
 TENSORBOARD: Final = "tensorboard"
@@ -61,7 +61,7 @@ class Curve:
         self._board = _board(folder / TENSORBOARD, step) if tensorboard else None
         path = folder / CURVE
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:keep] if path.exists() else []
-        replace(path, lambda new: new.write_text("".join(lines), encoding="utf-8"))
+        replace_file(path, lambda new: new.write_text("".join(lines), encoding="utf-8"))
         self.lines = len(lines)
         self._file = path.open("a", encoding="utf-8")
 

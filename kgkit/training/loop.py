@@ -36,8 +36,9 @@ from kgkit.training import resuming
 from kgkit.training.batches import Batches
 from kgkit.training.config import TrainingConfig, computes_bf16
 from kgkit.training.curve import Curve, TrainingState, remove_curves
-from kgkit.training.resuming import put_weights, replace, weights_of
+from kgkit.training.resuming import put_weights, weights_of
 from kgkit.types import Progress
+from kgkit.versions import replace_file
 
 __all__ = ["Evaluate", "Loss", "train"]
 
@@ -305,7 +306,7 @@ class _Training:
             state.best = state.evaluations[-1]
             if self.config.keep_best and self.rank == 0:
                 weights = {key: tensor.contiguous() for key, tensor in weights_of(self.model).items()}
-                replace(_best(self.folder, state.steps), lambda path: save_file(weights, path))
+                replace_file(_best(self.folder, state.steps), lambda path: save_file(weights, path))
                 self._drop_weights(keep={state.steps, self.checkpointed})
         self.ctrl_c.busy = False
 
@@ -323,7 +324,7 @@ class _Training:
                 "weights": weights_of(self.model),
                 "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             }
-            replace(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
+            replace_file(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
             self.checkpointed = state.best["step"] if state.best is not None else None
             self._drop_weights(keep={self.checkpointed})
         self.saved = time.monotonic()

@@ -52,10 +52,10 @@ def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int
     """Write a BERT with random weights, and its tokenizer, to *folder*, and return it.
 
     Args:
-        folder: made if it is not there.
-        vocabulary: a word piece a line, its number that of the line, as `vocab.txt` of BERT is.
-        shape: of the encoder.
-        seed: of the weights.
+        folder: folder for its files, which is made if it is not there.
+        vocabulary: file of a word piece a line, its number that of the line, as `vocab.txt` of BERT is.
+        shape: shape of the encoder.
+        seed: seed of the weights.
 
     Raises:
         MissingExtra: if torch or transformers is not installed.
@@ -98,23 +98,19 @@ def train_encoder(
     It is a KnowBert without knowledge bases: `kgkit.training.knowbert.train` trains it.
 
     Args:
-        home: where it is kept; what it begins as is kept in its cache.
-        name: of the model.
-        training: on what, and how; its encoder is not looked at.
-        vocabulary: see `fresh_encoder`.
-        shape: of the encoder.
-        device: where it is trained.
-        command: that was typed.
-        progress: is told what is done.
+        home: home that the model is kept in; what it begins as is kept in its cache.
+        vocabulary, shape: as `fresh_encoder` takes them.
+        training: data and settings; its encoder is not looked at.
+        name, device, command, progress: as `train_knowbert` takes them.
 
     Returns:
-        Where the model's files lie, a version of `models/NAME`; the encoder is in `knowbert/encoder`, as
+        Folder of the model's files, a version of `models/NAME`; the encoder is in `knowbert/encoder`, as
         transformers has it.
 
     Raises: as `fresh_encoder` and `train_knowbert` do.
     """
-    told = repr((sha256_of(vocabulary), shape, training.seed)).encode()
-    folder = home.path / "cache" / "fresh" / hashlib.blake2b(told, digest_size=6).hexdigest()
+    identity = repr((sha256_of(vocabulary), shape, training.seed)).encode()
+    folder = home.path / "cache" / "fresh" / hashlib.blake2b(identity, digest_size=6).hexdigest()
     if not folder.exists():
         with write_once(folder) as staged:
             fresh_encoder(staged, vocabulary, shape, training.seed)
@@ -135,8 +131,8 @@ def read_vocabulary(path: Path) -> dict[str, int]:
                 f"the piece is that of line {pieces[piece] + 1} too", path=path, line=number, text=line
             )
         pieces[piece] = number - 1
-    if lacking := [piece for piece in _SPECIAL.values() if piece not in pieces]:
-        raise SourceError(f"no vocabulary of BERT: it lacks {', '.join(lacking)}", path=path)
+    if missing := [piece for piece in _SPECIAL.values() if piece not in pieces]:
+        raise SourceError(f"no vocabulary of BERT: it lacks {', '.join(missing)}", path=path)
     return pieces
 
 
@@ -151,5 +147,5 @@ def _write_tokenizer(folder: Path, pieces: dict[str, int], shape: EncoderShape) 
     ends = [(piece, pieces[piece]) for piece in ("[SEP]", "[CLS]")]
     tokenizer.post_processor = processors.BertProcessing(*ends)
     fast: Any = PreTrainedTokenizerFast
-    whole = fast(tokenizer_object=tokenizer, model_max_length=shape.positions, **_SPECIAL)
-    whole.save_pretrained(folder)
+    tokenizer_files = fast(tokenizer_object=tokenizer, model_max_length=shape.positions, **_SPECIAL)
+    tokenizer_files.save_pretrained(folder)

@@ -4,13 +4,11 @@ Nothing here loads torch before it is called.
 """
 
 import logging
-import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,15 +54,6 @@ class Interrupts:
             raise KeyboardInterrupt
         self.waits = True
         logger.warning("stopping after this step; a second Ctrl-C stops at once, without a checkpoint")
-
-
-def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Replace a file by what *write* writes, as a whole or not at all."""
-    new = path.with_name(f".{path.name}")
-    write(new)
-    with new.open("rb") as file:
-        os.fsync(file.fileno())
-    new.replace(path)
 
 
 def weights_of(model: "nn.Module") -> dict[str, "Tensor"]:

@@ -5,7 +5,6 @@ completed when it ends. With several processes the first one keeps the diary.
 """
 
 import datetime
-import hashlib
 import logging
 import math
 import os
@@ -23,8 +22,9 @@ import msgspec
 
 from kgkit.errors import KgkitError, NotThere, UsageError
 from kgkit.home import Home
+from kgkit.models.publishing import checksum
 
-__all__ = ["Record", "recorded", "sha256_of"]
+__all__ = ["RunRecord", "recorded", "sha256_of"]
 
 LIBRARIES: Final = (
     "kgkit", "accelerate", "faiss-cpu", "faiss-gpu", "numpy", "safetensors", "scikit-learn", "scipy",
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Record:
+class RunRecord:
     """A run under way.
 
     Attributes:
@@ -66,7 +66,7 @@ def recorded(
     data: Iterable[str | os.PathLike[str]] = (),
     device: str = "cpu",
     model: str | None = None,
-) -> Iterator[Record]:
+) -> Iterator[RunRecord]:
     """Keep a run in the catalog: how it was done, how it ended, what it measured.
 
     That the catalog cannot be told takes nothing from the run: it is logged as a warning.
@@ -84,7 +84,7 @@ def recorded(
         >>> with recorded(home, command="kgkit evaluate wsd", config={"model": "prior"}) as run:
         ...     run.score("wsd", "semeval2007", "f1", 0.547, n=455)
     """
-    record = Record(model=model)
+    record = RunRecord(model=model)
     if os.environ.get("RANK", "0") != "0":
         yield record
         return
@@ -118,8 +118,7 @@ def sha256_of(path: Path) -> str:
     stat = path.stat()
     key = (str(path.absolute()), stat.st_size, stat.st_mtime_ns)
     if key not in _digests:
-        with path.open("rb") as file:
-            _digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
+        _digests[key] = checksum(path)
     return _digests[key]
 
 
@@ -147,7 +146,7 @@ def _begin(home: Home, values: Mapping[str, Any]) -> int | None:
         return None
 
 
-def _end(home: Home, number: int | None, values: Mapping[str, Any], record: Record) -> None:
+def _end(home: Home, number: int | None, values: Mapping[str, Any], record: RunRecord) -> None:
     """Complete the row of a run, or write it whole if that did not succeed before."""
     from kgkit.catalog import Catalog, Run, Score
 

@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -25,6 +26,7 @@ from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
 from kgkit.models.kinds import TAGGER
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
+from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, fit, run_job
 from kgkit.types import Document, Progress
 
@@ -35,8 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_TOLD: Final = ("epoch", "f1", "span_f1")
-_HELD_OUT: Final = 10  # one document in so many chooses the epoch, where no others are named
+_SCORES: Final = ("epoch", "f1", "span_f1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,17 +48,17 @@ class TaggerTraining:
         data: files of documents to learn from.
         dev: files whose documents choose the epoch; none: one document in ten of the data, which are then
             not learnt from.
-        encoder: that is fine-tuned: a folder, a package or a hub id.
-        reader: how documents are read.
-        shapes: whether pieces are told the shapes of their words; None: if they have lost the case of
-            letters.
-        epochs: at most; after `patience` of them in a row without a gain the training stops; 0: it does not.
-        lr: of the encoder; lr_new: of what begins from nothing.
+        encoder: encoder that is fine-tuned: a folder, a package or a hub id.
+        reader: settings of the reading.
+        shapes: whether pieces get the shapes of their words; None: if they have lost the case of letters.
+        epochs: most epochs; after `patience` of them in a row without a gain the training stops; 0: it does
+            not.
+        lr: learning rate of the encoder; lr_new: of what begins from nothing.
         batch: word pieces of a step.
-        decay: of weights, by AdamW.
-        dropout: of what labels are read from.
-        bf16: products in bfloat16; auto: where the device is made for it.
-        seed: of weights, order and dropout.
+        decay: weight decay of AdamW.
+        dropout: dropout of the vectors that labels are read from.
+        bf16: whether products are in bfloat16; auto: where the device is made for it.
+        seed: seed of weights, order and dropout.
     """
 
     data: tuple[Path, ...]
@@ -85,10 +86,10 @@ class TaggerTraining:
             )
 
 
-class Lesson(NamedTuple):
+class LabelledWindow(NamedTuple):
     """A window with the labels (W,) of its own words."""
 
-    reading: TaggingWindow
+    window: TaggingWindow
     labels: Numbers
 
 
@@ -104,23 +105,15 @@ def train_tagger(
     """Train a tagger, and write it to `models/NAME` of *home*, in the place of an older one.
 
     Args:
-        home: where it is kept; a training that was stopped goes on there.
-        name: of the model.
-        training: on what, and how.
-        device: torch device that it is trained on.
-        command: command that trains the like.
-        progress: function that receives what is done.
+        training: data and settings.
+        home, name, device, command, progress: as `kgkit.training.tasks.train_task` takes them.
 
     Returns:
-        Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
+        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
         UsageError: if *name* cannot name a model, no document has a name in it, or there is no such device.
-        NotThere: if the encoder or a file is not there.
-        SourceError: if a file is not what it should be.
-        BuildFailed: if the loss is not finite.
-        KBBusy: if another process trains the same.
-        WriteFailed: if the disk refuses; an older model of that name is as it was.
+        The rest as `train_task` does.
     """
     return run_job(
         TAGGER, home, name, training,
@@ -135,8 +128,8 @@ def _prepare(name: str, training: TaggerTraining, device: str, progress: Progres
 
     from kgkit.heads.tagger import WordTagger, WordTaggerConfig
 
-    taught, dev = _documents(training, progress)
-    types = tuple(sorted({one.type for document in taught for one in document.names}))
+    learn, dev = _documents(training, progress)
+    types = tuple(sorted({name.type for document in learn for name in document.names}))
     if not types:
         raise UsageError("there is no name in the data: nothing can be learnt from them")
     encoder = Encoder.load(training.encoder, device=device)
@@ -146,7 +139,7 @@ def _prepare(name: str, training: TaggerTraining, device: str, progress: Progres
         types=types, shapes=len(SHAPES) if shapes else 0, lowercase=reader.lowercase, dropout=training.dropout
     )
     head = WordTagger(encoder, config, torch.Generator().manual_seed(training.seed))
-    lessons = [lesson for document in taught for lesson in lessons_of(document, reader, types)]
+    windows = [window for document in learn for window in label_windows(document, reader, types)]
 
     def scored(model: Any) -> dict[str, float]:
         scores = score_tagger(Tagger(model, reader, name=name), dev)
@@ -154,7 +147,7 @@ def _prepare(name: str, training: TaggerTraining, device: str, progress: Progres
 
     def train(work: Path) -> Outcome:
         trained = fit(
-            head, _Batches(lessons, training.batch, training.seed, reader.padding, shapes), _loss,
+            head, _Batches(windows, training.batch, training.seed, reader.padding, shapes), _loss,
             [torch.optim.AdamW(_groups(head, training), weight_decay=training.decay)],
             TrainingConfig(epochs=training.epochs, patience=training.patience, bf16=training.bf16,
                            device=device, seed=training.seed),
@@ -162,7 +155,7 @@ def _prepare(name: str, training: TaggerTraining, device: str, progress: Progres
             evaluate=scored if dev else None,
             progress=progress,
         )  # fmt: skip
-        results = _results(trained, lessons, taught, dev)
+        results = _results(trained, windows, learn, dev)
         if dev and not results["f1"]:
             log.warning(
                 "%s finds none of the names of the documents that it has not learnt from, after %d steps: it "
@@ -188,23 +181,23 @@ def _prepare(name: str, training: TaggerTraining, device: str, progress: Progres
 def score_tagger(
     tagger: Tagger,
     documents: Iterable[NamedDocument],
-    found: Callable[[NamedDocument, list[Name]], object] | None = None,
+    on_document: Callable[[NamedDocument, list[Name]], object] | None = None,
 ) -> NameScores:
     """Return the score of the names that a tagger finds in documents.
 
     Args:
-        tagger: any.
-        documents: with the names that are there.
-        found: is told what was found in each.
+        tagger: tagger that is scored.
+        documents: documents with their names.
+        on_document: function that receives each document, and the names that the tagger finds in it.
     """
     scores, waiting = NameScores(), deque[NamedDocument]()
 
-    def asked() -> Iterator[Document]:
-        for one in documents:
-            waiting.append(one)
-            yield msgspec.structs.replace(one.document, mentions=None)
+    def texts() -> Iterator[Document]:
+        for gold in documents:
+            waiting.append(gold)
+            yield msgspec.structs.replace(gold.document, mentions=None)
 
-    for document in tagger(asked()):
+    for document in tagger(texts()):
         gold = waiting.popleft()
         names = [
             Name(mention.start, mention.end, mention.type)
@@ -212,12 +205,12 @@ def score_tagger(
             if isinstance(mention, TaggedMention)
         ]
         scores += score_names(gold.names, names)
-        if found is not None:
-            found(gold, names)
+        if on_document is not None:
+            on_document(gold, names)
     return scores
 
 
-def lessons_of(named: NamedDocument, reader: WordReader, types: Sequence[str]) -> Iterator[Lesson]:
+def label_windows(named: NamedDocument, reader: WordReader, types: Sequence[str]) -> Iterator[LabelledWindow]:
     """Yield the windows of a document with the labels of its words.
 
     The first word within a name begins it; a name without a word that can be read teaches nothing.
@@ -229,16 +222,18 @@ def lessons_of(named: NamedDocument, reader: WordReader, types: Sequence[str]) -
         kind = types.index(name.type)
         labels[first:end] = 2 + 2 * kind
         labels[first : min(end, first + 1)] = 1 + 2 * kind
-    for reading in words.windows:
-        yield Lesson(reading, labels[reading.begin : reading.begin + len(reading.firsts)])
+    for window in words.windows:
+        yield LabelledWindow(window, labels[window.begin : window.begin + len(window.firsts)])
 
 
 class _Batches:
     """Windows of nearly one length, so many pieces together, in another order each epoch."""
 
-    def __init__(self, lessons: Sequence[Lesson], size: int, seed: int, padding: int, shapes: bool) -> None:
-        self.lessons, self.seed, self.padding, self.shapes = lessons, seed, padding, shapes
-        self.sizes = np.array([len(lesson.reading.ids) for lesson in lessons])
+    def __init__(
+        self, windows: Sequence[LabelledWindow], size: int, seed: int, padding: int, shapes: bool
+    ) -> None:
+        self.windows, self.seed, self.padding, self.shapes = windows, seed, padding, shapes
+        self.sizes = np.array([len(item.window.ids) for item in windows])
         # No batch is empty, as long as none is to be smaller than the longest window.
         size = max(size, int(self.sizes.max(initial=0)) + 1)
         self.count = max(1, int(self.sizes.sum()) // size)
@@ -246,7 +241,7 @@ class _Batches:
     def __len__(self) -> int:
         return self.count
 
-    def epoch(self, number: int, places: Sequence[int]) -> "Iterator[tuple[TaggerInputs, Tensor]]":
+    def epoch(self, number: int, indices: Sequence[int]) -> "Iterator[tuple[TaggerInputs, Tensor]]":
         import torch
 
         drawn = np.random.default_rng([self.seed, number])
@@ -255,12 +250,12 @@ class _Batches:
         cuts = np.searchsorted(ends, ends[-1] * np.arange(1, self.count) // self.count, "right")
         parts = np.split(order, cuts)
         shuffled = drawn.permutation(self.count)
-        for place in places:
-            chosen = [self.lessons[at] for at in parts[shuffled[place]]]
-            inputs = tagger_inputs([one.reading for one in chosen], padding=self.padding, shapes=self.shapes)
+        for index in indices:
+            chosen = [self.windows[at] for at in parts[shuffled[index]]]
+            inputs = tagger_inputs([item.window for item in chosen], padding=self.padding, shapes=self.shapes)
             gold = np.full(tuple(inputs.words.shape), -1, np.int64)  # (n, W)
-            for row, one in enumerate(chosen):
-                gold[row, : len(one.labels)] = one.labels
+            for row, item in enumerate(chosen):
+                gold[row, : len(item.labels)] = item.labels
             yield inputs, torch.from_numpy(gold)
 
 
@@ -273,8 +268,8 @@ def _loss(model: "nn.Module", batch: "tuple[TaggerInputs, Tensor]") -> "tuple[Te
 
 def _groups(head: "WordTagger", training: TaggerTraining) -> list[dict[str, Any]]:
     """Return the parameters, those of the encoder with a learning rate of their own."""
-    encoder = [one for name, one in head.named_parameters() if name.startswith("encoder.")]
-    new = [one for name, one in head.named_parameters() if not name.startswith("encoder.")]
+    encoder = [parameter for name, parameter in head.named_parameters() if name.startswith("encoder.")]
+    new = [parameter for name, parameter in head.named_parameters() if not name.startswith("encoder.")]
     return [{"params": encoder, "lr": training.lr}, {"params": new, "lr": training.lr_new}]
 
 
@@ -282,45 +277,38 @@ def _documents(
     training: TaggerTraining, progress: Progress | None
 ) -> tuple[list[NamedDocument], list[NamedDocument]]:
     """Return the documents to learn from, and those that choose the epoch."""
-    told: list[list[NamedDocument]] = []
-    for files in (training.data, training.dev):
-        told.append([])
-        for document in (one for path in files for one in read_names(path)):
-            told[-1].append(document)
-            if progress is not None:
-                progress("reading documents", len(told[-1]), 0)
-    taught, dev = told
-    if training.dev or len(taught) < _HELD_OUT:
-        return taught, dev
-    dev = taught[_HELD_OUT - 1 :: _HELD_OUT]
-    return [one for place, one in enumerate(taught, 1) if place % _HELD_OUT], dev
+    learn, dev = (
+        list(count_items(chain.from_iterable(map(read_names, files)), "reading documents", progress))
+        for files in (training.data, training.dev)
+    )
+    return (learn, dev) if training.dev else hold_out_each_tenth(learn)
 
 
 def _results(
     trained: TrainingState,
-    lessons: Sequence[Lesson],
-    taught: Sequence[NamedDocument],
+    windows: Sequence[LabelledWindow],
+    documents: Sequence[NamedDocument],
     dev: Sequence[NamedDocument],
 ) -> dict[str, Any]:
     best = trained.best or {}
     return {
-        "documents": len(taught),
-        "words": sum(len(lesson.labels) for lesson in lessons),
-        "names": sum(len(document.names) for document in taught),
+        "documents": len(documents),
+        "words": sum(len(window.labels) for window in windows),
+        "names": sum(len(document.names) for document in documents),
         "dev_documents": len(dev),
         "dev_names": sum(len(document.names) for document in dev),
-        **{name: best[name] for name in _TOLD if name in best},
+        **{name: best[name] for name in _SCORES if name in best},
         "seconds": trained.seconds,
-        "epochs": [{name: one[name] for name in _TOLD} for one in trained.evaluations],
+        "epochs": [{name: scores[name] for name in _SCORES} for scores in trained.evaluations],
     }
 
 
 def _about(training: TaggerTraining, results: Mapping[str, Any]) -> str:
     files = ", ".join(f"`{path.name}`" for path in training.data)
-    told = f"Trained on {files}: {results['names']:,} names in {results['documents']:,} documents."
+    text = f"Trained on {files}: {results['names']:,} names in {results['documents']:,} documents."
     if "f1" in results:
-        told += (
+        text += (
             f" F1 on {results['dev_names']:,} names of other documents, which chose the epoch: "
             f"{100 * results['f1']:.1f}, and {100 * results['span_f1']:.1f} without types."
         )
-    return f"{told} The licence of those texts may bind what is made of them."
+    return f"{text} The licence of those texts may bind what is made of them."

@@ -26,7 +26,7 @@ import numpy as np
 from kgkit.errors import DamagedVectors, UsageError
 from kgkit.vectors.gpu import OnGPU
 from kgkit.vectors.kinds import faiss_module, turn
-from kgkit.vectors.layout import INDEX, VectorsFormat
+from kgkit.vectors.layout import INDEX, VectorsFormat, files_of_other_sizes
 from kgkit.vectors.scan import SPARE, Matrix, NearRows, Rows, lengths_of, merge, rescore, scan
 
 FORMAT: Final = 1
@@ -253,15 +253,8 @@ def sample(matrix: Matrix, rows: int) -> str:
 
 
 def _check_sizes(folder: Path, manifest: IndexManifest) -> None:
-    for name, size in manifest.sizes.items():
-        try:
-            actual: int | None = (folder / name).stat().st_size
-        except OSError:
-            actual = None
-        # Reading beyond the end of a mapped file would end the process.
-        if actual != size:
-            problem = "is not there" if actual is None else f"has {actual:,} bytes"
-            raise _damage(folder, f"is incomplete: {name} {problem} where it had {size:,}")
+    for name, problem, size in files_of_other_sizes(folder, manifest.sizes):
+        raise _damage(folder, f"is incomplete: {name} {problem} where it had {size:,}")
 
 
 def _damage(folder: Path, what: str) -> DamagedVectors:

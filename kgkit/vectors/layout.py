@@ -15,7 +15,7 @@ before the entities do. Where entities are added, the matrix of the base is a pr
 build made anew `keys.npy` tells which row is whose.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -137,3 +137,18 @@ def checked_name(name: str) -> str:
             "a letter or digit"
         )
     return name
+
+
+def files_of_other_sizes(folder: Path, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
+    """Yield the files of *folder* that have not the size they had: name, what is wrong, and that size.
+
+    Reading beyond the end of a mapped file would end the process.
+    """
+    for name, size in sizes.items():
+        try:
+            actual = (folder / name).stat().st_size
+        except OSError:
+            yield name, "is not there", size
+        else:
+            if actual != size:
+                yield name, f"has {actual:,} bytes", size

@@ -20,6 +20,7 @@ from kgkit.vectors.layout import (
     Matrix,
     VectorsFormat,
     VectorsManifest,
+    files_of_other_sizes,
 )
 from kgkit.vectors.scan import rescore, scan, unit
 
@@ -200,15 +201,8 @@ def read_manifest(folder: Path) -> VectorsManifest:
         manifest = msgspec.json.decode(written, type=VectorsManifest)
     except msgspec.DecodeError as error:
         raise DamagedVectors(f"{path} cannot be read: {error}; {again}") from error
-    for name, size in manifest.files.items():
-        try:
-            actual: int | None = (folder / name).stat().st_size
-        except OSError:
-            actual = None
-        # Reading beyond the end of a mapped file would end the process.
-        if actual != size:
-            problem = "is not there" if actual is None else f"has {actual:,} bytes"
-            raise DamagedVectors(f"{folder / name} {problem}, its manifest says {size:,} bytes: {again}")
+    for name, problem, size in files_of_other_sizes(folder, manifest.files):
+        raise DamagedVectors(f"{folder / name} {problem}, its manifest says {size:,} bytes: {again}")
     return manifest
 
 

@@ -56,13 +56,13 @@ def test_models_are_listed_with_what_each_needs_and_whether_it_is_there(home):
     rows = listed(home)
     assert set(rows) == {"facts", "names", "wsd-minilm"}
     assert rows["names"]["roles"] == ["tagger"] and rows["names"]["needs"] == []
-    needs = {need["name"]: need["there"] for need in rows["facts"]["needs"]}
+    needs = {need["name"]: need["available"] for need in rows["facts"]["needs"]}
     assert needs == {f"words@{kb.build}": True, "words/text": False, "light": False}
     shown = run("models", "list", "--home", home)
     assert shown.code == 0 and "words/text (not there), light (not there)" in shown.out
     assert "names\ttagger\ttagger\t\ttiny\t" in shown.out
     assert run("kb", "rm", "words", "--home", home).code == 0
-    needs = {need["name"]: need["there"] for need in listed(home)["facts"]["needs"]}
+    needs = {need["name"]: need["available"] for need in listed(home)["facts"]["needs"]}
     assert not any(needs.values())
 
 

@@ -19,7 +19,7 @@ import kgkit  # noqa: E402
 from kgkit.embedding.tucker import embed_tucker  # noqa: E402
 from kgkit.embedding.tucker.config import TuckERConfig  # noqa: E402
 from kgkit.embedding.tucker.watch import Watch  # noqa: E402
-from kgkit.embedding.tucker.watch import replace as replace_file  # noqa: E402
+from kgkit.versions import replace_file  # noqa: E402
 from tests.graph_toys import ring_kb  # noqa: E402
 from tests.toys import REPOSITORY  # noqa: E402
 

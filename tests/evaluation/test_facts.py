@@ -104,7 +104,7 @@ def test_facts_without_a_template_are_counted_by_relation():
     facts = [Fact("a", name, "b") for name in ("P9", "P19", "P8", "P9")]
     found = probes(facts, TEMPLATES)
     assert [one.id for one in found.instances] == ["2.subject", "2.object"]
-    assert list(found.left_out.items()) == [("P8", 1), ("P9", 2)]
+    assert list(found.without_template.items()) == [("P8", 1), ("P9", 2)]
     assert probes([], TEMPLATES) == ([], {})
 
 
@@ -155,11 +155,11 @@ def test_the_facts_of_lama_are_read_whole(shared_data):
     assert len(templates) == 46
     facts = [fact for path in sorted((folder / "TREx").glob("*.jsonl*")) for fact in read_facts(path)]
     assert len(facts) == 22_881 and len({fact.relation for fact in facts}) == 28
-    instances, left_out = probes(facts, templates)
-    assert len(instances) == 2 * 22_881 and left_out == {}
+    instances, without_template = probes(facts, templates)
+    assert len(instances) == 2 * 22_881 and without_template == {}
     assert all(
         (one.text[slice(*one.span)], two.text[slice(*two.span)]) == (fact.subject, fact.object)
         for fact, one, two in zip(facts, instances[::2], instances[1::2], strict=True)
     )
     del templates["P19"]
-    assert probes(facts, templates).left_out == {"P19": sum(fact.relation == "P19" for fact in facts)}
+    assert probes(facts, templates).without_template == {"P19": sum(fact.relation == "P19" for fact in facts)}

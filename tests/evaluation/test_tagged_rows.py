@@ -250,9 +250,9 @@ def test_on_well_formed_tags_it_is_the_score_of_spans_and_typed_f1_is_never_high
 
 def test_on_ill_formed_tags_typed_and_released_scores_differ_as_is_said():
     gold, found = ["B-A", "I-A", "O", "B-B"], ["B-B", "I-A", "O", "I-B"]
-    assert score_release_spans(gold, found) == NameScore(right=1, found=1, gold=2)
-    assert score_names(names_of(gold), names_of(found)).overall == NameScore(right=1, found=3, gold=2)
-    assert score_names(names_of(gold), names_of(found)).spans == NameScore(right=1, found=3, gold=2)
+    assert score_release_spans(gold, found) == NameScore(right=1, predicted=1, gold=2)
+    assert score_names(names_of(gold), names_of(found)).overall == NameScore(right=1, predicted=3, gold=2)
+    assert score_names(names_of(gold), names_of(found)).spans == NameScore(right=1, predicted=3, gold=2)
 
 
 def test_scores_of_rows_add_up_and_nothing_below_a_ratio_is_zero():

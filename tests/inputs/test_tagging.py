@@ -11,7 +11,7 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.ner import Name, NamedDocument
 from kgkit.inputs.pieces import WordPieces
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, shape, tagger_inputs
-from kgkit.training.tagging import lessons_of
+from kgkit.training.tagging import label_windows
 from kgkit.types import Document
 from tests.tiny_encoder import MINILM, WORDS, tiny_encoder
 
@@ -124,7 +124,7 @@ def test_labels_begin_and_go_on_where_names_do(encoder):
     given = document([*WORDS[:9], "dog's"], sentence=5)
     text = given.text
     names = [Name(0, 1, "B"), Name(2, len("a an the"), "A"), Name(text.index("dog's"), len(text) - 1, "B")]
-    found = [*lessons_of(NamedDocument(given, names), WordReader(encoder, READ), ("A", "B"))]
+    found = [*label_windows(NamedDocument(given, names), WordReader(encoder, READ), ("A", "B"))]
     labels = np.concatenate([one.labels for one in found])
     assert labels.tolist() == [3, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4][: len(labels)]
-    assert all(len(one.labels) == len(one.reading.firsts) for one in found)
+    assert all(len(one.labels) == len(one.window.firsts) for one in found)

@@ -91,7 +91,7 @@ def el(
     from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
     from kgkit.home import Home
     from kgkit.linking import Linker, LinkerConfig
-    from kgkit.models.registering import known_model
+    from kgkit.models.registering import trained_model_name
     from kgkit.training import recorded
 
     check_sets(data if redirects is None else [*data, redirects], predictions)
@@ -116,7 +116,7 @@ def el(
     page, sets, links = _Pages(linker.kb, redirect_map), _Sets(data), 0
     where = Home.find(home)
     run = recorded(
-        where, command=typed(), device=device, model=known_model(where, model), data=data,
+        where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
                 "mentions": mentions, "overlaps": overlaps, "threshold": threshold,
                 "redirects": str(redirects), "all_surfaces": all_surfaces},

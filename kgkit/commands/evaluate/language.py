@@ -60,7 +60,7 @@ def ppl(
     """
     from kgkit.home import Home
     from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
-    from kgkit.models.registering import known_model
+    from kgkit.models.registering import trained_model_name
     from kgkit.training import recorded
     from kgkit.training.knowbert.language import Perplexity, masking_of, perplexity
 
@@ -68,8 +68,8 @@ def ppl(
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     scores: list[tuple[str, Perplexity]] = []
     run = recorded(
-        where, command=typed(), device=device, model=known_model(where, model), data=data, seeds=[seed],
-        config={"model": model, "blind": blind},
+        where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
+        seeds=[seed], config={"model": model, "blind": blind},
     )  # fmt: skip
     with (
         _open_language_model(model, where, device) as trained,
@@ -145,7 +145,7 @@ def probe(
     """
     from kgkit.evaluation.facts import probes, read_facts, read_templates, score_recall
     from kgkit.home import Home
-    from kgkit.models.registering import known_model
+    from kgkit.models.registering import trained_model_name
     from kgkit.training import recorded
     from kgkit.training.knowbert.language import masking_of, recalled
 
@@ -165,11 +165,11 @@ def probe(
             )
     prompts = probes(facts, templates_by_relation)
     if not prompts.instances:
-        names = ", ".join(prompts.left_out) or f"of {kb}"
+        names = ", ".join(prompts.without_template) or f"of {kb}"
         raise UsageError(f"{templates} has a template for none of the relations: {names}")
     run = recorded(
-        where, command=typed(), device=device, model=known_model(where, model), data=[*files, templates],
-        seeds=[seed], config={"model": model, "kb": kb, "limit": limit},
+        where, command=typed(), device=device, model=trained_model_name(where, model),
+        data=[*files, templates], seeds=[seed], config={"model": model, "kb": kb, "limit": limit},
     )  # fmt: skip
     with (
         _open_language_model(model, where, device) as trained,
@@ -187,16 +187,14 @@ def probe(
     relations = score.relations.items()
     if as_json:
         by_relation = {relation: {"mrr": mrr, "instances": count} for relation, (mrr, count) in relations}
-        missing = {"without_template": prompts.left_out}
+        missing = {"without_template": prompts.without_template}
         write_json({"model": model, **score._asdict(), "relations": by_relation, **missing})
     else:
         rows = [(relation, [(number(count), f"{mrr:.4f}")]) for relation, (mrr, count) in relations]
         rows.append((TOGETHER, [(number(score.instances), f"{score.mrr:.4f}")]))
         write_scores([], ["instances", "MRR"], rows, "relation")
-    if prompts.left_out:
-        messages.write(
-            f"no template for {sum(prompts.left_out.values()):,} facts of {', '.join(prompts.left_out)}"
-        )
+    if without := prompts.without_template:
+        messages.write(f"no template for {sum(without.values()):,} facts of {', '.join(without)}")
     if lost := len(prompts.instances) - score.instances:
         messages.write(f"{lost:,} sentences are too long for the model")
 

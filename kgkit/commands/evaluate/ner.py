@@ -37,7 +37,7 @@ def ner(
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
     from kgkit.home import Home
     from kgkit.linking.tagger import Tagger
-    from kgkit.models.registering import known_model
+    from kgkit.models.registering import trained_model_name
     from kgkit.training import recorded
     from kgkit.training.tagging import score_tagger
 
@@ -46,7 +46,7 @@ def ner(
     tagger = Tagger.open(model, home=where, device=device)
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
-        where, command=typed(), device=device, model=known_model(where, model), data=data,
+        where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
         config={"model": tagger.name},
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
@@ -73,13 +73,13 @@ def ner(
     else:
         _write(shown, tagger.name)
     if predictions is not None:
-        messages.write(f"{together.overall.found:,} names: {predictions}")
+        messages.write(f"{together.overall.predicted:,} names: {predictions}")
 
 
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:
     def rows(score: "NameScores") -> Iterator[tuple[str, ...]]:
         for part, counted in {"all": score.overall, **score.by_type, "spans": score.spans}.items():
-            counts = map(number, (counted.gold, counted.found, counted.right))
+            counts = map(number, (counted.gold, counted.predicted, counted.right))
             yield part, *counts, *percents(counted.precision, counted.recall, counted.f1)
 
     write_line(f"model {model}")

@@ -122,7 +122,7 @@ def _score(
 ) -> None:
     from kgkit.home import Home
     from kgkit.models.opening import open_model
-    from kgkit.models.registering import known_model
+    from kgkit.models.registering import trained_model_name
     from kgkit.training import recorded
 
     if gold and len(gold) != len(data):
@@ -140,7 +140,7 @@ def _score(
     answers: dict[str, list[Prediction]] = {}
     scores: dict[str, dict[str, float]] = {}
     run = recorded(
-        where, command=typed(), device=device, model=known_model(where, model), data=[*data, *gold],
+        where, command=typed(), device=device, model=trained_model_name(where, model), data=[*data, *gold],
         config={"model": model},
     )  # fmt: skip
     with (

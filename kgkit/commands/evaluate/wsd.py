@@ -71,7 +71,7 @@ def wsd(
     from kgkit.evaluation import write_keys
     from kgkit.home import Home
     from kgkit.linking import Linker
-    from kgkit.models.registering import known_model
+    from kgkit.models.registering import trained_model_name
     from kgkit.training import recorded
 
     if len(data) != len(gold):
@@ -87,7 +87,7 @@ def wsd(
     sets: list[_Set] = []
     where = Home.find(home)
     run = recorded(
-        where, command=typed(), device=device, model=known_model(where, model), data=[*data, *gold],
+        where, command=typed(), device=device, model=trained_model_name(where, model), data=[*data, *gold],
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, run as record:

@@ -83,7 +83,7 @@ def _summary(folder: Path, home: "Home") -> dict[str, Any]:
 
 def needs_in_words(needs: list[dict[str, Any]]) -> str:
     """Return what a model needs, and what of it is not there."""
-    return ", ".join(f"{need['name']}{'' if need['there'] else ' (not there)'}" for need in needs)
+    return ", ".join(f"{need['name']}{'' if need['available'] else ' (not there)'}" for need in needs)
 
 
 def _row(model: dict[str, Any]) -> list[str]:

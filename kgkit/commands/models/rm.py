@@ -27,7 +27,7 @@ def rm(
     from kgkit.home import Home
     from kgkit.models.needs import models_needing
     from kgkit.models.publishing import remove_model
-    from kgkit.models.registering import mark_gone
+    from kgkit.models.registering import mark_removed
 
     where = Home.find(home)
     models = list(dict.fromkeys(names))
@@ -41,7 +41,7 @@ def rm(
             )
     for name in models:
         remove_model(where, name)
-        mark_gone(where, name)
+        mark_removed(where, name)
         Messages(quiet=quiet).write(f"removed {name}")
 
 

@@ -1,7 +1,7 @@
 """`kgkit train kbert`: an encoder that reads texts with facts in them, for a task."""
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import typer
 
@@ -11,6 +11,7 @@ from kgkit.commands.options import (
     HomeOption,
     JSONOption,
     NameOption,
+    QueryOption,
     QuietOption,
     SeedOption,
 )
@@ -63,12 +64,7 @@ def kbert(
         ),
     ] = "bert-base-chinese",
     control: ControlOption = False,
-    query: Annotated[
-        Literal["longest", "jieba", "link"],
-        typer.Option(
-            "--query", metavar="BY", help="Which words are looked up: longest surfaces, jieba's, or link."
-        ),
-    ] = "longest",
+    query: QueryOption = "longest",
     linker: Annotated[
         str, typer.Option("--linker", metavar="MODEL", help="That --query link asks: prior, gloss, …")
     ] = "",

@@ -29,6 +29,7 @@ from kgkit.encoder import pick_device
 from kgkit.errors import BuildFailed, MissingExtra, UsageError
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work
+from kgkit.versions import replace_file
 
 try:
     import torch
@@ -43,7 +44,7 @@ except ImportError as error:  # pragma: no cover
 from kgkit.embedding.tucker.rows import RowOptimizer
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 from kgkit.embedding.tucker.true_tails import TrueTails
-from kgkit.embedding.tucker.watch import CURVE, Watch, replace
+from kgkit.embedding.tucker.watch import CURVE, Watch
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -318,7 +319,7 @@ def _write(model: TuckER, triples: np.ndarray, work: Work) -> None:
     rows = np.unique(triples[:, [0, 2]])
     matrix[rows] = table.numpy()[rows]
     cast("np.memmap[Any, Any]", matrix).flush()
-    replace(work.folder / REMAINING, lambda path: save_file(state, path))
+    replace_file(work.folder / REMAINING, lambda path: save_file(state, path))
 
 
 def _random_mrr(config: TuckERConfig, entities: int) -> float:

@@ -11,9 +11,7 @@ have done: batches are drawn from the epoch and the step, everything else from t
 import json
 import logging
 import math
-import os
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +25,7 @@ from kgkit.embedding.tucker.ranking import RankingScores, ranks
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 from kgkit.embedding.tucker.true_tails import TrueTails
 from kgkit.types import Progress
+from kgkit.versions import replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +106,7 @@ class Watch(TrainingCallback):
             self._compare(line)
         self.curve.append(line)
         text = "".join(json.dumps(entry) + "\n" for entry in self.curve)
-        replace(self.folder / CURVE, lambda path: path.write_text(text, encoding="utf-8"))
+        replace_file(self.folder / CURVE, lambda path: path.write_text(text, encoding="utf-8"))
 
     # -- the rest ---------------------------------------------------------------
 
@@ -120,7 +119,7 @@ class Watch(TrainingCallback):
         if self.best is None or line["mrr"] > self.best["mrr"]:
             self.best = line
             state = {"epoch": line["epoch"], "model": self.model.state_dict()}
-            replace(self.folder / BEST, lambda path: torch.save(state, path))
+            replace_file(self.folder / BEST, lambda path: torch.save(state, path))
         if self.stopped:
             self.training_loop._should_stop = True
 
@@ -145,7 +144,7 @@ class Watch(TrainingCallback):
             "waited": self.waited,
             "seconds": self._spent(),
         }
-        replace(self.folder / CHECKPOINT, lambda path: torch.save(state, path))
+        replace_file(self.folder / CHECKPOINT, lambda path: torch.save(state, path))
         self._saved = time.monotonic()
 
     def resume(self, loop: SharedNegativesTrainingLoop) -> bool:
@@ -197,12 +196,3 @@ class Watch(TrainingCallback):
         now = time.monotonic()
         self.seconds, self._since = self.seconds + now - self._since, now
         return self.seconds
-
-
-def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Replace a file by what *write* writes, as a whole or not at all."""
-    new = path.with_name(f".{path.name}")
-    write(new)
-    with new.open("rb") as file:
-        os.fsync(file.fileno())
-    new.replace(path)

@@ -2,13 +2,12 @@
 
     B  texts    T  word pieces    N  hidden ones of a batch    V  the vocabulary
 
-A batch is one of passages, some of whose words are hidden, or one of lessons, whose mentions are linked.
+A batch is one of passages, some of whose words are hidden, or one of linking examples.
 
 Departures:
-    Texts of lessons are read as far as the linker only, and teach no prediction of the next sentence; the
-    released code reads them to the end. The batches of lessons are divided evenly among the knowledge bases
-    (there 0.075 of all for each of two). What is measured by, hides more than what is trained on: see
-    `Masking` (`told`).
+    Linking examples are read as far as the linker only, and teach no prediction of the next sentence; the
+    released code reads them to the end. Their batches are divided evenly among the knowledge bases (there
+    0.075 of all for each of two). Perplexity hides more than the training does: see `Masking` (`mentions`).
 """
 
 import math
@@ -26,7 +25,7 @@ from kgkit.evaluation.facts import Probe
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.masking import NOTHING, MaskedText, Masking, hide
 from kgkit.inputs.passages import Passage
-from kgkit.training.knowbert.linking_batches import Lesson, LinkingBatch, linking_batch
+from kgkit.training.knowbert.linking_batches import LinkingBatch, LinkingExample, linking_batch
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from kgkit.heads.knowbert import KnowBert
 
 SHARE: Final = 0.2
-"""Batches of lessons, of all, where there are passages too (Peters et al. 2019, section 4.1)."""
+"""Batches of linking examples, of all, where there are passages too (Peters et al. 2019, section 4.1)."""
 
 
 class LanguageBatch(NamedTuple):
@@ -71,18 +70,18 @@ class Perplexity(NamedTuple):
 
 
 class Mixture:
-    """Batches of passages and of lessons, in another order each epoch: see `Batches`.
+    """Batches of passages and of linking examples, in another order each epoch: see `Batches`.
 
     Args:
-        reader: reads the passages.
-        masking: hides words of them; None, if there are none.
-        passages: to learn the language from.
-        lessons: to learn linking from, by the name of the knowledge base.
-        null: the knowledge bases where NULL is a candidate.
-        idle: leave out what would be the batches of lessons, as for a control: so it reads the same passages,
-            in the same order, at the same learning rates.
+        reader: reader of the passages.
+        masking: what hides words of them; None, if there are none.
+        passages: texts to learn the language from.
+        examples: texts to learn linking from, by the name of the knowledge base.
+        null: knowledge bases where NULL is a candidate.
+        idle: whether the batches of linking examples are left out, as for a control: so it reads the same
+            passages, in the same order, at the same learning rates.
         size: texts of a batch.
-        seed: of order and hidden words.
+        seed: seed of order and hidden words.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Mixture:
         reader: KnowBertReader,
         masking: Masking | None,
         passages: Sequence[Passage],
-        lessons: Mapping[str, Sequence[Lesson]],
+        examples: Mapping[str, Sequence[LinkingExample]],
         *,
         null: frozenset[str] = frozenset(),
         idle: bool = False,
@@ -100,63 +99,61 @@ class Mixture:
         self.reader, self.masking, self.null, self.size, self.seed = reader, masking, null, size, seed
         self.idle = idle
         self.passages = passages
-        self.lessons = {kb: some for kb, some in lessons.items() if some}
+        self.examples = {kb: some for kb, some in examples.items() if some}
         self.language = math.ceil(len(passages) / size)
-        every = [math.ceil(len(some) / size) for some in self.lessons.values()]
-        # Of lessons alone an epoch has each once; beside passages as many as are their share.
-        beside = max(1, round(self.language * SHARE / (1 - SHARE)))
-        self.linking = beside if passages and (every or idle) else sum(every)
+        every = [math.ceil(len(some) / size) for some in self.examples.values()]
+        # Of linking examples alone an epoch has each once; beside passages as many as are their share.
+        linking_share = max(1, round(self.language * SHARE / (1 - SHARE)))
+        self.linking = linking_share if passages and (every or idle) else sum(every)
 
     def __len__(self) -> int:
         return self.language + self.linking
 
-    def epoch(self, number: int, places: Sequence[int]) -> Iterator[LanguageBatch | LinkingBatch | None]:
+    def epoch(self, number: int, indices: Sequence[int]) -> Iterator[LanguageBatch | LinkingBatch | None]:
         def drawn(what: int) -> np.random.Generator:  # what is drawn for one thing changes nothing else
             return np.random.default_rng([self.seed, number, what, 1])
 
         order = drawn(0).permutation(len(self.passages))
-        slots = np.sort(drawn(1).permutation(len(self))[: self.linking])  # those of lessons
+        slots = np.sort(drawn(1).permutation(len(self))[: self.linking])  # those of linking examples
         linked = self._linked()
         turns = drawn(2).permutation(len(linked))
         orders = {
-            kb: drawn(3 + at).permutation(len(some)) for at, (kb, some) in enumerate(self.lessons.items())
+            kb: drawn(3 + at).permutation(len(some)) for at, (kb, some) in enumerate(self.examples.items())
         }
-        for place in places:
-            before = int(np.searchsorted(slots, place))
-            is_linking = before < len(slots) and slots[before] == place
+        for index in indices:
+            before = int(np.searchsorted(slots, index))
+            is_linking = before < len(slots) and slots[before] == index
             if is_linking and self.idle:
                 yield None
             elif is_linking:
                 kb, part = linked[turns[before]]
                 chosen = orders[kb][_part(part, self.size, len(orders[kb]))]
-                yield linking_batch(
-                    [self.lessons[kb][at] for at in chosen], self.reader, kb, null=kb in self.null
-                )
+                examples = [self.examples[kb][at] for at in chosen]
+                yield linking_batch(examples, self.reader, kb, null=kb in self.null)
             else:
                 assert self.masking is not None
-                part = place - before
+                part = index - before
                 chosen = order[part * self.size : (part + 1) * self.size]
                 generator = np.random.default_rng([self.seed, number, part, 2])
-                yield language_batch(
-                    [self.passages[at] for at in chosen], self.reader, self.masking, generator
-                )
+                passages = [self.passages[at] for at in chosen]
+                yield language_batch(passages, self.reader, self.masking, generator)
 
     def _linked(self) -> list[tuple[str, int]]:
-        """Return knowledge base and number of each batch of lessons: in turn, until there are enough."""
+        """Return the knowledge base and number of each linking batch: in turn, until there are enough."""
         if not self.passages:
             return [
                 (kb, part)
-                for kb, some in self.lessons.items()
+                for kb, some in self.examples.items()
                 for part in range(math.ceil(len(some) / self.size))
             ]
-        kbs = list(self.lessons)
+        kbs = list(self.examples)
         if self.idle:
             return []
-        return [(kbs[place % len(kbs)], place // len(kbs)) for place in range(self.linking)]
+        return [(kbs[index % len(kbs)], index // len(kbs)) for index in range(self.linking)]
 
 
 def _part(part: int, size: int, count: int) -> "np.ndarray":
-    """Return the places of a batch among *count*, which begin again where they end."""
+    """Return the indices of a batch among *count*, which begin again where they end."""
     batches = math.ceil(count / size)
     begin = part % batches * size
     return np.arange(begin, min(begin + size, count))
@@ -166,10 +163,9 @@ def language_batch(
     passages: Sequence[Passage], reader: KnowBertReader, masking: Masking, generator: np.random.Generator
 ) -> LanguageBatch:
     """Return passages as a batch, with words hidden that *generator* draws: the same whatever is known."""
-    texts = zip(reader(one.texts for one in passages), generator.spawn(len(passages)), strict=True)
-    return masked_batch(
-        [masking(text, own) for text, own in texts], reader, [one.follows for one in passages]
-    )
+    texts = zip(reader(passage.texts for passage in passages), generator.spawn(len(passages)), strict=True)
+    masked = [masking(text, own) for text, own in texts]
+    return masked_batch(masked, reader, [passage.follows for passage in passages])
 
 
 def masked_batch(
@@ -180,16 +176,12 @@ def masked_batch(
     labels = np.full(tuple(batch.inputs["input_ids"].shape), NOTHING, np.int64)
     for row, (_, hidden) in enumerate(masked):
         labels[row, : len(hidden)] = hidden
-    known = [one for one in follows if one is not None]
-    return LanguageBatch(
-        batch,
-        torch.from_numpy(labels),
-        torch.tensor([0 if one else 1 for one in known]) if len(known) == len(masked) else None,
-    )
+    classes = None if None in follows else torch.tensor([0 if follow else 1 for follow in follows])
+    return LanguageBatch(batch, torch.from_numpy(labels), classes)
 
 
-def masking_of(encoder: "Encoder", told: Literal["some", "mask", "none"] = "some") -> Masking:
-    """Return what hides words of an encoder's texts; see `Masking` for *told*.
+def masking_of(encoder: "Encoder", mentions: Literal["some", "mask", "none"] = "some") -> Masking:
+    """Return what hides words of an encoder's texts; see `Masking` for *mentions*.
 
     Raises:
         UsageError: if its tokenizer has no piece [MASK].
@@ -199,9 +191,9 @@ def masking_of(encoder: "Encoder", told: Literal["some", "mask", "none"] = "some
         raise UsageError(
             f"the tokenizer of {encoder.name} has no [MASK]: it cannot be a masked language model"
         )
-    added = [number for number, one in tokenizer.added_tokens_decoder.items() if one.special]
+    added = [number for number, token in tokenizer.added_tokens_decoder.items() if token.special]
     ordinary = np.setdiff1d(np.arange(len(tokenizer)), [*tokenizer.all_special_ids, *added])
-    return Masking(tokenizer.mask_token_id, ordinary, mentions=told)
+    return Masking(tokenizer.mask_token_id, ordinary, mentions=mentions)
 
 
 def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[Tensor, float]]":
@@ -214,19 +206,19 @@ def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[
             output = model(item.batch.knowledge, until=item.kb, **item.batch.inputs)
             linked: Tensor = knowbert.kars[item.kb].linker.loss(output.linked[item.kb], item.gold)
             return linked
-        places = item.labels != NOTHING
-        told = model(item.batch.knowledge, positions=places, **item.batch.inputs).model
-        found = functional.cross_entropy(logits_of(told).float(), item.labels[places])
+        hidden = item.labels != NOTHING
+        output = model(item.batch.knowledge, positions=hidden, **item.batch.inputs).model
+        total = functional.cross_entropy(logits_of(output).float(), item.labels[hidden])
         if item.follows is not None:
-            found = found + functional.cross_entropy(told.seq_relationship_logits.float(), item.follows)
-        return found
+            total = total + functional.cross_entropy(output.seq_relationship_logits.float(), item.follows)
+        return total
 
     return loss
 
 
-def logits_of(told: Any) -> Tensor:
-    """Return (N, V), what a masked language model of transformers says of the places it was asked about."""
-    logits: Tensor = told.prediction_logits if "prediction_logits" in told else told.logits
+def logits_of(output: Any) -> Tensor:
+    """Return (N, V), what a masked language model of transformers predicts for the hidden positions."""
+    logits: Tensor = output.prediction_logits if "prediction_logits" in output else output.logits
     return logits
 
 
@@ -246,40 +238,44 @@ def perplexity(
     read at once, as long as its tokenizer is the same, and the size of its texts, which makes the passages.
 
     Args:
-        knowbert: around a masked language model, in evaluation mode.
-        reader: reads the passages.
-        masking: hides words.
-        passages: single ones; of pairs, what follows is not asked for.
+        knowbert: KnowBert around a masked language model, in evaluation mode.
+        reader: reader of the passages.
+        masking: what hides words.
+        passages: single passages; of pairs, what follows is not asked for.
         size: texts that are read at once.
-        seed: of what is hidden.
-        progress: is told how many passages are done, of how many.
+        seed: seed of what is hidden.
+        progress: callback with the number of passages that are done, of how many.
 
     Raises:
         UsageError: if there are no passages.
     """
     if not passages:
         raise UsageError("there are no passages to guess words of")
-    device = next(knowbert.parameters()).device
     surprise, right, count = 0.0, 0, 0
     for begin in range(0, len(passages), size):
         part = passages[begin : begin + size]
         masked = [
-            masking(text, np.random.default_rng([seed, begin + place]))
-            for place, text in enumerate(reader(one.texts for one in part))
+            masking(text, np.random.default_rng([seed, index]))
+            for index, text in enumerate(reader(passage.texts for passage in part), begin)
         ]
-        item = masked_batch(masked, reader, [None for _ in part]).to(device)
-        places = item.labels != NOTHING
-        with torch.inference_mode():
-            logits = logits_of(
-                knowbert(item.batch.knowledge, positions=places, **item.batch.inputs).model
-            ).float()
-            gold = item.labels[places]
-            surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
-            right += int((logits.argmax(-1) == gold).sum())
+        logits, gold, _ = _predict_hidden(knowbert, reader, masked)
+        surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
+        right += int((logits.argmax(-1) == gold).sum())
         count += len(gold)
         if progress is not None:
             progress("scoring", min(begin + size, len(passages)), len(passages))
     return Perplexity(math.exp(surprise / count), right / count, count)
+
+
+@torch.inference_mode()
+def _predict_hidden(
+    knowbert: "KnowBert", reader: KnowBertReader, masked: Sequence[MaskedText]
+) -> tuple[Tensor, Tensor, list[int]]:
+    """Return (N, V) logits of the hidden pieces of texts, (N,) what they are, and how many each text has."""
+    item = masked_batch(masked, reader, [None for _ in masked]).to(next(knowbert.parameters()).device)
+    hidden = item.labels != NOTHING
+    output = knowbert(item.batch.knowledge, positions=hidden, **item.batch.inputs)
+    return logits_of(output.model).float(), item.labels[hidden], hidden.sum(-1).tolist()
 
 
 def recalled(
@@ -298,48 +294,37 @@ def recalled(
     sentence whose name does not fit into a text is left out.
 
     Args:
-        knowbert: around a masked language model, in evaluation mode.
-        reader: reads the sentences.
-        mask: the piece [MASK].
-        probes: any.
+        knowbert: KnowBert around a masked language model, in evaluation mode.
+        reader: reader of the sentences.
+        mask: id of the piece [MASK].
+        probes: sentences with the spans of the names.
         size: sentences that are read at once.
-        progress: is told how many are done, of how many.
+        progress: callback with the number of sentences that are done, of how many.
     """
-    device = next(knowbert.parameters()).device
+    before, after = len(reader.tokens.before), len(reader.tokens.after)
     for begin in range(0, len(probes), size):
-        part, masked = [], []
-        for probe, text in zip(
-            probes[begin : begin + size],
-            reader((one.text,) for one in probes[begin : begin + size]),
-            strict=True,
-        ):
-            first, end = (
-                place + len(reader.tokens.before) for place in reader.tokens(probe.text).within(*probe.span)
-            )
-            if first < end <= len(text.ids) - len(reader.tokens.after):
-                part.append(probe)
+        part = probes[begin : begin + size]
+        relations, masked = [], []
+        for probe, text in zip(part, reader((probe.text,) for probe in part), strict=True):
+            first, end = (before + position for position in reader.tokens(probe.text).within(*probe.span))
+            if first < end <= len(text.ids) - after:
+                relations.append(probe.relation)
                 masked.append(hide(text, np.arange(first, end), mask))
-        if part:
-            item = masked_batch(masked, reader, [None for _ in part]).to(device)
-            places = item.labels != NOTHING
-            with torch.inference_mode():
-                output = knowbert(item.batch.knowledge, positions=places, **item.batch.inputs)
-                logits = logits_of(output.model).float()  # (N, V)
-                gold = logits.gather(-1, item.labels[places][:, None])
-                ranks = (1 + (logits > gold).sum(-1)).tolist()
-            counts = places.sum(-1).tolist()
-            for probe, count in zip(part, counts, strict=True):
-                yield probe.relation, ranks[:count]
+        if masked:
+            logits, gold, counts = _predict_hidden(knowbert, reader, masked)
+            ranks = (1 + (logits > logits.gather(-1, gold[:, None])).sum(-1)).tolist()
+            for relation, count in zip(relations, counts, strict=True):
+                yield relation, ranks[:count]
                 ranks = ranks[count:]
         if progress is not None:
             progress("scoring", min(begin + size, len(probes)), len(probes))
 
 
-def scored_lessons(
+def score_examples(
     knowbert: "KnowBert",
     reader: KnowBertReader,
     kb: str,
-    lessons: Sequence[Lesson],
+    examples: Sequence[LinkingExample],
     *,
     null: bool,
     size: int = 32,
@@ -347,21 +332,21 @@ def scored_lessons(
     """Return the scores (C,) of the candidates of mentions with a right one (NULL may be it), and which are.
 
     Args:
-        knowbert: in evaluation mode.
-        reader: of the lessons.
-        kb: whose linker is asked.
-        lessons: any.
+        knowbert: KnowBert in evaluation mode.
+        reader: reader of the examples.
+        kb: name of the knowledge base whose linker is asked.
+        examples: texts with the right candidates of their mentions.
         null: whether NULL is a candidate, and the right one where there is no other.
         size: texts that are read at once.
     """
     device = next(knowbert.parameters()).device
-    found = []
-    for begin in range(0, len(lessons), size):
-        item = linking_batch(lessons[begin : begin + size], reader, kb, null=null).to(device)
+    predictions = []
+    for begin in range(0, len(examples), size):
+        item = linking_batch(examples[begin : begin + size], reader, kb, null=null).to(device)
         with torch.inference_mode():
             scores = knowbert(item.batch.knowledge, until=kb, **item.batch.inputs).linked[kb].scores.float()
-        there = ~scores.isneginf()
-        for row, place in item.gold.any(-1).nonzero().tolist():
-            own = there[row, place]
-            found.append((scores[row, place][own].cpu().numpy(), item.gold[row, place][own].cpu().numpy()))
-    return found
+        for mention in item.gold.any(-1).nonzero().tolist():
+            own, gold = scores[tuple(mention)], item.gold[tuple(mention)]
+            real = ~own.isneginf()
+            predictions.append((own[real].cpu().numpy(), gold[real].cpu().numpy()))
+    return predictions

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Lesson(NamedTuple):
+class LinkingExample(NamedTuple):
     """A text to learn linking from.
 
     Attributes:
@@ -45,34 +45,36 @@ class LinkingBatch(NamedTuple):
         return LinkingBatch(self.kb, self.batch.to(device), self.gold.to(device))
 
 
-def lessons_of(
-    taught: Iterable[LabelledDocument], reader: KnowBertReader, kb: str, *, null: bool
-) -> Iterator[Lesson]:
-    """Yield documents as KnowBert reads them; stretches that teach nothing are left out.
+def read_linking_examples(
+    documents: Iterable[LabelledDocument], reader: KnowBertReader, kb: str, *, null: bool
+) -> Iterator[LinkingExample]:
+    """Yield documents as KnowBert reads them; texts that teach nothing are left out.
 
     Args:
-        taught: whose mentions have candidates in *kb*.
-        reader: which has *kb* among its knowledge bases; what the others know is read too.
-        kb: by the name that the reader has for it.
+        documents: documents whose mentions have candidates in *kb*.
+        reader: reader with *kb* among its knowledge bases; what the others know is read too.
+        kb: name that the reader has for the knowledge base.
         null: whether a mention none of whose candidates is right teaches that it means nothing.
     """
-    for document, right, _ in taught:
+    for document, right, _ in documents:
         for text in reader.read_document(document, {kb: document}):
-            own = [right[place] for place in text.mentions[kb].indices.tolist()]
-            if own if null else any(one.any() for one in own):
-                yield Lesson(text, own)
+            own = [right[index] for index in text.mentions[kb].indices.tolist()]
+            if own if null else any(flags.any() for flags in own):
+                yield LinkingExample(text, own)
 
 
-def linking_batch(lessons: Sequence[Lesson], reader: KnowBertReader, kb: str, *, null: bool) -> LinkingBatch:
-    """Return lessons as a batch."""
+def linking_batch(
+    examples: Sequence[LinkingExample], reader: KnowBertReader, kb: str, *, null: bool
+) -> LinkingBatch:
+    """Return examples as a batch."""
     import torch
 
-    batch = reader.batch([one.text for one in lessons])
+    batch = reader.batch([example.text for example in examples])
     wide = batch.knowledge[kb].candidates.shape
     gold = np.zeros((*wide[:2], wide[2] + null), np.bool_)
-    for row, lesson in enumerate(lessons):
-        for place, right in enumerate(lesson.right):
-            gold[row, place, : len(right)] = right
+    for row, example in enumerate(examples):
+        for column, right in enumerate(example.right):
+            gold[row, column, : len(right)] = right
             if null and not right.any():
-                gold[row, place, -1] = True
+                gold[row, column, -1] = True
     return LinkingBatch(kb, batch, torch.from_numpy(gold))

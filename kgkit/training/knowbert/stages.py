@@ -12,6 +12,8 @@ from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.methods.knowbert_settings import LINKING, KnowBertTraining, linker_config
 from kgkit.methods.knowbert_start import KnowBertStart
 from kgkit.training.curve import TrainingState
+from kgkit.training.data import hold_out_each_tenth
+from kgkit.training.job import scores_by_epoch
 from kgkit.training.knowbert import data
 from kgkit.training.linkers.ridge import measured as calibrated
 from kgkit.types import Progress
@@ -54,7 +56,7 @@ def stage_of(training: KnowBertTraining, model: KnowBertStart, progress: Progres
 
 def _linking(training: KnowBertTraining, model: KnowBertStart, progress: Progress | None) -> Stage:
     """Train the linker of the last knowledge base: the first stage of Algorithm 1."""
-    from kgkit.training.knowbert.language import Mixture, loss_of, scored_lessons
+    from kgkit.training.knowbert.language import Mixture, loss_of, score_examples
 
     kb = list(model.kbs)[-1]
     null = model.knowbert.kars[kb].linker.config.null
@@ -66,28 +68,30 @@ def _linking(training: KnowBertTraining, model: KnowBertStart, progress: Progres
         )
     model.knowbert.unfreeze(kb)
     links = data.links_of(training, model.handle(kb), progress)
-    taught, held_out = (data.lessons(some, model.reader, kb, null=null, progress=progress) for some in links)
-    lost = sum(one.lost for one in links.held_out)
+    learn, held_out = (
+        data.linking_examples(documents, model.reader, kb, null=null, progress=progress)
+        for documents in links
+    )
+    lost = sum(example.lost for example in links.held_out)
     at_null = frozenset([kb] if null else [])
     batches = Mixture(
-        model.reader, None, (), {kb: taught}, null=at_null, size=training.batch, seed=training.seed
+        model.reader, None, (), {kb: learn}, null=at_null, size=training.batch, seed=training.seed
     )
 
     def scored(knowbert: "KnowBert") -> Scored:
-        return scored_lessons(knowbert, model.reader, kb, held_out, null=null, size=training.batch)
+        return score_examples(knowbert, model.reader, kb, held_out, null=null, size=training.batch)
 
     def results(trained: TrainingState) -> dict[str, Any]:
-        found, about = scored(model.knowbert), model.kbs[kb]
-        temperature = best_temperature(found, about.temperature)
+        predictions, about = scored(model.knowbert), model.kbs[kb]
+        temperature = best_temperature(predictions, about.temperature)
         model.kbs[kb] = msgspec.structs.replace(about, task=training.task, temperature=temperature)
         if not about.joint:
             model.knowbert.kars[kb].invert()
-        epochs = [{key: one for key, one in each.items() if key != "step"} for each in trained.evaluations]
         return {
-            "texts": len(taught),
-            "mentions": sum(len(one.right) for one in taught),
-            **calibrated(found, temperature),
-            "epochs": epochs,
+            "texts": len(learn),
+            "mentions": sum(len(example.right) for example in learn),
+            **calibrated(predictions, temperature),
+            "epochs": scores_by_epoch(trained)["epochs"],
         }
 
     return Stage(
@@ -101,7 +105,7 @@ def linking_scores(scored: Scored, *, null: bool, lost: int = 0) -> dict[str, fl
     """Return how well mentions are linked, in [0, 1].
 
     Args:
-        scored: of each mention the scores of its candidates, and which are right.
+        scored: scores of the candidates of each mention, and which are right.
         null: whether the last candidate is NULL: links are then scored, by F1, and what means nothing counts
             only where it is linked; else each mention has a right candidate, and accuracy is all.
         lost: mentions that mean something, and that no link can be right for; F1 counts them as missed.
@@ -110,19 +114,15 @@ def linking_scores(scored: Scored, *, null: bool, lost: int = 0) -> dict[str, fl
     if not null:
         return {"accuracy": float(np.mean(right)) if right else 0.0}
     linked = [int(scores.argmax()) < len(scores) - 1 for scores, _ in scored]
-    meant = sum(not gold[-1] for _, gold in scored) + lost
-    hits = sum(one and two for one, two in zip(right, linked, strict=True))
-    precision, recall = hits / max(1, sum(linked)), hits / max(1, meant)
-    return {
-        "f1": 2 * hits / max(1, sum(linked) + meant),
-        "precision": precision,
-        "recall": recall,
-    }
+    mentions = sum(not gold[-1] for _, gold in scored) + lost
+    hits = sum(is_right and is_linked for is_right, is_linked in zip(right, linked, strict=True))
+    precision, recall = hits / max(1, sum(linked)), hits / max(1, mentions)
+    return {"f1": 2 * hits / max(1, sum(linked) + mentions), "precision": precision, "recall": recall}
 
 
 def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progress | None) -> Stage:
     """Train all as a language model, and the linkers too: the second stage of Algorithm 1."""
-    from kgkit.training.knowbert.language import Mixture, loss_of, masking_of, perplexity, scored_lessons
+    from kgkit.training.knowbert.language import Mixture, loss_of, masking_of, perplexity, score_examples
 
     around: Any = model.knowbert.model
     if around.get_output_embeddings() is None:
@@ -130,7 +130,7 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
             f"{model.origin} is no masked language model but a {type(around).__name__}: begin as an encoder "
             "that guesses hidden words, as BERT and RoBERTa do"
         )
-    beside = {} if training.control else _beside(training, model)
+    files_by_kb = {} if training.control else _supervision(training, model)
     if not model.language_model and not training.control:
         _log.warning(
             "what guesses hidden words is new, and drawn at random: train it first, with --control, and "
@@ -139,7 +139,7 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
     for kb, about in model.kbs.items():
         if not about.task and not about.joint:
             _log.warning("the linker of %s has not been trained by itself (wsd, el)", kb)
-        if kb not in beside:
+        if kb not in files_by_kb:
             _log.warning("no links of %s are learnt from: name some with --linking %s=…", kb, kb)
         if training.back == "nothing" and not about.joint:
             model.knowbert.kars[kb].silence()
@@ -148,26 +148,26 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
     passages = data.passages_of(training, model.reader, paired=paired, progress=progress)
     null = frozenset(kb for kb, kar in model.knowbert.kars.items() if kar.linker.config.null)
     links = {
-        kb: data.held_apart(data.supervised(files, model.handle(kb), progress))
-        for kb, files in beside.items()
+        kb: data.Links(*hold_out_each_tenth(data.supervised(files, model.handle(kb), progress)))
+        for kb, files in files_by_kb.items()
     }
-    taught, held_out = (
+    learn, held_out = (
         {
-            kb: data.lessons(some[place], model.reader, kb, null=kb in null, progress=progress)
-            for kb, some in links.items()
+            kb: data.linking_examples(documents[part], model.reader, kb, null=kb in null, progress=progress)
+            for kb, documents in links.items()
         }
-        for place in (0, 1)
+        for part in (0, 1)
     )
     masking = masking_of(model.encoder)
     batches = Mixture(
-        model.reader, masking, passages.taught, taught, null=null,
+        model.reader, masking, passages.learn, learn, null=null,
         idle=training.control and bool(training.linking), size=training.batch, seed=training.seed,
     )  # fmt: skip
     strict = masking_of(model.encoder, "mask")
 
     def evaluate(knowbert: "KnowBert") -> dict[str, float]:
-        found = perplexity(knowbert, model.reader, strict, passages.held_out, size=training.batch)
-        return {"gain": -found.perplexity, "perplexity": found.perplexity, "accuracy": found.accuracy}
+        score = perplexity(knowbert, model.reader, strict, passages.held_out, size=training.batch)
+        return {"gain": -score.perplexity, "perplexity": score.perplexity, "accuracy": score.accuracy}
 
     def results(trained: TrainingState) -> dict[str, Any]:
         linkers = {}
@@ -175,20 +175,20 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
             model.kbs[kb] = msgspec.structs.replace(about, joint=True)
             if kb not in links:
                 continue
-            scored = scored_lessons(model.knowbert, model.reader, kb, held_out[kb], null=kb in null)
+            scored = score_examples(model.knowbert, model.reader, kb, held_out[kb], null=kb in null)
             temperature = best_temperature(scored, about.temperature)
             model.kbs[kb] = msgspec.structs.replace(model.kbs[kb], temperature=temperature)
             if scored:
-                lost = sum(one.lost for one in links[kb].held_out)
+                lost = sum(document.lost for document in links[kb].held_out)
                 linkers[kb] = linking_scores(scored, null=kb in null, lost=lost)
                 linkers[kb] |= calibrated(scored, temperature)
-        told = ("epoch", "perplexity", "accuracy")
+        columns = ("epoch", "perplexity", "accuracy")
         return {
-            "passages": len(passages.taught),
-            "links": {kb: len(some) for kb, some in taught.items()},
+            "passages": len(passages.learn),
+            "links": {kb: len(some) for kb, some in learn.items()},
             "held_out": len(passages.held_out),
             "linkers": linkers,
-            "epochs": [{key: one[key] for key in told} for one in trained.evaluations],
+            "epochs": [{key: scores[key] for key in columns} for scores in trained.evaluations],
         }
 
     return Stage(
@@ -196,12 +196,14 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
     )
 
 
-def _beside(training: KnowBertTraining, model: KnowBertStart) -> dict[str, list[Any]]:
-    """Return the files of links to learn beside, by knowledge base."""
-    found: dict[str, list[Any]] = {}
-    for one in training.linking:
-        if one.kb not in model.kbs:
+def _supervision(training: KnowBertTraining, model: KnowBertStart) -> dict[str, list[Any]]:
+    """Return the files of links to learn from too, by knowledge base."""
+    files: dict[str, list[Any]] = {}
+    for supervision in training.linking:
+        if supervision.kb not in model.kbs:
             has = ", ".join(model.kbs) or "none"
-            raise UsageError(f"--linking {one.kb}=…: the model has no such knowledge base; it has: {has}")
-        found.setdefault(one.kb, []).append(one)
-    return found
+            raise UsageError(
+                f"--linking {supervision.kb}=…: the model has no such knowledge base; it has: {has}"
+            )
+        files.setdefault(supervision.kb, []).append(supervision)
+    return files

@@ -27,7 +27,7 @@ from kgkit.linking.scoring import Scores
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.types import NO_CANDIDATES, Candidates, Progress
+from kgkit.types import Candidates, Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -176,8 +176,7 @@ def _cut(
     documents, cut_scores = [], []
     for document, scores in zip(labelled, first, strict=True):
         mentions = []
-        for mention in document.document.mentions or ():
-            candidates = mention.candidates or NO_CANDIDATES
+        for mention, candidates in zip(document.document.mentions or (), document.candidates, strict=True):
             best = Candidates(candidates.rows[:_MOST], candidates.null, candidates.link_probability)
             mentions.append(structs.replace(mention, candidates=best))
         right = [which[:_MOST] for which in document.right]
@@ -192,9 +191,8 @@ def _types(kb: "KnowledgeBase", labelled: Sequence[LabelledDocument]) -> tuple[s
     gold = {
         number
         for document in labelled
-        for mention, right in zip(document.document.mentions or (), document.right, strict=True)
-        if mention.candidates is not None
-        for number in mention.candidates.ids[right].tolist()
+        for candidates, right in zip(document.candidates, document.right, strict=True)
+        for number in candidates.ids[right].tolist()
     }
     for number in sorted(gold):
         for name in kb[number].types:

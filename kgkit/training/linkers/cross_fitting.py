@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
-from kgkit.linking.ridge import Matrix, RidgeConfig, RidgeScorer, probabilities, queries
+from kgkit.linking.ridge import Matrix, RidgeScorer, probabilities, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
-from kgkit.types import NO_CANDIDATES, Progress
+from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
-    from kgkit.inputs import SpanReader
     from kgkit.training.linkers.head import HeadConfig
-    from kgkit.vectors import Vectors
 
 DocumentScores = list[list[Scores]]
 """For each document and mention, the scores (C,) of its candidates."""
@@ -43,47 +41,34 @@ def score_documents(
 
 
 def cross_fit_ridge(
-    reader: "SpanReader",
-    vectors: "Vectors",
-    parts: Sequence[TrainingSet],
-    config: RidgeConfig,
-    temperature: float,
-    folds: int,
-    weights: Matrix | None = None,
+    data: LinkerData, temperature: float, folds: int, weights: Matrix | None = None
 ) -> DocumentScores:
     """Return what means and map say of the documents of the first part, each without its stretch.
 
     *weights* (4,) of the terms are those that all documents have chosen.
     """
-    part, gloss_mean = parts[0], text_mean(vectors)
-    further = [other.sums() for other in parts[1:]]
+    part, gloss_mean = data.parts[0], text_mean(data.vectors)
+    further = [other.sums() for other in data.parts[1:]]
     scores: DocumentScores = []
     for own in folds_of(len(part.labelled), folds):
         sums = joined([part.sums(~own[part.documents]), *further])
         if not len(sums.meanings):  # all that is to be learnt stands in this stretch
             scores += score_documents(
-                PriorScorer(), [part.labelled[number] for number in np.flatnonzero(own).tolist()], None
+                PriorScorer(), [document for document, _ in documents_of(part, own)], None
             )
             continue
-        arrays = fitted(sums, vectors, part.mean, gloss_mean, config)._replace(weights=weights)
-        scorer = RidgeScorer(reader, vectors, arrays)
+        arrays = fitted(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=weights)
+        scorer = RidgeScorer(data.reader, data.vectors, arrays)
         for document, read in documents_of(part, own):
-            query_vectors = queries(read, part.layers, part.mean)
-            candidates = [mention.candidates or NO_CANDIDATES for mention in document.document.mentions or ()]
+            pairs = zip(queries(read, part.layers, part.mean), document.candidates, strict=True)
             scores.append(
-                [
-                    probabilities(scorer.scores(query, each), each, temperature)
-                    for query, each in zip(query_vectors, candidates, strict=True)
-                ]
+                [probabilities(scorer.scores(query, each), each, temperature) for query, each in pairs]
             )
     return scores
 
 
 def cross_fit_head(
-    reader: "SpanReader",
-    vectors: "Vectors",
-    parts: Sequence[TrainingSet],
-    ridge: RidgeConfig,
+    data: LinkerData,
     config: "HeadConfig",
     temperature: float,
     folds: int,
@@ -95,40 +80,27 @@ def cross_fit_head(
     """Return what heads say of the documents of the first part, each without its stretch.
 
     Args:
-        reader, vectors, parts, ridge, config: as `train_head` takes them.
-        temperature: of the head that has learnt from all.
-        folds: how many.
-        folder: for checkpoints.
+        data, config: as `train_head` takes them.
+        temperature: temperature of the head that has learnt from all.
+        folds: number of stretches.
+        folder: folder for checkpoints.
         device: torch device on which heads are trained.
         progress: callback while they are.
     """
     from kgkit.linking.head import HeadScorer
     from kgkit.training.linkers.head import train_head
 
-    part = parts[0]
+    part = data.parts[0]
     scores: DocumentScores = []
     for fold, own in enumerate(folds_of(len(part.labelled), folds)):
-        remaining_sets = [without(part, own), *parts[1:]]
-        trained = train_head(
-            reader,
-            vectors,
-            remaining_sets,
-            ridge,
-            config,
-            folder / f"{fold}",
-            device=device,
-            progress=progress,
+        remaining = data._replace(parts=[without(part, own), *data.parts[1:]])
+        trained = train_head(remaining, config, folder / f"{fold}", device=device, progress=progress)
+        scorer = HeadScorer(
+            data.reader, data.vectors, trained.arrays, trained.heads, trained.scale, share=config.ridge
         )
-        scorer = HeadScorer(reader, vectors, trained.arrays, trained.heads, trained.scale, share=config.ridge)
         for document, read in documents_of(part, own):
-            scores.append(
-                [
-                    probabilities(score, mention.candidates or NO_CANDIDATES, temperature)
-                    for mention, score in zip(
-                        document.document.mentions or (), scorer.scores(document.document, read), strict=True
-                    )
-                ]
-            )
+            pairs = zip(scorer.scores(document.document, read), document.candidates, strict=True)
+            scores.append([probabilities(score, each, temperature) for score, each in pairs])
     return scores
 
 
@@ -150,17 +122,16 @@ def folds_of(count: int, folds: int) -> Iterator[NDArray[np.bool_]]:
 
 def documents_of(part: TrainingSet, which: NDArray[np.bool_]) -> Iterator[tuple[LabelledDocument, Matrix]]:
     """Yield documents of a part, with the vectors (M, W) of their mentions."""
-    ends = np.cumsum([len(document.document.mentions or ()) for document in part.labelled])
+    ends = np.cumsum([len(document.right) for document in part.labelled])
     for number in np.flatnonzero(which).tolist():
         document = part.labelled[number]
-        begin = int(ends[number]) - len(document.document.mentions or ())
-        yield document, part.vectors[begin : ends[number]].astype(np.float32)
+        yield document, part.vectors[ends[number] - len(document.right) : ends[number]].astype(np.float32)
 
 
 def without(part: TrainingSet, which: NDArray[np.bool_]) -> TrainingSet:
     """Return a part without the documents of *which* (N,), whose mean is that of all."""
     remains = ~which
-    mentions = np.repeat(remains, [len(document.document.mentions or ()) for document in part.labelled])
+    mentions = np.repeat(remains, [len(document.right) for document in part.labelled])
     learnt = remains[part.documents]
     smaller = copy.copy(part)
     smaller.labelled = [

@@ -30,7 +30,7 @@ from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_layout
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
-from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig
+from kgkit.linking.ridge import Matrix, RidgeArrays
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.bi_encoder import BiEncoder, StepBatch, TextBatch, freeze, read
 from kgkit.training.linkers.head import (
@@ -43,7 +43,7 @@ from kgkit.training.linkers.head import (
     scaling,
     usual_temperature,
 )
-from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
+from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
 from kgkit.training.loop import train
 from kgkit.types import Progress
@@ -121,8 +121,7 @@ class TrainedFull(NamedTuple):
         temperature: T, chosen on documents that nothing has learnt from.
         results: accuracy and calibration there, and how much was learnt from.
         config: settings it was trained with.
-        vectors: of the entities' texts.
-        encoder: of documents.
+        vectors: vectors of the entities' texts.
     """
 
     arrays: RidgeArrays
@@ -132,17 +131,13 @@ class TrainedFull(NamedTuple):
     results: dict[str, float]
     config: FullConfig
     vectors: "Vectors"
-    encoder: Encoder
 
 
 def train_full(
     kb: "KnowledgeBase",
     name: str,
     folder: Path,
-    reader: SpanReader,
-    vectors: "Vectors",
-    parts: Sequence[TrainingSet],
-    ridge: RidgeConfig,
+    data: LinkerData,
     config: FullConfig,
     work: Path,
     *,
@@ -152,28 +147,25 @@ def train_full(
     """Train a linker with its encoders, which are left in `work/encoder` and `work/texts`.
 
     Args:
-        kb: what is linked to; gets vectors called *name*.
-        name: of the model.
-        folder: whose current version the model is going to be.
-        reader: of mentions, by the encoder that training begins with.
-        vectors: of the entities' texts, by the same one.
-        parts: sets of documents.
-        ridge: settings of the means and the map.
+        kb: knowledge base that is linked to; gets vectors called *name*.
+        name: name of the model.
+        folder: folder whose current version the model is going to be.
+        data: sets of documents, and what reads them.
         config: settings.
-        work: for checkpoints: a training that was stopped goes on there.
-        device: where it is trained.
-        progress: is told what is done.
+        work: folder for checkpoints: a training that was stopped goes on there.
+        device: torch device on which it is trained.
+        progress: callback with what is done.
 
     Raises:
         UsageError: if no mention has a right candidate, or there is no such device.
         BuildFailed: if the loss is not finite.
     """
+    reader, vectors, parts, ridge = data
     check_something(parts)
     together = joined([part.sums() for part in parts])
     arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
     sentences = [
-        sentence.with_features(COUNTED)
-        for sentence in labelled_sentences(reader, parts, together, arrays, vectors, progress)
+        sentence.with_features(COUNTED) for sentence in labelled_sentences(data, together, arrays, progress)
     ]
     scale = scaling(sentences)
     sentences = [sentence.scaled(scale) for sentence in sentences]
@@ -181,10 +173,7 @@ def train_full(
         ridge=0.0, width=config.width, attention=config.attention, control=config.control,
         epochs=config.head_epochs, dropout=config.dropout, seed=config.seed,
     )  # fmt: skip
-    head = fitted_head(
-        reader, vectors, arrays, sentences, scale, parts, alone, work / "head", device=device,
-        progress=progress,
-    )  # fmt: skip
+    head = fitted_head(data, arrays, sentences, scale, alone, work / "head", device=device, progress=progress)
     source = _Source(kb, reader, parts, sentences, vectors, config)
     joint = _joint(head, source, reader, vectors, config)
     _trained(joint, source, config, work, device, progress)
@@ -202,10 +191,11 @@ def train_full(
     # Late, as an older model of this name has no vectors from here on.
     tuned_vectors = embed_text(kb, settings, encoder=texts, progress=progress)
     sums = joined([part.sums() for part in again])
-    arrays, _ = weighed(tuned, tuned_vectors, again, sums, ridge)
+    tuned_data = LinkerData(tuned, tuned_vectors, again, ridge)
+    arrays, _ = weighed(tuned_data, sums)
     held = [
         sentence.with_features(COUNTED).scaled(scale)
-        for sentence in labelled_sentences(tuned, again[:1], sums, arrays, tuned_vectors, progress)
+        for sentence in labelled_sentences(tuned_data._replace(parts=again[:1]), sums, arrays, progress)
         if sentence.held_out
     ]
     scored: Scored = []
@@ -214,7 +204,7 @@ def train_full(
         scored = list(Hidden(again).summed(scorer, held))
     temperature = best_temperature(scored, usual_temperature(config.ridge))
     results = {**amounts(parts, arrays), **measured(scored, temperature)}
-    return TrainedFull(arrays, [joint.linker], scale, temperature, results, config, tuned_vectors, context)
+    return TrainedFull(arrays, [joint.linker], scale, temperature, results, config, tuned_vectors)
 
 
 class _Window(NamedTuple):

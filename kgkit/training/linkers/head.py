@@ -23,16 +23,15 @@ from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerIn
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import FEATURES, candidate_features, prior_features
-from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer, meanings
+from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.training.config import TrainingConfig
-from kgkit.training.linkers.means import Sums, TrainingSet, fitted, joined, text_mean
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
 from kgkit.training.loop import train
-from kgkit.types import NO_CANDIDATES, NO_SENSE, Mention, Progress
+from kgkit.types import NO_SENSE, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
-    from kgkit.inputs import SpanReader
     from kgkit.vectors import Vectors
 
 _MOST: Final = 30  # candidates of a mention that are learnt from, as published
@@ -103,10 +102,7 @@ class TrainedHead(NamedTuple):
 
 
 def train_head(
-    reader: "SpanReader",
-    vectors: "Vectors",
-    parts: Sequence[TrainingSet],
-    ridge: RidgeConfig,
+    data: LinkerData,
     config: HeadConfig,
     folder: Path,
     *,
@@ -116,26 +112,24 @@ def train_head(
     """Train heads; documents of the first set that are held out choose the epoch and the temperature.
 
     Args:
-        reader: of mentions.
-        vectors: of the entities' texts.
-        parts: sets of documents.
-        ridge: settings of the means and the map.
+        data: sets of documents, and what reads them.
         config: settings of the heads.
-        folder: for checkpoints: a training that was stopped goes on there.
-        device: where they are trained.
-        progress: is told what is done.
+        folder: folder for checkpoints: a training that was stopped goes on there.
+        device: torch device on which they are trained.
+        progress: callback with what is done.
 
     Raises:
         UsageError: if no mention has a right candidate, or there is no such device.
         BuildFailed: if the loss is not finite.
     """
+    reader, vectors, parts, ridge = data
     check_something(parts)
     together = joined([part.sums() for part in parts])
     if config.portable:  # it has no use for weights
         arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
     else:
-        arrays, _ = weighed(reader, vectors, parts, together, ridge)
-    sentences = [*labelled_sentences(reader, parts, together, arrays, vectors, progress)]
+        arrays, _ = weighed(data, together)
+    sentences = [*labelled_sentences(data, together, arrays, progress)]
     if config.portable:
         sentences = [sentence.with_prior_features(config.portable) for sentence in sentences]
     scale = scaling(sentences)
@@ -143,8 +137,8 @@ def train_head(
     seeds = range(config.seed, config.seed + config.heads)
     heads = [
         fitted_head(
-            reader, vectors, arrays, sentences, scale, parts, replace(config, seed=seed),
-            folder / f"seed-{seed}", device=device, progress=progress,
+            data, arrays, sentences, scale, replace(config, seed=seed), folder / f"seed-{seed}",
+            device=device, progress=progress,
         )
         for seed in seeds
     ]  # fmt: skip
@@ -161,12 +155,10 @@ def usual_temperature(ridge: float) -> float:
 
 
 def fitted_head(
-    reader: "SpanReader",
-    vectors: "Vectors",
+    data: LinkerData,
     arrays: RidgeArrays,
     sentences: "Sequence[LabelledSentence]",
     scale: Matrix,
-    parts: Sequence[TrainingSet],
     config: HeadConfig,
     folder: Path,
     *,
@@ -176,12 +168,13 @@ def fitted_head(
     """Return KnowBert's linker, trained over what the encoder of *reader* has read, in evaluation mode.
 
     Args:
-        reader, vectors, parts, config, folder, device, progress: as `train_head` has them.
-        arrays: what was seen in training.
-        sentences: the sentences of all sets, with scaled features.
+        data, config, folder, device, progress: as `train_head` has them.
+        arrays: means and counts of what was seen in training.
+        sentences: sentences of all sets, with scaled features.
         scale: (2, F) mean and deviation of the features.
     """
-    hidden, held = Hidden(parts), [sentence for sentence in sentences if sentence.held_out]
+    reader, vectors = data.reader, data.vectors
+    hidden, held = Hidden(data.parts), [sentence for sentence in sentences if sentence.held_out]
     torch.manual_seed(config.seed)
     settings = EntityLinkerConfig(
         hidden=reader.width, width=config.width, stored=vectors.width, features=scale.shape[1],
@@ -265,40 +258,34 @@ def scaling(sentences: Sequence[LabelledSentence]) -> Matrix:
 
 
 def labelled_sentences(
-    reader: "SpanReader",
-    parts: Sequence[TrainingSet],
-    together: Sums,
-    arrays: RidgeArrays,
-    vectors: "Vectors",
-    progress: Progress | None,
+    data: LinkerData, together: Sums, arrays: RidgeArrays, progress: Progress | None
 ) -> Iterator[LabelledSentence]:
     """Yield the sentences of all sets, rows counted through, with features that leave their document out."""
     begin = 0
-    for index, part in enumerate(parts):
-        held = set(part.documents[part.held_out()].tolist()) if part is parts[0] else set()
+    for index, part in enumerate(data.parts):
+        held = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
         own = part.own_sums()
         row = begin
         for number, labelled in enumerate(part.labelled):
-            mentions = labelled.document.mentions or []
-            rows = np.arange(row - begin, row - begin + len(mentions))
+            candidates = labelled.candidates
+            rows = np.arange(row - begin, row - begin + len(candidates))
             features, means = _without_document(part, number, rows, own, together, arrays)
             means_scores = [np.zeros(len(these), np.float32) for these in features]
             if number in held:
-                means_scores = _scored(RidgeScorer(reader, vectors, means), part, rows, mentions)
-            ids = [(mention.candidates or NO_CANDIDATES).ids for mention in mentions]
+                scorer = RidgeScorer(data.reader, data.vectors, means)
+                means_scores = list(map(scorer.scores, part.queries_of(rows, part.mean), candidates))
             for indices in sentences_of(labelled.document):
                 right = [labelled.right[p] for p in indices]
-                sentence = LinkerSentence(
-                    row + indices, [ids[p] for p in indices], [features[p] for p in indices], right
-                )
+                ids = [candidates[p].ids for p in indices]
+                sentence = LinkerSentence(row + indices, ids, [features[p] for p in indices], right)
                 trainable = number not in held and any(some.any() and len(some) > 1 for some in right)
-                priors = [(mentions[p].candidates or NO_CANDIDATES).priors for p in indices]
+                priors = [candidates[p].priors for p in indices]
                 yield LabelledSentence(
                     sentence, [means_scores[p] for p in indices], priors, index, number in held, trainable
                 )
-            row += len(mentions)
+            row += len(candidates)
             if progress is not None and number % 64 == 0:
-                progress("telling what was seen", number, len(part.labelled))
+                progress("counting what was seen", number, len(part.labelled))
         begin = row
 
 
@@ -314,10 +301,9 @@ def _without_document(
 
     The map is that of all documents.
     """
-    mentions = part.labelled[number].document.mentions or []
-    if not mentions:
+    candidates = part.labelled[number].candidates
+    if not candidates:
         return [], arrays
-    candidates = [mention.candidates or NO_CANDIDATES for mention in mentions]
     sizes = np.array([len(each) for each in candidates], np.int64)
     query = np.repeat(part.queries_of(rows, part.mean), sizes, axis=0)  # (R, K · D)
     own_meanings = np.concatenate([meanings(each) for each in candidates])
@@ -341,17 +327,6 @@ def _without_document(
     )
     cuts = np.cumsum(sizes)[:-1]
     return np.split(candidate_features(counts[back], likeness, sizes), cuts), means
-
-
-def _scored(
-    means: RidgeScorer, part: TrainingSet, rows: NDArray[np.int64], mentions: Sequence[Mention]
-) -> list[Matrix]:
-    """Return s (C,) of the candidates of mentions."""
-    query_vectors = part.queries_of(rows, part.mean)
-    return [
-        means.scores(query, mention.candidates or NO_CANDIDATES)
-        for query, mention in zip(query_vectors, mentions, strict=True)
-    ]
 
 
 class Hidden:

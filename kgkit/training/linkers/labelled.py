@@ -6,7 +6,7 @@ examples   the usage examples that a KB has of its entities (WordNet's), as docu
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -14,11 +14,12 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from kgkit.building import text_lines
 from kgkit.candidates import Generator, with_candidates
 from kgkit.errors import UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
-from kgkit.types import NO_CANDIDATES, Document
+from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -43,6 +44,11 @@ class LabelledDocument(NamedTuple):
     document: Document
     right: list[NDArray[np.bool_]]
     lost: int = 0
+
+    @property
+    def candidates(self) -> list[Candidates]:
+        """The candidates of each mention."""
+        return [mention.candidates or NO_CANDIDATES for mention in self.document.mentions or ()]
 
 
 class MissingGold:
@@ -230,6 +236,15 @@ def labelled_examples(
 def letters(text: str) -> str:
     """Return the letters a to z of *text*, lowercased: sentences that differ otherwise are one."""
     return _LETTERS.sub("", text.lower())
+
+
+def read_letters(files: Iterable[Path]) -> frozenset[str]:
+    """Return the `letters` of the lines of files, as `labelled_examples` takes them.
+
+    Raises:
+        NotThere, SourceError: as `text_lines` does.
+    """
+    return frozenset(letters(line) for path in files for _, line in text_lines(path))
 
 
 class _Entities:

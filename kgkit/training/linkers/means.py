@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
 from kgkit.training.linkers.features import features
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.types import NO_CANDIDATES, Ids, Progress
+from kgkit.types import Ids, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ class TrainingSet:
     """The mentions of one set of documents, and what each of them means.
 
     Args:
-        reader: of mentions.
-        taught: the documents.
-        cache: the folder where features are kept.
+        reader: reader of mentions.
+        labelled: documents of the set.
+        cache: folder where features are kept.
         progress: callback while mentions are read.
-        kept: K, the layers of which means are taken: the first ones that the reader reads.
+        layers: K, number of layers of which means are taken: the first ones that the reader reads.
         stage: name of the reading, for *progress*.
     """
 
@@ -73,16 +73,9 @@ class TrainingSet:
         """Return row, document, meaning and entity of each right candidate."""
         rows, row = [], 0
         for number, document in enumerate(self.labelled):
-            for mention, right in zip(document.document.mentions or (), document.right, strict=True):
-                if right.any():
-                    candidates = mention.candidates or NO_CANDIDATES
-                    right_meanings = meanings(candidates)[right].tolist()
-                    rows += [
-                        (row, number, meaning, entity)
-                        for meaning, entity in zip(
-                            right_meanings, candidates.ids[right].tolist(), strict=True
-                        )
-                    ]
+            for candidates, right in zip(document.candidates, document.right, strict=True):
+                pairs = meanings(candidates)[right].tolist(), candidates.ids[right].tolist()
+                rows += [(row, number, meaning, entity) for meaning, entity in zip(*pairs, strict=True)]
                 row += 1
         return rows
 
@@ -126,6 +119,22 @@ class TrainingSet:
         of = max(_HELD_OUT, len(self.rows) // _ENOUGH)
         is_held_out: NDArray[np.bool_] = self.documents % of == of - 1
         return is_held_out
+
+
+class LinkerData(NamedTuple):
+    """What every type of linker is trained over.
+
+    Attributes:
+        reader: reader of mentions, by the encoder that training begins with.
+        vectors: vectors of the entities' texts, by the same encoder.
+        parts: sets of documents: SemCor, a KB's examples.
+        ridge: settings of the means and the map.
+    """
+
+    reader: "SpanReader"
+    vectors: "Vectors"
+    parts: Sequence[TrainingSet]
+    ridge: RidgeConfig
 
 
 def joined(parts: Sequence[Sums]) -> Sums:

@@ -1,21 +1,16 @@
 """Training the linker of means: `kgkit.linking.ridge` has the equations."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
-from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, RidgeScorer
+from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer
 from kgkit.training.linkers.conditional_logit import fit_weights
-from kgkit.training.linkers.means import Sums, TrainingSet, fitted, joined, less, text_mean
-from kgkit.types import NO_CANDIDATES
-
-if TYPE_CHECKING:
-    from kgkit.inputs import SpanReader
-    from kgkit.vectors import Vectors
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, less, text_mean
 
 USUAL: Final = 1.0
 """The temperature where too little is held out to choose one: scores as they are weighed."""
@@ -38,73 +33,55 @@ class TrainedRidge(NamedTuple):
     results: dict[str, float]
 
 
-def train_ridge(
-    reader: "SpanReader", vectors: "Vectors", parts: Sequence[TrainingSet], config: RidgeConfig
-) -> TrainedRidge:
+def train_ridge(data: LinkerData) -> TrainedRidge:
     """Learn means, map and weights from sets of documents.
 
     Each set is centred by its own mean; the first one's mean stands for what will be linked, and so do its
     documents: ten times one in ten of them is held out, to learn weights and temperature from.
 
-    Args:
-        reader: of mentions.
-        vectors: of the entities' texts.
-        parts: the sets: SemCor, a KB's examples.
-        config: settings.
-
     Raises:
         UsageError: if no mention has a right candidate.
     """
-    check_something(parts)
-    arrays, examples = weighed(reader, vectors, parts, joined([part.sums() for part in parts]), config)
+    check_something(data.parts)
+    arrays, examples = weighed(data, joined([part.sums() for part in data.parts]))
     weights = np.asarray(arrays.weights)
     scored: Scored = [(terms @ weights, right) for terms, right in examples]
     temperature = best_temperature(scored, USUAL)
-    return TrainedRidge(arrays, temperature, {**amounts(parts, arrays), **measured(scored, temperature)})
+    results = {**amounts(data.parts, arrays), **measured(scored, temperature)}
+    return TrainedRidge(arrays, temperature, results)
 
 
-def weighed(
-    reader: "SpanReader",
-    vectors: "Vectors",
-    parts: Sequence[TrainingSet],
-    together: Sums,
-    config: RidgeConfig,
-) -> tuple[RidgeArrays, list[tuple[Matrix, NDArray[np.bool_]]]]:
-    """Return means, map and weights of *together*, what *parts* have, and what weights were learnt from."""
-    gloss_mean = text_mean(vectors)
-    examples = list(held_out_terms(reader, vectors, parts[0], together, gloss_mean, config))
-    arrays = fitted(together, vectors, parts[0].mean, gloss_mean, config)
+def weighed(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[tuple[Matrix, NDArray[np.bool_]]]]:
+    """Return means, map and weights of *together*, the sums of all sets; and what weights are learnt from."""
+    gloss_mean = text_mean(data.vectors)
+    examples = list(held_out_terms(data, together, gloss_mean))
+    arrays = fitted(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
     return arrays._replace(weights=fit_weights(examples)), examples
 
 
 def held_out_terms(
-    reader: "SpanReader",
-    vectors: "Vectors",
-    part: TrainingSet,
-    together: Sums,
-    gloss_mean: Matrix,
-    config: RidgeConfig,
+    data: LinkerData, together: Sums, gloss_mean: Matrix
 ) -> Iterator[tuple[Matrix, NDArray[np.bool_]]]:
     """Yield the terms (C, 4) of mentions that have a right candidate, and which are right.
 
-    Means and map are those of *together* without a tenth of the documents of *part*, the mention's own among
-    them. Of many mentions 5,000 are told; of a single document none.
+    Means and map are those of *together* without a tenth of the documents of the first set, the mention's own
+    among them. Of many mentions 5,000 are taken; of a single document none.
     """
+    part = data.parts[0]
     documents = np.unique(part.documents)
     folds = min(_FOLDS, len(documents)) if len(documents) > 1 else 0
     which = np.searchsorted(documents, part.documents) % max(1, folds)  # (R,)
     rows_with_gold = np.unique(part.rows)
     sampled = rows_with_gold[:: -(-len(rows_with_gold) // _MOST)]
     golds = [
-        (mention.candidates or NO_CANDIDATES, right)
-        for document in part.labelled
-        for mention, right in zip(document.document.mentions or (), document.right, strict=True)
+        gold for document in part.labelled for gold in zip(document.candidates, document.right, strict=True)
     ]
     for fold in range(folds):
         sums = less(together, part.sums(which == fold))
         if not len(sums.meanings):  # all that is to be learnt stands in this tenth
             continue
-        scorer = RidgeScorer(reader, vectors, fitted(sums, vectors, part.mean, gloss_mean, config))
+        arrays = fitted(sums, data.vectors, part.mean, gloss_mean, data.ridge)
+        scorer = RidgeScorer(data.reader, data.vectors, arrays)
         rows = np.intersect1d(sampled, part.rows[which == fold])
         for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
             candidates, right = golds[row]

@@ -7,7 +7,6 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from kgkit.building import text_lines
 from kgkit.candidates import Generator
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig
@@ -15,6 +14,7 @@ from kgkit.linking.head import KIND as HEAD
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import BUILT_IN, FULL
+from kgkit.training.data import count_items
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
     CandidateSource,
@@ -23,7 +23,7 @@ from kgkit.training.linkers.labelled import (
     labelled_entities,
     labelled_examples,
     labelled_senses,
-    letters,
+    read_letters,
 )
 from kgkit.types import Progress
 
@@ -166,26 +166,14 @@ def sources_of(
     else:
         parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
     if parts:
-        listed = _listed(chain.from_iterable(parts), "looking up documents", progress)
+        listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
         if not training.examples and not any(right.any() for document in listed for right in document.right):
             raise missing.error()
         missing.warn()
         yield listed
     if training.examples:
-        lines = (line for path in training.without for _, line in text_lines(path))
-        without = frozenset(letters(line) for line in lines)
-        usage = _listed(labelled_examples(kb, generator, without=without), "looking up examples", progress)
+        documents = labelled_examples(kb, generator, without=read_letters(training.without))
+        usage = list(count_items(documents, "looking up examples", progress))
         if not usage:
             raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
         yield usage
-
-
-def _listed(
-    documents: Iterator[LabelledDocument], stage: str, progress: Progress | None
-) -> list[LabelledDocument]:
-    listed = []
-    for document in documents:
-        listed.append(document)
-        if progress is not None:
-            progress(stage, len(listed), 0)
-    return listed

@@ -24,7 +24,7 @@ from kgkit.models.manifest import Needs
 from kgkit.training.job import Outcome, Plan, check_gradient, run_job
 from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
 from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge, score_documents
-from kgkit.training.linkers.means import TrainingSet
+from kgkit.training.linkers.means import LinkerData, TrainingSet
 from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.types import Progress
@@ -92,33 +92,33 @@ def _prepare(
         for number, source in enumerate(sources, 1)
     ]
 
-    common = reader, vectors, parts, training.ridge
+    data = LinkerData(reader, vectors, parts, training.ridge)
     options: dict[str, Any] = {"device": device, "progress": progress}
 
     def train(work: Path) -> Outcome:
         first: TrainedRidge | TrainedHead
         if training.type == RIDGE:
-            first = train_ridge(*common)
+            first = train_ridge(data)
         else:
             check_gradient()
             if training.type == FULL:
                 from kgkit.training.linkers.fine_tuned import FullConfig, train_full
 
                 where, config = model_folder(home, name), training.full or FullConfig()
-                full = train_full(kb, name, where, *common, config, work, **options)
+                full = train_full(kb, name, where, data, config, work, **options)
                 return Outcome(
                     full.results, partial(_save, kb, training, reader, full.vectors, full, None, work)
                 )
             from kgkit.training.linkers.head import HeadConfig, train_head
 
-            first = train_head(*common, training.head or HeadConfig(), work, **options)
+            first = train_head(data, training.head or HeadConfig(), work, **options)
         second = None
         if training.coherence is not None:  # learns from what a first stage says that has not seen a document
             folds = training.coherence.members
             scores = (
-                cross_fit_ridge(*common, first.temperature, folds, first.arrays.weights)
+                cross_fit_ridge(data, first.temperature, folds, first.arrays.weights)
                 if isinstance(first, TrainedRidge)
-                else cross_fit_head(*common, first.config, first.temperature, folds, work, **options)
+                else cross_fit_head(data, first.config, first.temperature, folds, work, **options)
             )
             second = train_coherence(kb, parts[0].labelled, scores, training.coherence, progress)
         save = partial(_save, kb, training, reader, vectors, first, second, work)

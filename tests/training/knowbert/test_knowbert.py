@@ -412,11 +412,11 @@ def test_what_is_held_out_is_not_learnt_from(home, encoder, files):
     learnt = "\n".join(text for passage in mixture.passages for text in passage.texts)
     documents = list(read_plain(files["text"]))
     assert sum(max(told, key=len) not in learnt for told in documents) == 1
-    assert len(documents) == 60 and len(mixture.lessons["words"]) == 11
+    assert len(documents) == 60 and len(mixture.examples["words"]) == 11
     with ExitStack() as stack:
         own = settings(encoder, files, "mlm", start="senses", dev=(files["held"],))
         every = stage_of(own, begin_knowbert(home, own, (), "cpu", stack), None).batches
-    assert len(every.passages) > len(mixture.passages) and not every.lessons
+    assert len(every.passages) > len(mixture.passages) and not every.examples
 
 
 def test_a_temperature_that_was_learnt_is_kept_and_used(copied, encoder, files, monkeypatch):

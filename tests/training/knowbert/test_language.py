@@ -30,9 +30,9 @@ from kgkit.training.knowbert.language import (
     masking_of,
     perplexity,
     recalled,
-    scored_lessons,
+    score_examples,
 )
-from kgkit.training.knowbert.linking_batches import LinkingBatch, lessons_of, linking_batch
+from kgkit.training.knowbert.linking_batches import LinkingBatch, linking_batch, read_linking_examples
 from kgkit.training.linkers.labelled import labelled_senses, labelled_spans
 from tests.knowbert_toys import links, senses, with_vectors
 from tests.tiny_encoder import PIECES, WIDTH, WORDS, tiny_encoder
@@ -112,7 +112,10 @@ def taught(parts, reader, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lessons(taught, reader):
-    return {name: list(lessons_of(some, reader, name, null=NULL[name])) for name, some in taught.items()}
+    return {
+        name: list(read_linking_examples(some, reader, name, null=NULL[name]))
+        for name, some in taught.items()
+    }
 
 
 def mixture(reader, masking, passages=PASSAGES, lessons=(), size=4, seed=0):
@@ -234,7 +237,7 @@ def test_a_batch_says_what_is_hidden_and_what_follows(reader, masking):
 # -- batches in turn --------------------------------------------------------
 
 
-def test_a_fifth_of_the_batches_are_lessons_of_each_knowledge_base_in_turn(reader, masking, lessons):
+def test_a_fifth_of_the_batches_link_in_each_knowledge_base_in_turn(reader, masking, lessons):
     batches = mixture(reader, masking, lessons=lessons)
     found = list(batches.epoch(0, range(len(batches))))
     kinds = [one.kb if isinstance(one, LinkingBatch) else "" for one in found]
@@ -356,10 +359,10 @@ def test_lessons_are_stretches_that_teach_something(taught, reader):
     ]  # fmt: skip
     assert [right.any() for right in told.right] == [True, False, True, True, False]
     nothing = told._replace(right=[np.zeros_like(right) for right in told.right])
-    assert len(list(lessons_of([nothing], reader, "places", null=False))) == 0
-    [lesson] = lessons_of([nothing], reader, "places", null=True)
+    assert len(list(read_linking_examples([nothing], reader, "places", null=False))) == 0
+    [lesson] = read_linking_examples([nothing], reader, "places", null=True)
     assert len(lesson.right) == 5
-    whole = list(lessons_of([told], reader, "places", null=False))
+    whole = list(read_linking_examples([told], reader, "places", null=False))
     assert len(whole) == 1 and len(whole[0].right) == 5
     # What other knowledge bases know is read too.
     assert {*whole[0].text.mentions} == {"words", "places"}
@@ -602,7 +605,7 @@ def test_scores_of_lessons_are_those_of_each_alone(knowbert, reader, lessons, kb
                 wanted = [*wanted[:-1], (every, answers)] if right.any() else [*wanted, (every, answers)]
     assert wanted and any(len(scores) > 1 for scores, _ in wanted)
     for size in (1, 2, 32):
-        found = scored_lessons(knowbert, reader, kb, some, null=NULL[kb], size=size)
+        found = score_examples(knowbert, reader, kb, some, null=NULL[kb], size=size)
         assert len(found) == len(wanted)
         for (scores, right), (told, answers) in zip(found, wanted, strict=True):
             np.testing.assert_allclose(scores, told, rtol=1e-4, atol=1e-5)

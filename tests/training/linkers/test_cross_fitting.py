@@ -21,7 +21,7 @@ from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import cross_fit_ridge, documents_of, folds_of, without
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.labelled import labelled_entities
-from kgkit.training.linkers.means import TrainingSet
+from kgkit.training.linkers.means import LinkerData, TrainingSet
 from kgkit.training.linkers.ridge import train_ridge
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
@@ -118,18 +118,18 @@ def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part)
     """Other right candidates in a stretch change what is said of the others, and nothing of it."""
     reader, whole = part
     vectors, config = kb.vectors("text"), RidgeConfig()
-    before = cross_fit_ridge(reader, vectors, [whole], config, 0.1, 3)
+    before = cross_fit_ridge(LinkerData(reader, vectors, [whole], config), 0.1, 3)
     changed = without(whole, np.zeros(30, bool))
     first = changed.documents < 10
     dog, hot = kb.id("dog"), kb.id("hot dog")
     swapped = np.where(changed.meanings == dog, hot, np.where(changed.meanings == hot, dog, changed.meanings))
     changed.meanings = np.where(first, swapped, changed.meanings).astype(np.uint32)
     changed.entities = changed.meanings.copy()
-    after = cross_fit_ridge(reader, vectors, [changed], config, 0.1, 3)
+    after = cross_fit_ridge(LinkerData(reader, vectors, [changed], config), 0.1, 3)
     for number, (one, other) in enumerate(zip(before, after, strict=True)):
         same = all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
         assert same == (number < 10)
-    whole_map = train_ridge(reader, vectors, [whole], config)
+    whole_map = train_ridge(LinkerData(reader, vectors, [whole], config))
     assert len(whole_map.arrays.meanings) == 4
 
 

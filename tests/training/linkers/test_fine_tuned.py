@@ -28,7 +28,7 @@ from kgkit.training.linkers.bi_encoder import freeze
 from kgkit.training.linkers.fine_tuned import FullConfig
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_senses
-from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
+from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Entity
 from kgkit.vectors.scan import unit
@@ -279,7 +279,9 @@ def test_priors_that_are_counted_on_the_data_leave_the_document_out(kb, corpus, 
     part = TrainingSet(reader, list(labelled_senses(kb, generator, *corpus)), tmp_path / "read", None)
     vectors, sums, config = kb.vectors("text"), joined([part.sums()]), RidgeConfig()
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), config)
-    first = next(labelled_sentences(reader, [part], sums, arrays, vectors, None)).with_prior_features("data")
+    first = next(
+        labelled_sentences(LinkerData(reader, vectors, [part], config), sums, arrays, None)
+    ).with_prior_features("data")
     counts = np.array([2 * 19 + 1, 19 + 1])  # a dog twice in each of the others, another once
     wanted = prior_features(counts / counts.sum(), np.array([2]))
     np.testing.assert_allclose(first.sentence.features[0], wanted, rtol=1e-5)

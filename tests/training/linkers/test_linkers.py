@@ -35,7 +35,7 @@ from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.features import features
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
-from kgkit.training.linkers.means import TrainingSet, fitted, joined, text_mean
+from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.settings import LinkerTraining, command_of, sources_of
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Document, Entity, Mention
@@ -420,7 +420,7 @@ def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_pa
     part = TrainingSet(reader, taught, tmp_path / "features", None)
     sums = joined([part.sums()])
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), RidgeConfig())
-    told = list(labelled_sentences(reader, [part], sums, arrays, vectors, None))
+    told = list(labelled_sentences(LinkerData(reader, vectors, [part], RidgeConfig()), sums, arrays, None))
     assert len(told) == 12
     query = part.queries_of(np.arange(12), part.mean)
     for place, one in enumerate(told):

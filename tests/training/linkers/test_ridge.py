@@ -15,7 +15,7 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.ridge import START, RidgeConfig, RidgeScorer
 from kgkit.training.linkers.conditional_logit import FIRM, fit_weights
 from kgkit.training.linkers.labelled import labelled_entities
-from kgkit.training.linkers.means import Sums, TrainingSet, fitted, joined, less, text_mean
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, less, text_mean
 from kgkit.training.linkers.ridge import held_out_terms, train_ridge
 from kgkit.types import Alias, Entity
 from tests.small_kb import build
@@ -67,7 +67,9 @@ def part_of(kb, reader, meant, tmp_path):
 def told_by(kb, reader, part):
     vectors = kb.vectors("text")
     together = joined([part.sums()])
-    return list(held_out_terms(reader, vectors, part, together, text_mean(vectors), RidgeConfig()))
+    return list(
+        held_out_terms(LinkerData(reader, vectors, [part], RidgeConfig()), together, text_mean(vectors))
+    )
 
 
 # -- what is left out -------------------------------------------------------
@@ -105,7 +107,7 @@ def test_many_documents_are_left_out_by_tenths(kb, reader, tmp_path, monkeypatch
 
 def test_of_one_document_nothing_is_learnt_but_means(kb, reader, tmp_path):
     part = part_of(kb, reader, ["dog"], tmp_path)
-    trained = train_ridge(reader, kb.vectors("text"), [part], RidgeConfig())
+    trained = train_ridge(LinkerData(reader, kb.vectors("text"), [part], RidgeConfig()))
     assert trained.arrays.weights.tolist() == list(START) and trained.temperature == 1.0
     assert "held_out" not in trained.results
 
