@@ -25,6 +25,7 @@ from kgkit.commands import (
     models,
     nearest,
     path,
+    predict,
     project,
     show,
     tag,
@@ -179,6 +180,7 @@ app.command("path")(path.path)
 app.command("candidates")(candidates.candidates)
 app.command("link")(link.link)
 app.command("tag")(tag.tag)
+app.command("predict")(predict.predict)
 app.command("tree")(tree.tree)
 app.command("embed")(embed.embed)
 app.command("index")(index.index)

@@ -48,11 +48,24 @@ class Prediction(NamedTuple):
         id: of the example.
         answer: of the same type as the gold of the task's examples.
         probabilities: see `Probabilities`; None where there are none, as of numbers.
+        tokens: spans of the tokens that tags are of: code points, end exclusive; () in any other task.
     """
 
     id: str
     answer: Gold
     probabilities: Probabilities | None = None
+    tokens: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def names(self) -> list[tuple[int, int, str]]:
+        """The names that the tags mean, as conlleval reads them: start and end, end exclusive, and type."""
+        from kgkit.evaluation.ner import chunks  # here: that module reads files
+
+        if not (self.tokens and isinstance(self.answer, tuple)):
+            return []
+        return [
+            (self.tokens[begin][0], self.tokens[end - 1][1], kind) for begin, end, kind in chunks(self.answer)
+        ]
 
 
 def alternatives(example: Example) -> list[Example]:

@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
@@ -131,10 +131,23 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         SourceError: if it cannot be read, or a line is not UTF-8.
     """
     with opened(path) as stream:
-        for number, raw in enumerate(stream, start=1):
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise SourceError("not UTF-8", path=path, line=number, text=repr(raw)) from error
-            if line.strip():
-                yield number, line.removesuffix("\n").removesuffix("\r")
+        yield from decoded_lines(stream, path)
+
+
+def decoded_lines(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a stream of bytes that is open, as `lines` does those of a file.
+
+    Args:
+        stream: the bytes of each line.
+        path: the file, for errors.
+
+    Raises:
+        SourceError: if a line is not UTF-8.
+    """
+    for number, raw in enumerate(stream, start=1):
+        try:
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise SourceError("not UTF-8", path=path, line=number, text=repr(raw)) from error
+        if line.strip():
+            yield number, line.removesuffix("\n").removesuffix("\r")

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,9 @@ PAIRS: Final = (("question1", "question2"), ("#1 string", "#2 string"), ("questi
 LABEL: Final = ("label", "gold_label", "is_duplicate", "quality")
 SCORE: Final = ("score", "label")
 ID: Final = ("id", "index")
+
+LineFormat = Literal["auto", "lines", "tsv", "jsonl"]
+"""What lines are: texts and nothing else; fields with tabs between them; objects; auto: as the first is."""
 
 FURTHER: Final = "…"
 """Last name of columns behind which lines may have any number of further fields, which are ignored."""
@@ -71,10 +74,17 @@ class Record(NamedTuple):
 
 
 class ParsedRecord(NamedTuple):
-    """An example, and the fields of its record that the task does not use."""
+    """An example of a record.
+
+    Attributes:
+        example: the example.
+        unused: fields of the record that the task does not use.
+        record: the record; None for an example of a task's own format.
+    """
 
     example: Example
     unused: dict[str, object]
+    record: Record | None = None
 
 
 class Fields:
@@ -259,7 +269,12 @@ def names_columns(fields: Sequence[str], *further: str) -> bool:
 
 
 def records_of_lines(
-    numbered: Iterable[tuple[int, str]], path: Path | None, layout: Layout, *, plain: bool = False
+    numbered: Iterable[tuple[int, str]],
+    path: Path | None,
+    layout: Layout,
+    *,
+    plain: bool = False,
+    line_format: LineFormat = "auto",
 ) -> Iterator[Record]:
     """Yield the records of lines: of JSON, or with tabs.
 
@@ -268,6 +283,7 @@ def records_of_lines(
         path: the file, for errors.
         layout: of the task.
         plain: whether lines may be texts and nothing else.
+        line_format: what the lines are; `lines` takes each whole, with its tabs.
 
     Raises (when the first is asked for, or later):
         SourceError: if a line is of another kind than the first, or there is none.
@@ -276,7 +292,11 @@ def records_of_lines(
     first = next(lines, None)
     if first is None:
         raise SourceError("no text in it: there are no lines", path=path)
-    if first[1].lstrip().startswith("{"):
+    if line_format == "lines":
+        for position, (number, line) in enumerate(chain([first], lines), start=1):
+            yield Record({"text": line}, number, position, path, line)
+        return
+    if line_format == "jsonl" or (line_format == "auto" and first[1].lstrip().startswith("{")):
         for position, (number, line) in enumerate(chain([first], lines), start=1):
             yield Record(_object(path, number, line), number, position, path, line)
         return

@@ -41,7 +41,7 @@ from kgkit.evaluation.examples import (
 )
 from kgkit.evaluation.files import UniqueIds, lines, opened
 from kgkit.evaluation.ner import OUTSIDE
-from kgkit.evaluation.records import Fields, Layout, ParsedRecord, Record, records_of_lines
+from kgkit.evaluation.records import Fields, Layout, LineFormat, ParsedRecord, Record, records_of_lines
 from kgkit.evaluation.relations import read_relations
 from kgkit.evaluation.tacred import read_tacred
 from kgkit.evaluation.task_records import (
@@ -153,18 +153,22 @@ class Task:
             raise UsageError(f"{path} has its labels in its own lines: leave out the gold file {gold}")
         return [parsed.example for parsed in self.parse_lines(lines(path), path, plain=False)]
 
-    def read_records(self, path: Path) -> Iterator[ParsedRecord]:
+    def read_records(self, path: Path, line_format: LineFormat = "auto") -> Iterator[ParsedRecord]:
         """Yield the examples of a file, and the fields of each that the task does not use.
 
         It reads what `read` reads, and beside it files without gold whose lines are texts and nothing else.
         Ids may come twice.
 
+        Args:
+            path: the file.
+            line_format: what its lines are; with any but `auto` they are records, not the task's own format.
+
         Raises (when the first is asked for, or later):
             NotThere: if there is no such file.
             SourceError: if the file is not what it should be.
         """
-        if self.reader is None or self._are_records(path, named=True):
-            yield from self.parse_lines(lines(path), path, unique=False)
+        if self.reader is None or line_format != "auto" or self._are_records(path, named=True):
+            yield from self.parse_lines(lines(path), path, unique=False, line_format=line_format)
         else:
             yield from (ParsedRecord(example, {}) for example in self.reader(path, None))
 
@@ -175,6 +179,7 @@ class Task:
         *,
         plain: bool = True,
         unique: bool = True,
+        line_format: LineFormat = "auto",
     ) -> Iterator[ParsedRecord]:
         """Yield the examples of lines of records, one line at a time.
 
@@ -183,11 +188,13 @@ class Task:
             path: the file that they are of, for errors.
             plain: whether lines may be texts and nothing else.
             unique: whether two equal ids are refused.
+            line_format: what the lines are; `lines` takes each whole, with its tabs.
 
         Raises (when the first is asked for, or later):
             SourceError: if a line is not what it should be, there is none, or two examples have one id.
         """
-        return self._parsed(records_of_lines(numbered, path, self.layout, plain=plain), path, unique)
+        records = records_of_lines(numbered, path, self.layout, plain=plain, line_format=line_format)
+        return self._parsed(records, path, unique)
 
     def parse_records(
         self, records: Iterable[Mapping[str, object] | Sequence[str] | str], *, unique: bool = False
@@ -220,7 +227,7 @@ class Task:
             example = self.layout.example(fields)
             if ids is not None:
                 ids.check(example.id, record.number, record.line)
-            yield ParsedRecord(example, fields.unused)
+            yield ParsedRecord(example, fields.unused, record)
 
     def _fields(self, record: object, position: int) -> Mapping[str, object]:
         if isinstance(record, Mapping):

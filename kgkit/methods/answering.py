@@ -8,7 +8,7 @@ choice          each choice is read as a text of its own; the softmax is over th
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,7 +23,6 @@ from kgkit.evaluation.tasks import Task, find_task, gold_labels, warn_of_labels
 from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.methods.contract import Batch, Method
 from kgkit.methods.settings import TaskTraining
-from kgkit.models.manifest import ModelManifest
 
 if TYPE_CHECKING:
     from typing import Self
@@ -131,11 +130,17 @@ def loss_of(classifier: Classifier) -> Callable[[nn.Module, Batch], tuple[Tensor
     return loss
 
 
+def length_of(example: Example) -> int:
+    """Return the number of code points of an example's texts."""
+    return sum(map(len, (*example.texts, *example.choices)))
+
+
 def answers_of(
     method: Method,
     examples: Sequence[Example],
     *,
     size: int = 32,
+    bf16: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[Prediction]:
     """Return what a model answers, in the order of the examples.
@@ -144,18 +149,19 @@ def answers_of(
         method: with its model in evaluation mode.
         examples: their gold is not read.
         size: number of examples that are read at once; those of like lengths are, whatever their order.
+        bf16: whether products are in bfloat16.
         progress: function of the number of examples that are done, and of all.
     """
     classifier = method.model.classifier
     device = next(method.model.parameters()).device
-    lengths = [sum(map(len, (*example.texts, *example.choices))) for example in examples]
+    lengths = [length_of(example) for example in examples]
     order = sorted(range(len(examples)), key=lambda index: -lengths[index])
     predictions: dict[int, Prediction] = {}
     for begin in range(0, len(examples), size):
         indices = order[begin : begin + size]
         batch_examples = [examples[index]._replace(gold=None) for index in indices]
         batch = batch_of(method, batch_examples)
-        with torch.inference_mode():
+        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16) if bf16 else nullcontext():
             moved = batch.to(device)
             logits = _by_example(method.model(moved), moved, classifier.config)
             shares = classifier.probabilities(logits)
@@ -164,56 +170,6 @@ def answers_of(
         if progress is not None:
             progress(len(predictions), len(examples))
     return [predictions[index] for index in range(len(examples))]
-
-
-class Predictor:
-    """A trained model that answers the examples of its task.
-
-    Args:
-        method: the method; its model is put into evaluation mode.
-        manifest: manifest of the model.
-        resources: what is closed with it, as the knowledge bases that were opened for it.
-
-    Example:
-        >>> with open_model("opinions", "predictor") as model:
-        ...     [answer] = model([Example("1", ("the room is clean",))])
-        >>> answer.answer, answer.probabilities
-        ('1', {'0': 0.03, '1': 0.97})
-    """
-
-    def __init__(self, method: Method, manifest: ModelManifest, resources: ExitStack) -> None:
-        self.method, self.manifest, self._resources = method, manifest, resources
-        method.model.eval()
-
-    @property
-    def task(self) -> Task:
-        """The task that it was trained for."""
-        return find_task(self.method.task)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels that it chooses from; () where its answers are numbers or choices."""
-        return self.method.model.classifier.config.labels
-
-    def __call__(
-        self,
-        examples: Sequence[Example],
-        *,
-        size: int = 32,
-        progress: Callable[[int, int], object] | None = None,
-    ) -> list[Prediction]:
-        """Return the answers to examples, in their order; see `answers_of`."""
-        return answers_of(self.method, examples, size=size, progress=progress)
-
-    def close(self) -> None:
-        """Close what was opened for it."""
-        self._resources.close()
-
-    def __enter__(self) -> "Self":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _stacked(gold: Sequence[NDArray[np.generic] | None], task: Task) -> Tensor | None:
@@ -252,7 +208,7 @@ def _predictions(
         for row, (index, item) in enumerate(zip(batch.examples.tolist(), batch.items.tolist(), strict=True)):
             tags[index][item], sure[index][item] = labels[best[row]], shares[row][best[row]]
         return [
-            Prediction(example.id, tuple(own), tuple(each))
+            Prediction(example.id, tuple(own), tuple(each), example.tokens)
             for example, own, each in zip(examples, tags, sure, strict=True)
         ]
     if config.answer == "choice":

@@ -29,7 +29,7 @@ from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
 from kgkit.linking.multi_kb import MultiKBLinker
-from kgkit.methods.answering import Predictor, TaskData
+from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import (
     Beginning,
     Reading,
@@ -39,6 +39,7 @@ from kgkit.methods.contract import (
     group_parameters,
 )
 from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.folder import BUILT_IN, find_model_folder, find_trained, has_model
 from kgkit.models.kinds import KBERT, KNOWBERT, KBertManifest

@@ -14,11 +14,12 @@ from kgkit.heads.classifier import Classifier
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.knowbert import CLASSIFIER, FOLDER, TrainedKnowBert
-from kgkit.methods.answering import Predictor, TaskData
+from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import Beginning, Reading, Resources, TaskModel, group_parameters
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.methods.knowbert_start import KnowBertStart, begin_knowbert, pretrained_parameters
+from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.kinds import KnowBertManifest
 

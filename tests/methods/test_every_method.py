@@ -317,7 +317,7 @@ def test_what_is_trained_answers_as_it_did_when_it_is_opened(home, settings, nam
     assert (results["examples"], results["held_out"]) == (22, 2) and model.manifest.task == task
     data = TaskData.read(settings_of(find_method(name))(**plain_settings(settings(task))))
     with open_model(model.manifest.name, "predictor", home=home, device="cpu") as predictor:
-        answers = predictor(data.held_out, size=4)
+        answers = predictor.answers(data.held_out, size=4)
         scores = predictor.task.score(data.held_out, answers, predictor.labels)
     assert scores == pytest.approx({metric: results[metric] for metric in scores})
     assert find_trained(home, model.manifest.name) == model.folder

@@ -126,7 +126,7 @@ def method_of(encoder, reader, task, labels, find_mentions=None):
 def scored(home, name, task, files):
     examples = find_task(task).read(files[f"{task}.test.tsv"])
     with open_model(name, "predictor", home=home, device="cpu") as model:
-        return find_task(task).score(examples, model(examples, size=7), model.labels)
+        return find_task(task).score(examples, model.answers(examples, size=7), model.labels)
 
 
 # -- what is learnt ---------------------------------------------------------
@@ -283,7 +283,7 @@ def test_the_weights_of_the_encoder_are_written_once(copied, encoder, files, mon
     assert held == ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
     assert Encoder.load(str(folder / "kbert" / "encoder"), device="cpu").tokenizer.mask_token == "[MASK]"
     with open_model("once", "predictor", home=copied, device="cpu") as model:
-        assert model([Example("1", ("the name1 eats",))])
+        assert [*model([Example("1", ("the name1 eats",))])]
 
 
 def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
@@ -466,7 +466,7 @@ def test_values_are_read_again_by_a_model_that_learnt_with_them(copied, encoder,
 
 def test_a_kbert_is_no_linker_no_tagger_and_no_knowbert(home):
     folder = find_trained(home, "pair")
-    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing: `kgkit evaluate` scores it"):
+    with pytest.raises(UsageError, match="pair is a K-BERT, and links nothing: `kgkit predict --model"):
         open_model("pair", "linker", home=home)
     with pytest.raises(UsageError, match="pair is a K-BERT, and finds no mentions in plain text"):
         open_model(str(folder), "tagger", home=home)

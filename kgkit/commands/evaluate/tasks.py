@@ -153,7 +153,7 @@ def _score(
             def show(count: int, total: int, name: str = name) -> None:
                 tell(f"{name}, {count:,} of {total:,}")
 
-            answers[name] = predictor(examples, size=batch, progress=show)
+            answers[name] = predictor.answers(examples, size=batch, progress=show)
         if predictions is not None:  # first: whatever scoring says, the answers are there
             _write_answers(predictions, task, answers)
         for name, path, examples in (data_set for data_set in sets if data_set.labelled):

@@ -1,0 +1,199 @@
+"""`kgkit predict`: what a trained model answers to texts, pairs or tokens."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from kgkit.commands.evaluate.language import BatchOption
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import DeviceOption, HomeOption, QuietOption
+from kgkit.commands.output import check_files, check_place, in_pipe, on_terminal, whole_file, write_bytes
+from kgkit.errors import NotThere, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from kgkit.evaluation.examples import Prediction
+    from kgkit.evaluation.records import LineFormat, ParsedRecord
+    from kgkit.evaluation.tasks import Task
+    from kgkit.home import Home
+    from kgkit.methods.predicting import Answered, Predictor
+
+_STDIN: Final = Path("-")
+
+
+def predict(
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Of a model that was trained for a task (`kgkit models list` names them); or its folder.",
+        ),
+    ],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Records; may be compressed. - is standard input, which is also read if none is named.",
+        ),
+    ] = None,
+    line_format: Annotated[
+        Literal["auto", "lines", "tsv", "jsonl"],
+        typer.Option(
+            "--format",
+            help="What a line is: a text (lines), fields with tabs between them (tsv), an object (jsonl); "
+            "auto goes by the first line, and knows the task's own formats.",
+        ),
+    ] = "auto",
+    batch: BatchOption = 32,
+    device: DeviceOption = "auto",
+    bf16: Annotated[
+        bool,
+        typer.Option(
+            "--bf16", metavar="", help="Multiply in bfloat16; else in float32, as kgkit evaluate does."
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),
+    ] = None,
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Answer records with a model that was trained for a task.
+
+    Writes JSON lines, one a record, in their order: id, answer, probabilities, and the fields that the task
+    does not use. Of tags the text, and the spans of its tokens and of the names: code points, end exclusive.
+    """
+    from kgkit.home import Home
+
+    files = files or [_STDIN]
+    _check_paths(files, output)
+    if output == _STDIN:
+        output = None
+    messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
+    with ExitStack() as stack:
+        predictor = stack.enter_context(_open_predictor(model, Home.find(home), device))
+        if bf16:
+            _check_bf16(predictor)
+        if _STDIN in files and sys.stdin.isatty():
+            messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
+        tell = stack.enter_context(messages.progress(f"predicting with {model}"))
+        write = write_bytes if output is None else stack.enter_context(whole_file(output))
+        count = 0
+        for file in files:
+            name = str(file) if len(files) > 1 else None
+
+            def show(answered: int, before: int = count) -> None:
+                tell(f"{before + answered:,} records")
+
+            records = _records(predictor.task, file, line_format)
+            for block in predictor.answer_blocks(records, batch=batch, bf16=bf16, progress=show):
+                write(b"".join(json_line(answered, name) for answered in block))
+                count += len(block)
+    if output is not None:
+        messages.say(f"answers to {count:,} records: {output}")
+
+
+def _check_paths(files: Sequence[Path], output: Path | None) -> None:
+    """Refuse files that cannot be read or written, before the model is opened."""
+    if files.count(_STDIN) > 1:
+        raise UsageError("standard input can be read once only: name - once")
+    check_files(file for file in files if file != _STDIN)
+    if output is not None and output != _STDIN:
+        check_place(output)
+        if output.resolve() in {file.resolve() for file in files if file != _STDIN}:
+            raise UsageError(f"{output} is one of the files to read; write to another file")
+
+
+def _open_predictor(model: str, home: "Home", device: str) -> "Predictor":
+    """Open a model that answers a task.
+
+    Raises:
+        NotThere: if there is none of that name.
+        UsageError: if it answers no task; says what it does instead.
+    """
+    from kgkit.models.folder import find_model_folder
+    from kgkit.models.opening import open_model
+
+    try:
+        find_model_folder(model, home)
+    except UnknownName:
+        raise NotThere(
+            f"no model {model!r} in {home.models}; `kgkit models list` names those there are"
+        ) from None
+    predictor: Predictor = open_model(model, "predictor", home=home, device=device)
+    return predictor
+
+
+def _check_bf16(predictor: "Predictor") -> None:
+    """Refuse bfloat16 where the device has none."""
+    from kgkit.training.config import computes_bf16
+
+    computes_bf16(True, next(predictor.method.model.parameters()).device)
+
+
+def _records(task: "Task", file: Path, line_format: "LineFormat") -> "Iterator[ParsedRecord]":
+    """Yield the records of a file, or of standard input; of an empty one none."""
+    from kgkit.evaluation.files import decoded_lines, lines
+
+    if file != _STDIN:
+        if next(lines(file), None) is not None:
+            yield from task.read_records(file, line_format)
+        return
+    numbered = decoded_lines(sys.stdin.buffer, file)
+    first = next(numbered, None)
+    if first is not None:
+        from itertools import chain
+
+        both = chain([first], numbered)
+        yield from task.parse_lines(both, file, unique=False, line_format=line_format)
+
+
+def json_line(answered: "Answered", file: str | None = None) -> bytes:
+    """Return a record and its answer as a line of JSON.
+
+    Args:
+        answered: the record and the answer.
+        file: name of the file that the record is of, where there are several.
+
+    Raises:
+        SourceError: if the record has a field of a name that the answer has too, or one that is no JSON.
+    """
+    import msgspec
+
+    parsed, prediction = answered
+    fields = _answer_fields(parsed, prediction, file)
+    if not parsed.unused or parsed.record is None:
+        return msgspec.json.encode(fields) + b"\n"
+    if both := sorted(fields.keys() & parsed.unused.keys()):
+        raise parsed.record.error(
+            f"the record has a field {both[0]!r}, as its answer has: rename it, or leave it out"
+        )
+    try:
+        return msgspec.json.encode({**fields, **parsed.unused}) + b"\n"
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise parsed.record.error(f"the record has a field that is no JSON: {error}") from None
+
+
+def _answer_fields(parsed: "ParsedRecord", prediction: "Prediction", file: str | None) -> dict[str, Any]:
+    """Return what a line has of an answer."""
+    answer = prediction.answer
+    fields: dict[str, Any] = {} if file is None else {"file": file}
+    fields |= {"id": prediction.id, "answer": sorted(answer) if isinstance(answer, frozenset) else answer}
+    if prediction.probabilities is not None:
+        fields["probabilities"] = prediction.probabilities
+    if isinstance(answer, tuple):
+        text = parsed.example.texts[0]
+        fields |= {
+            "text": text,
+            "tokens": prediction.tokens,
+            "mentions": [
+                {"start": start, "end": end, "text": text[start:end], "type": kind}
+                for start, end, kind in prediction.names
+            ],
+        }
+    return fields
