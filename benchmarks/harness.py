@@ -10,12 +10,15 @@ the memory of the process that started it.
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,12 +46,14 @@ class Job:
         command: the whole command line.
         environment: variables on top of this process's own.
         writes: files and folders that are removed before each run, outside the clock.
+        limit: seconds after which it is killed, with the processes that it started; None: never.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     writes: tuple[Path, ...] = ()
+    limit: float | None = None
 
 
 class JobFailed(RuntimeError):
@@ -61,11 +66,12 @@ def call(
     arguments: Mapping[str, object],
     environment: Mapping[str, str] | None = None,
     writes: tuple[Path, ...] = (),
+    limit: float | None = None,
 ) -> Job:
     """Return the job that calls `module:function` with *arguments* in a fresh process."""
     texts = {key: str(value) if isinstance(value, Path) else value for key, value in arguments.items()}
     command = (sys.executable, "-m", "benchmarks.child", function, json.dumps(texts))
-    return Job(name=name, command=command, environment=environment or {}, writes=writes)
+    return Job(name=name, command=command, environment=environment or {}, writes=writes, limit=limit)
 
 
 def run(job: Job) -> Sample:
@@ -75,24 +81,40 @@ def run(job: Job) -> Sample:
     with tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
         process = subprocess.Popen(
-            job.command, env=environment, stdout=subprocess.PIPE, stderr=errors, cwd=REPOSITORY
-        )
+            job.command, env=environment, stdout=subprocess.PIPE, stderr=errors, cwd=REPOSITORY,
+            start_new_session=job.limit is not None,
+        )  # fmt: skip
+        late = threading.Timer(job.limit or 0.0, _kill_group, [process.pid])
+        if job.limit is not None:
+            late.start()
         try:
             assert process.stdout is not None
             output = process.stdout.read()
             _, status, usage = os.wait4(process.pid, 0)
         except BaseException:
+            if job.limit is not None:
+                _kill_group(process.pid)
             process.kill()
             raise
+        finally:
+            late.cancel()
         wall = time.perf_counter() - start
         process.stdout.close()
         process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode == -signal.SIGKILL and job.limit is not None and wall >= job.limit:
+            raise JobFailed(f"{job.name}: stopped at its limit of {job.limit:.0f} s")
         if process.returncode != 0:
             errors.seek(0)
             said = errors.read()[-2000:].decode(errors="replace")
             raise JobFailed(f"{job.name}: exit status {process.returncode}\n{said}")
     result = json.loads(output) if output.strip() else None
     return Sample(cpu=usage.ru_utime + usage.ru_stime, wall=wall, peak=usage.ru_maxrss * 1024, result=result)
+
+
+def _kill_group(leader: int) -> None:
+    """Kill a process that leads a session, and those that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def in_turn(jobs: Sequence[Job], repeat: int) -> dict[str, list[Sample]]:

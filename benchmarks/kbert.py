@@ -11,9 +11,9 @@ import lzma
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from transformers import BertConfig, BertModel
@@ -22,9 +22,10 @@ from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.candidates import AliasGenerator
 from kgkit.encoder import Encoder
+from kgkit.encoder.attention import set_attention
 from kgkit.heads import KBert, KBertInputs
 from kgkit.inputs import TreeReader
-from kgkit.kb import open_kb
+from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.training.pretraining import EncoderShape, fresh_encoder
 from kgkit.trees import TreeBuilder
 from kgkit.types import Document
@@ -33,6 +34,7 @@ DATA: Final = REPOSITORY.parent / "shared" / "data"
 TEXTS: Final = 8
 SIZES: Final = (128, 256)
 LARGER: Final = (512, 1024, 2048)
+BERT, DENSE, FLEX = "BERT", "K-BERT, dense mask", "K-BERT, FlexAttention"
 
 NOTES: Final = """
 A batch of 8 texts of chnsenticorp, put together until they are long enough, with two facts of HowNet to a
@@ -42,23 +44,49 @@ the device; the ratio is the median of those within a round.
 """
 
 
-def read(home: str, vocabulary: Path, size: int) -> tuple[KBertInputs, KBertInputs]:
-    """Return a batch of trees, and one of plain texts as long."""
+class Variant(NamedTuple):
+    """What is called: what a model reads, and the function that it computes attention by."""
+
+    attention: str
+    inputs: KBertInputs
+
+
+def chinese(size: int, count: int) -> tuple[list[str], list[str]]:
+    """Return texts that leave room for facts, and longer ones without any."""
     with lzma.open(DATA / "chinese_tasks" / "chnsenticorp" / "test.tsv.xz", "rt", encoding="utf-8") as lines:
         whole = "".join(line.rstrip("\n").split("\t")[1] for line in lines)
     # The text goes first: three quarters of the size leave room for facts.
-    parts = [whole[at * size : at * size + 3 * size // 4] for at in range(TEXTS)]
-    plain = [whole[at * size : (at + 2) * size] for at in range(TEXTS)]
-    with tempfile.TemporaryDirectory() as folder, open_kb("hownet", home) as kb:
-        shape = EncoderShape(layers=1, width=8, heads=1, positions=4096)
-        encoder = Encoder.load(str(fresh_encoder(Path(folder), vocabulary, shape)), device="cpu")
-        batches = []
-        for builder, texts in ((TreeBuilder([AliasGenerator(kb)]), parts), (TreeBuilder([]), plain)):
-            reader = TreeReader(encoder, builder, size=size)
-            batches.append(reader.batch([*reader([(Document("", text),) for text in texts])]))
+    parts = [whole[at * size : at * size + 3 * size // 4] for at in range(count)]
+    return parts, [whole[at * size : (at + 2) * size] for at in range(count)]
+
+
+def read(
+    kb: KnowledgeBase, encoder: Encoder, parts: Sequence[str], plain: Sequence[str], size: int
+) -> tuple[KBertInputs, KBertInputs]:
+    """Return a batch of trees, of the texts in *parts*, and one of *plain* texts as long."""
+    batches = []
+    for builder, texts in ((TreeBuilder([AliasGenerator(kb)]), parts), (TreeBuilder([]), plain)):
+        reader = TreeReader(encoder, builder, size=size)
+        batches.append(reader.batch([*reader([(Document("", text),) for text in texts])]))
     trees, texts_ = batches
     length = trees.ids.shape[1]
-    return trees, KBertInputs(*(None if one is None else one[:, :length] for one in texts_))
+    return trees, texts_._replace(
+        **{name: one[:, :length] for name, one in texts_._asdict().items() if one is not None}
+    )
+
+
+def read_chinese(kb: KnowledgeBase, vocabulary: Path, size: int) -> tuple[KBertInputs, KBertInputs]:
+    """Return a batch of trees of chnsenticorp, and one of plain texts as long."""
+    with tempfile.TemporaryDirectory() as folder:
+        shape = EncoderShape(layers=1, width=8, heads=1, positions=4096)
+        encoder = Encoder.load(str(fresh_encoder(Path(folder), vocabulary, shape)), device="cpu")
+        return read(kb, encoder, *chinese(size, TEXTS), size)
+
+
+def variants(trees: KBertInputs, plain: KBertInputs, *, flex: bool) -> dict[str, Variant]:
+    """Return what is measured, by its name: plain BERT is the first."""
+    found = {BERT: Variant("sdpa", plain), DENSE: Variant("sdpa", trees)}
+    return found | ({FLEX: Variant("flex_attention", trees)} if flex else {})
 
 
 def timed(device: torch.device) -> Callable[[Callable[[], object]], float]:
@@ -80,35 +108,26 @@ def timed(device: torch.device) -> Callable[[Callable[[], object]], float]:
 
 
 def rows_of(
-    model: Any, sizes: tuple[int, ...], home: str, vocabulary: Path, rounds: int, device: torch.device
+    model: Any, sizes: tuple[int, ...], kb: KnowledgeBase, vocabulary: Path, rounds: int, device: torch.device
 ) -> list[list[str]]:
     """Return a row for each size and variant."""
     rows, measured = [], timed(device)
-    kinds = ["dense mask"] if device.type == "cpu" else ["dense mask", "FlexAttention"]
     for size in sizes:
-        trees, plain = (one.to(device) for one in read(home, vocabulary, size))
-        calls: dict[str, Callable[[], object]] = {"BERT": lambda plain=plain: KBert(model)(plain)}
-        for kind in kinds:
-
-            def call(kind: str = kind, trees: KBertInputs = trees) -> object:
-                model.set_attn_implementation("flex_attention" if kind == "FlexAttention" else "sdpa")
-                return KBert(model)(trees)
-
-            calls[f"K-BERT, {kind}"] = call
-        told: dict[str, list[float]] = {name: [] for name in calls}
+        trees, plain = (one.to(device) for one in read_chinese(kb, vocabulary, size))
+        every = variants(trees, plain, flex=device.type != "cpu")
+        taken: dict[str, list[float]] = {name: [] for name in every}
         with torch.inference_mode():
             for number in range(rounds + 1):
-                for name, one in calls.items():
-                    if name == "BERT":
-                        model.set_attn_implementation("sdpa")
-                    taken = measured(one)
+                for name, (attention, inputs) in every.items():
+                    set_attention(model, attention)
+                    seconds = measured(lambda inputs=inputs: KBert(model)(inputs))  # type: ignore[misc]
                     if number:  # the first round warms up
-                        told[name].append(taken)
+                        taken[name].append(seconds)
         facts = int(trees.branches.amax(1).sum())
-        for name, seconds in told.items():
-            ratio = statistics.median(mine / base for mine, base in zip(seconds, told["BERT"], strict=True))
-            about = f"{int(trees.real.sum()):,} pieces, {facts} facts" if name != "BERT" else ""
-            rows.append([f"{size}", name, about, f"{statistics.median(seconds):.3g}", f"{ratio:.3f}"])
+        for name, seconds_ in taken.items():
+            ratio = statistics.median(mine / base for mine, base in zip(seconds_, taken[BERT], strict=True))
+            about = f"{int(trees.real.sum()):,} pieces, {facts} facts" if name != BERT else ""
+            rows.append([f"{size}", name, about, f"{statistics.median(seconds_):.3g}", f"{ratio:.3f}"])
     return rows
 
 
@@ -125,7 +144,8 @@ def main() -> None:
     bert: Any = BertModel(BertConfig(vocab_size=21_128, max_position_embeddings=4096))
     model = bert.to(device).eval()
     sizes = SIZES if device.type == "cpu" else (*SIZES, *LARGER)
-    rows = rows_of(model, sizes, chosen.home, chosen.vocabulary, chosen.rounds, device)
+    with open_kb("hownet", chosen.home) as kb:
+        rows = rows_of(model, sizes, kb, chosen.vocabulary, chosen.rounds, device)
     columns = ("size", "model", "batch", "CPU s" if device.type == "cpu" else "ms", "over BERT")
     print(Table(title="K-BERT: what facts cost", notes=NOTES, columns=columns, rows=rows).markdown())
 

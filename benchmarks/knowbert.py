@@ -13,12 +13,14 @@ testb, which have 203,621 / 51,362 / 46,435 tokens.
 """
 
 import argparse
+import copy
 import lzma
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -66,6 +68,7 @@ published: of WordNet a text has fewer, with 7 candidates on average; and candid
 again, where these are nearly all different, so that more vectors are gathered, normed and projected.
 """
 LONGEST, CANDIDATES = 5, 30
+_BLOCK: Final = 1 << 16  # rows that are drawn
 
 
 class Made:
@@ -75,10 +78,10 @@ class Made:
         self.width = width
         path = folder / f"{width}.npy"
         self.matrix = np.lib.format.open_memmap(path, "w+", np.float32, (rows, width))
-        drawn = np.random.default_rng(0)
-        for begin in range(0, rows, 1 << 16):
-            block = self.matrix[begin : begin + (1 << 16)]
-            block[:] = drawn.standard_normal(block.shape, np.float32)
+        drawn = np.random.default_rng(0).standard_normal((min(rows, _BLOCK), width), np.float32)
+        for begin in range(0, rows, _BLOCK):  # the same numbers again: drawing gigabytes takes minutes
+            block = self.matrix[begin : begin + _BLOCK]
+            block[:] = drawn[: len(block)]
 
     def gather(self, ids: np.ndarray) -> np.ndarray:
         """Return (R, D): entities are spread over all rows."""
@@ -94,17 +97,21 @@ def texts() -> Iterator[tuple[str, ...]]:
                 yield (line.strip(),)
 
 
-def models(generator: torch.Generator, batch: KnowBertBatch) -> dict[str, KnowBert]:
-    """Return the variants, by what the paper calls them."""
+def models(
+    generator: torch.Generator, batch: KnowBertBatch, config: BertConfig | None = None
+) -> dict[str, KnowBert]:
+    """Return the variants, by what the paper calls them; unless *config* is given, of BERT-base's shape."""
     stored = {name: one.vectors.shape[1] for name, one in batch.knowledge.items()}  # with parts of speech
+    shape = config or BertConfig()
+    last = shape.num_hidden_layers - 1
     torch.manual_seed(0)
 
     def of(**kbs: int) -> KnowBert:
-        bert = BertForMaskedLM(BertConfig())
-        linkers = {"wordnet": WORDNET, "aida": WIKI}
+        bert = BertForMaskedLM(copy.deepcopy(shape))
+        linkers: dict[str, dict[str, Any]] = {"wordnet": WORDNET, "aida": WIKI}
         configs = {
             name: KARConfig(
-                linker=EntityLinkerConfig(hidden=768, stored=stored[name], **linkers[name]),  # type: ignore[arg-type]
+                linker=EntityLinkerConfig(hidden=shape.hidden_size, stored=stored[name], **linkers[name]),
                 layer=layer,
             )
             for name, layer in kbs.items()
@@ -113,9 +120,9 @@ def models(generator: torch.Generator, batch: KnowBertBatch) -> dict[str, KnowBe
 
     return {
         "BERT-base": of(),
-        "KnowBert-Wiki": of(aida=10),
-        "KnowBert-WordNet": of(wordnet=10),
-        "KnowBert-W+W": of(aida=10, wordnet=11),
+        "KnowBert-Wiki": of(aida=last - 1),
+        "KnowBert-WordNet": of(wordnet=last - 1),
+        "KnowBert-W+W": of(aida=last - 1, wordnet=last),
     }
 
 
@@ -149,49 +156,87 @@ def with_spans(
     return MentionSpans(np.array(chosen), some, np.zeros(count, np.bool_), np.arange(count))
 
 
+class Reading(NamedTuple):
+    """Texts of a batch, some pieces hidden, and what reads them.
+
+    Attributes:
+        reader: reader, with the knowledge bases.
+        texts: texts of the batch.
+        labels: (B, T) the pieces that are hidden.
+        seconds: CPU seconds of all that came before the batch.
+    """
+
+    reader: KnowBertReader
+    texts: list[TokenizedText]
+    labels: torch.Tensor
+    seconds: float
+
+    def batch(self) -> KnowBertBatch:
+        """Return the batch: vectors of its entities are taken from where they are mapped."""
+        return self.reader.batch(self.texts)
+
+
 def read(
-    home: str, rows: int, folder: Path, kbs: list[KnowledgeBase], spans: float = 0.0
-) -> tuple[KnowBertBatch, torch.Tensor, str]:
-    """Return a batch, its labels, and how much knowledge it has; *spans* a word are drawn, if any."""
-    encoder = Encoder.load(TOKENIZER, device="cpu")
+    encoder: Encoder,
+    kbs: Mapping[str, KnowledgeBase],
+    lines: Iterable[tuple[str, ...]],
+    rows: Mapping[str, int],
+    folder: Path,
+    spans: float = 0.0,
+    count: int = SENTENCES,
+) -> Reading:
+    """Return the texts of a batch.
+
+    Args:
+        encoder: encoder with the tokenizer.
+        kbs: knowledge bases by name: those of `STORED`.
+        lines: texts, longer than a batch has room for.
+        rows: number of rows of the matrix of each knowledge base.
+        folder: for the matrices.
+        spans: mentions for a word, which are drawn; 0: those that are known.
+        count: number of texts.
+    """
     knowledge = {}
-    for name, width in STORED.items():
-        kb = open_kb(name, home)
-        kbs.append(kb)
-        made = Made(width, rows or len(kb), folder)
+    for name, kb in kbs.items():
+        made = Made(STORED[name], rows[name], folder)
         knowledge[name] = Knowledge(generator_for(kb, max_candidates=30, overlaps=True), (made,))  # type: ignore[arg-type]
     reader = KnowBertReader(encoder, knowledge, size=SIZE)
     began = time.process_time()
     some = []
-    for text in reader(texts()):
+    for text in reader(lines):
         some.append(text)
-        if len(some) == SENTENCES:
+        if len(some) == count:
             break
     if spans:
         tokenizer, shared = encoder.tokenizer, np.random.default_rng(1)
-        inner = np.array(
-            [one.startswith("##") for one in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
-        )
+        pieces = tokenizer.convert_ids_to_tokens([*range(len(tokenizer))])
+        inner = np.array([one.startswith("##") for one in pieces])
         some = [
             text._replace(
-                mentions={kb.name: with_spans(text, ~inner[text.ids], len(kb), spans, shared) for kb in kbs}
+                mentions={
+                    name: with_spans(text, ~inner[text.ids], len(kb), spans, shared)
+                    for name, kb in kbs.items()
+                }
             )
             for text in some
         ]
     ordinary = np.setdiff1d(np.arange(len(encoder.tokenizer)), encoder.tokenizer.all_special_ids)
     masking, drawn = Masking(encoder.tokenizer.mask_token_id, ordinary), np.random.default_rng(0)
     masked = [masking(text, drawn) for text in some]
-    batch = reader.batch([one.text for one in masked])
-    labels = np.full(tuple(batch.inputs["input_ids"].shape), NOTHING, np.int64)
+    labels = np.full((len(masked), max(len(one.labels) for one in masked)), NOTHING, np.int64)
     for row, one in enumerate(masked):
         labels[row, : len(one.labels)] = one.labels
     seconds = time.process_time() - began
-    told = [
+    return Reading(reader, [one.text for one in masked], torch.from_numpy(labels), seconds)
+
+
+def described(batch: KnowBertBatch) -> str:
+    """Return how much knowledge a batch has."""
+    return "; ".join(
         f"{name}: {int(one.mentions.sum()):,} mentions, {int(one.candidates.sum()):,} candidates, "
         f"{len(one.vectors):,} entities"
         for name, one in batch.knowledge.items()
-    ]
-    return batch, torch.from_numpy(labels), f"{'; '.join(told)}. Reading it all: {seconds:.2f} CPU seconds"
+    )
 
 
 def clock(device: torch.device) -> Callable[[], float]:
@@ -206,25 +251,35 @@ def clock(device: torch.device) -> Callable[[], float]:
     return done
 
 
+def one_pass(
+    model: KnowBert, batch: KnowBertBatch, labels: torch.Tensor, device: torch.device, *, bf16: bool = False
+) -> None:
+    """Go forward and backward once; every part gets a gradient."""
+    known = {one: batch.knowledge[one] for one in model.kars}
+    with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+        output: Any = model(known, **batch.inputs, labels=labels)
+        loss = output.model.loss
+        for linked in output.linked.values():
+            loss = loss + linked.weighted.sum() * 0  # every part has a gradient
+    loss.backward()
+
+
 def measured(
     variants: dict[str, KnowBert],
     batch: KnowBertBatch,
     labels: torch.Tensor,
     rounds: int,
     device: torch.device,
+    *,
+    bf16: bool = False,
 ) -> dict[str, list[float]]:
     """Return the seconds of a pass of each variant, round by round; the first round is not counted."""
     batch, labels, now = batch.to(device), labels.to(device), clock(device)
     found: dict[str, list[float]] = {name: [] for name in variants}
     for turn in range(rounds + 1):
         for name, model in variants.items():
-            known = {one: batch.knowledge[one] for one in model.kars}
             began = now()
-            output: Any = model(known, **batch.inputs, labels=labels)
-            loss = output.model.loss
-            for linked in output.linked.values():
-                loss = loss + linked.weighted.sum() * 0  # every part has a gradient
-            loss.backward()
+            one_pass(model, batch, labels, device, bf16=bf16)
             if turn:
                 found[name].append(now() - began)
             model.zero_grad(set_to_none=True)
@@ -241,10 +296,17 @@ def main() -> None:
     parser.add_argument("--spans", type=float, default=0.0, help="drawn, a word; 0: mentions that are known")
     parser.add_argument("--folder", type=Path, required=True, help="for the matrices")
     chosen = parser.parse_args()
-    device, kbs = torch.device(chosen.device), list[KnowledgeBase]()
-    batch, labels, told = read(chosen.home, chosen.rows, chosen.folder, kbs, chosen.spans)
+    device = torch.device(chosen.device)
+    with ExitStack() as stack:
+        kbs = {name: stack.enter_context(open_kb(name, chosen.home)) for name in STORED}
+        rows_ = {name: chosen.rows or len(kb) for name, kb in kbs.items()}
+        encoder = Encoder.load(TOKENIZER, device="cpu")
+        reading = read(encoder, kbs, texts(), rows_, chosen.folder, chosen.spans)
+        began = time.process_time()
+        batch = reading.batch()
+        spent = reading.seconds + time.process_time() - began
     variants = {name: one.to(device) for name, one in models(torch.Generator().manual_seed(0), batch).items()}
-    seconds = measured(variants, batch, labels, chosen.rounds, device)
+    seconds = measured(variants, batch, reading.labels, chosen.rounds, device)
     plain = seconds["BERT-base"]
     rows = []
     for name, some in seconds.items():
@@ -254,11 +316,9 @@ def main() -> None:
         )
     columns = ["model", "seconds", "over BERT-base", "published"]
     unequal = DRAWN.format(spans=chosen.spans, longest=LONGEST, most=CANDIDATES) if chosen.spans else FOUND
-    notes = f"{NOTES}{unequal}\n{told}."
+    notes = f"{NOTES}{unequal}\n{described(batch)}. Reading it all: {spent:.2f} CPU seconds."
     table = Table(title="What knowledge costs", notes=notes, columns=columns, rows=rows)
     print(table.markdown())
-    for kb in kbs:
-        kb.close()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 PACKAGES = (
     "kgkit", "lmdb", "msgspec", "numpy", "nltk", "wn", "spacy", "ahocorasick_rs", "duckdb", "pyarrow",
     "marisa-trie", "mwparserfromhell", "torch", "transformers", "sentence-transformers", "pykeen",
-    "faiss-cpu",
+    "faiss-cpu", "faiss-gpu",
 )  # fmt: skip
 
 
@@ -78,19 +78,23 @@ def page(tables: Sequence[Table], repeat: int, title: str = "Benchmarks", comman
         rows=[target.row() for table in tables for target in table.targets],
     )
     today = datetime.date.today().isoformat()
-    versions = ", ".join(filter(None, map(_version, PACKAGES)))
     head = f"""# {title}
 
 Written by `python -m benchmarks` (`{command}`) on {today}; do not edit.
 
-- Machine: {os.cpu_count()} cores, {_processor()}, {platform.system()}.
-- Python {platform.python_version()}; {versions}.
+- Machine: {os.cpu_count()} cores, {processor()}, {platform.system()}.
+- Python {platform.python_version()}; {versions()}.
 - Medians of {repeat} runs unless said otherwise. Every figure comes from a fresh process of its own; kgkit
   and the peers take turns, run by run. Seconds are CPU seconds, user and system, of the process and its
   children, with one thread allowed to numerical libraries. Peak memory is `ru_maxrss` of the
   largest process. MB are 10⁶ bytes.
 """
     return "\n".join([head, *(table.markdown() for table in [targets, *tables])])
+
+
+def versions() -> str:
+    """Return the packages that figures depend on, with their versions, as far as they are installed."""
+    return ", ".join(filter(None, map(_version, PACKAGES)))
 
 
 def _version(package: str) -> str:
@@ -100,7 +104,8 @@ def _version(package: str) -> str:
         return ""
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of the processor."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():

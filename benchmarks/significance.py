@@ -36,7 +36,8 @@ def chance(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
         for places in (one, other):  # (…, M)
             totals = [each[places].sum(-2) + rest for each, rest in zip(counts, same, strict=True)]
             found.append(f1_of(np.stack(totals)).mean(0))
-        return found[1] - found[0]
+        second_minus_first: NDArray[np.float64] = found[1] - found[0]
+        return second_minus_first
 
     places = np.arange(counts.shape[1]).reshape(2, -1)
     tested: Any = permutation_test(

