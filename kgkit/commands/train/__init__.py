@@ -1,7 +1,6 @@
 """`kgkit train …`: a file per method of kgkit's own; commands for those of other packages are made."""
 
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 import typer
@@ -46,7 +45,6 @@ class Methods(TyperGroup):
         return own or (_command_of(cmd_name) if cmd_name in kind_names() else None)
 
 
-@cache
 def _command_of(method: str) -> Any:
     from kgkit.commands.app import Verb
 
