@@ -60,10 +60,10 @@ def read(source: str, folder: str) -> None:
     """Write the Parquet files that both group."""
     from benchmarks.pairs_source import PairsBuilder
     from kgkit.building.engines.parts import PartsFolder, observe_parts
-    from kgkit.building.sources import opened
+    from kgkit.building.sources import open_source
     from kgkit.home import Home
 
-    with opened(PairsBuilder(), source, Home(Path(folder))) as material:
+    with open_source(PairsBuilder(), source, Home(Path(folder))) as material:
         observe_parts(
             PartsFolder(Path(folder), "read"), material.parts(), workers=2, types=(), steps=True, limit=None,
             tell=lambda reading: None,

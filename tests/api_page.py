@@ -87,6 +87,8 @@ def _methods(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _signature(name: str, value: Any) -> str:
+    if getattr(getattr(value, "__init__", None), "__module__", "") == "typing":
+        return f"{name}()"  # a Protocol's: it changes when the first object is made
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):

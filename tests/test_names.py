@@ -33,8 +33,6 @@ EXCEPTIONS = {
 }
 
 CEILINGS = {
-    "candidates": 0.110,
-    "commands": 0.035,
     "encoder": 0.065,
     "evaluation": 0.075,
     "heads": 0.060,
@@ -54,16 +52,7 @@ SHARED_CLASSES = {
 
 CLASS_CEILINGS = {
     "Record": 2,
-    "TextPart": 2,
-    "Batch": 2,
-    "Example": 3,
     "Lesson": 2,
-    "Part": 2,
-    "Pieces": 2,
-    "Read": 4,
-    "Reading": 2,
-    "Sentence": 2,
-    "Trained": 2,
 }
 """Names that still stand for several classes; to be emptied."""
 

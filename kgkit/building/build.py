@@ -18,7 +18,7 @@ from kgkit.building.registering import register
 from kgkit.building.sources import (
     Material,
     Source,
-    TextPart,
+    SourceTexts,
     batches,
     name_source,
     open_source,
@@ -186,7 +186,7 @@ def _group(
 
 
 def _occurrences(
-    texts: Sequence[TextPart], surfaces: SurfaceHashes, options: BuildOptions, *, steps: bool
+    texts: Sequence[SourceTexts], surfaces: SurfaceHashes, options: BuildOptions, *, steps: bool
 ) -> Iterator[Occurrences]:
     """Yield how often *surfaces* occur in those texts that `limit` lets be read."""
 

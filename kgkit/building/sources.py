@@ -25,7 +25,7 @@ __all__ = [
     "Material",
     "Part",
     "Source",
-    "TextPart",
+    "SourceTexts",
     "batches",
     "name_source",
     "open_source",
@@ -56,7 +56,7 @@ class Part(NamedTuple):
     observe: Callable[[], Iterator[Record | Step]]
 
 
-class TextPart(NamedTuple):
+class SourceTexts(NamedTuple):
     """The texts of a piece of a source.
 
     Attributes:
@@ -88,7 +88,7 @@ class Material(NamedTuple):
     parts: Callable[[], Sequence[Part]]
     info: Callable[[], SourceInfo]
     files: Sequence[Path] = ()
-    texts: Callable[[], Sequence[TextPart]] = tuple
+    texts: Callable[[], Sequence[SourceTexts]] = tuple
 
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -141,11 +141,11 @@ def open_source(
                 names = builder.parts(path)
             yield from ((path, name) for name in names)
 
-    def texts() -> list[TextPart]:
+    def texts() -> list[SourceTexts]:
         if not builder.has_texts:
             return []
         return [
-            TextPart(path, name, partial(builder.texts, path, name)) for path, name in pieces_of_sources()
+            SourceTexts(path, name, partial(builder.texts, path, name)) for path, name in pieces_of_sources()
         ]
 
     def parts() -> list[Part]:

@@ -9,7 +9,12 @@ from kgkit.candidates.alias import AliasConfig, AliasGenerator
 from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
 from kgkit.candidates.entries import longest
 from kgkit.candidates.for_kb import generator_for
-from kgkit.candidates.given import check_mentions, given_candidates, mention_problem, with_candidates
+from kgkit.candidates.input_mentions import (
+    candidates_of_keys,
+    check_mentions,
+    mention_problem,
+    with_candidates,
+)
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.long_texts import document_batches, is_divisible, is_long
 from kgkit.candidates.matching import Generator, GeneratorConfig
@@ -31,7 +36,7 @@ __all__ = [
     "check_mentions",
     "document_batches",
     "generator_for",
-    "given_candidates",
+    "candidates_of_keys",
     "is_divisible",
     "is_long",
     "jieba_segments",

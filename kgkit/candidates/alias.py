@@ -14,11 +14,11 @@ from kgkit.candidates.entries import (
     UNSEEN,
     Cut,
     Entry,
-    Reading,
-    alike,
+    SurfaceForm,
     case_is_hidden,
+    drop_before,
+    have_equal_rows,
     longest,
-    starting_from,
 )
 from kgkit.candidates.hyphens import joining_hyphens
 from kgkit.candidates.matching import Generator, GeneratorConfig, surface_candidates
@@ -79,33 +79,35 @@ class AliasGenerator(Generator):
     def mentions_from(self, text: str, begin: int, *, cased: bool | None = None) -> list[Mention]:
         cut, hyphens = self._cut(text, cased), joining_hyphens(text)
         if not hyphens:
-            found = self._without_compounds(cut, begin)
+            mentions = self._mentions_without_compounds(cut, begin)
         elif self.overlapping or self._surfaces is not None:
-            found = starting_from(self._with_compounds(cut, hyphens, self._every(cut)), begin)
-            found = found if self.overlapping else longest(found)
+            mentions = drop_before(self._add_compounds(cut, hyphens, self._all_mentions(cut)), begin)
+            mentions = mentions if self.overlapping else longest(mentions)
         else:
-            found = self._leftmost_with_compounds(cut, begin, self._compounds(cut, hyphens))
+            mentions = self._mentions_with_compounds(cut, begin, self._compounds(cut, hyphens))
         if cut.memory.cased:
-            self.left_out.note_uncovered(text, cut.pieces, cut.offsets, begin, found)
-        return found
+            self.omissions.note_uncovered(text, cut.pieces, cut.offsets, begin, mentions)
+        return mentions
 
-    def _every(self, cut: Cut) -> list[Mention]:
-        return super()._every(cut) if self._surfaces is None else self._by_tries(cut, 0, every=True)
+    def _all_mentions(self, cut: Cut) -> list[Mention]:
+        return (
+            super()._all_mentions(cut) if self._surfaces is None else self._trie_mentions(cut, 0, every=True)
+        )
 
-    def _without_compounds(self, cut: Cut, begin: int) -> list[Mention]:
+    def _mentions_without_compounds(self, cut: Cut, begin: int) -> list[Mention]:
         """Return the mentions in a text that no hyphen joins words of."""
         if self._surfaces is not None:
-            found = self._by_tries(cut, begin, every=self.overlapping)
-            return found if self.overlapping else longest(found)
+            mentions = self._trie_mentions(cut, begin, every=self.overlapping)
+            return mentions if self.overlapping else longest(mentions)
         if self.overlapping:
-            return starting_from(self._every(cut), begin)
+            return drop_before(self._all_mentions(cut), begin)
         leftmost: list[Mention] = []
-        self._leftmost(cut, _place_from(cut, begin), len(cut.entries), leftmost)
+        self._add_leftmost(cut, _index_from(cut, begin), len(cut.entries), leftmost)
         return leftmost
 
     def entry(self, token: str, cased: bool = True) -> Entry:
         folded = fold(token)
-        forms, texts = (Reading(folded, ANY),), (folded,)
+        forms, texts = (SurfaceForm(folded, ANY),), (folded,)
         store, surfaces = self.kb.store, self._surfaces
         starts = store.starts(folded)
         spaced, tight = (None, None) if surfaces is None else surfaces.matchers(folded)
@@ -114,35 +116,35 @@ class AliasGenerator(Generator):
             return Entry(None, starts, texts, forms, spaced, tight)
         if is_function_word(token, folded, self._words, cased):
             named = cased and is_function_word_as_name(token, row)
-            candidates = self._meant(row, token, cased) if named else None
+            candidates = self._row_candidates(row, token, cased) if named else None
             return Entry(candidates, starts, texts, forms, spaced, tight, named, None)
-        candidates = self._meant(row, token, cased)
+        candidates = self._row_candidates(row, token, cased)
         if candidates is None or not cased or token.islower():
             return Entry(candidates, starts, texts, forms, spaced, tight)
         if token.isupper() and is_function_word(token, folded, self._words, False):
             return Entry(candidates, starts, texts, forms, spaced, tight, True, None)
         if self.config.prefer_case and codec.prefers(row, token):
-            hidden = self._short(codec.decode_alias(row), token)
-            if not alike(candidates, hidden):
+            hidden = self._shorten(codec.decode_alias(row), token)
+            if not have_equal_rows(candidates, hidden):
                 return Entry(candidates, starts, texts, forms, spaced, tight, True, hidden)
         return Entry(candidates, starts, texts, forms, spaced, tight)
 
-    def forms(self, token: str) -> tuple[Reading, ...]:
-        return (Reading(fold(token), ANY),)
+    def forms(self, token: str) -> tuple[SurfaceForm, ...]:
+        return (SurfaceForm(fold(token), ANY),)
 
-    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+    def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         row = self.kb.store.alias_row(fold(spelled))
-        return None if row is None else self._meant(row, spelled, cased)
+        return None if row is None else self._row_candidates(row, spelled, cased)
 
-    def _meant(self, row: bytes, spelled: str, cased: bool) -> Candidates | None:
+    def _row_candidates(self, row: bytes, spelled: str, cased: bool) -> Candidates | None:
         """Return the candidates in a row of `aliases`, unless its spellings say that the text means none."""
         if not cased or not codec.has_spellings(row):
-            return self._short(codec.decode_alias(row), spelled)
+            return self._shorten(codec.decode_alias(row), spelled)
         every = self.config.all_surfaces or self._is_plausible(spelled, row)
-        if not every and not self._is_known_without_article(spelled):
-            self.left_out.expect(spelled, self._cutter.cut(spelled)[1])
+        if not every and not self._is_word_with_article(spelled):
+            self.omissions.expect(spelled, self._cutter.cut(spelled)[1])
             return None
-        return self._short(codec.decode_alias(row, spelled if self.config.prefer_case else None), spelled)
+        return self._shorten(codec.decode_alias(row, spelled if self.config.prefer_case else None), spelled)
 
     def _is_plausible(self, spelled: str, row: bytes) -> bool:
         return plausible(spelled, row, self._words, self.kb.manifest.smoothing)
@@ -151,48 +153,48 @@ class AliasGenerator(Generator):
         row = self.kb.store.alias_row(entry.texts[0])
         return row is None or (in_capitals_only(row) and codec.is_counted(row, self.kb.manifest.smoothing))
 
-    def _is_known_without_article(self, spelled: str) -> bool:
+    def _is_word_with_article(self, spelled: str) -> bool:
         """Say whether a span is a function word and a surface that the KB writes in lower case."""
-        first, _, rest = spelled.partition(" ")
-        if not rest or first.lower() not in self._words:
+        first, _, remainder = spelled.partition(" ")
+        if not remainder or first.lower() not in self._words:
             return False
-        row = self.kb.store.alias_row(fold(rest))
+        row = self.kb.store.alias_row(fold(remainder))
         return row is not None and not in_capitals_only(row)
 
-    def of_mention(self, given: Mention) -> Candidates:
-        found = surface_candidates(self.kb, given, prefer_case=self.config.prefer_case)
-        return self._short(found) or NO_CANDIDATES
+    def candidates_of(self, mention: Mention) -> Candidates:
+        candidates = surface_candidates(self.kb, mention, prefer_case=self.config.prefer_case)
+        return self._shorten(candidates) or NO_CANDIDATES
 
-    def _leftmost_with_compounds(self, cut: Cut, begin: int, compounds: CompoundMentions) -> list[Mention]:
+    def _mentions_with_compounds(self, cut: Cut, begin: int, compounds: CompoundMentions) -> list[Mention]:
         """Return the leftmost-longest of the mentions in a text and those of its compounds."""
-        found: list[Mention] = []
-        offsets, place = cut.offsets, _place_from(cut, begin)
-        others: dict[int, Mention | None] = {start: None for start, _ in compounds.abbreviations}
+        mentions: list[Mention] = []
+        offsets, index = cut.offsets, _index_from(cut, begin)
+        by_start: dict[int, Mention | None] = {start: None for start, _ in compounds.abbreviations}
         for mention in compounds.more:
-            known = others.get(mention.start)
-            if known is None or mention.end > known.end:
-                others[mention.start] = mention
+            previous = by_start.get(mention.start)
+            if previous is None or mention.end > previous.end:
+                by_start[mention.start] = mention
         abbreviations = {start for start, _ in compounds.abbreviations}
-        for start in sorted(others):
-            stop = _place_from(cut, start)
-            if stop >= place:
-                place = self._leftmost(cut, place, stop, found)
-            if stop != place:
+        for start in sorted(by_start):
+            stop = _index_from(cut, start)
+            if stop >= index:
+                index = self._add_leftmost(cut, index, stop, mentions)
+            if stop != index:
                 continue  # within a mention
-            there: list[Mention] = []
-            place = self._leftmost(cut, stop, stop + 1, there)
-            own, other = there[0] if there else None, others[start]
+            own_mentions: list[Mention] = []
+            index = self._add_leftmost(cut, stop, stop + 1, own_mentions)
+            own, other = own_mentions[0] if own_mentions else None, by_start[start]
             if own is not None and own.end == offsets[2 * stop + 1] and start in abbreviations:
                 own = None
             if other is not None and (own is None or other.end > own.end):
-                own, place = other, _place_from(cut, other.end)
+                own, index = other, _index_from(cut, other.end)
             if own is not None:
-                found.append(own)
-        self._leftmost(cut, place, len(cut.entries), found)
-        return found
+                mentions.append(own)
+        self._add_leftmost(cut, index, len(cut.entries), mentions)
+        return mentions
 
-    def _leftmost(self, cut: Cut, place: int, stop: int, found: list[Mention]) -> int:
-        """Add the leftmost-longest of the mentions that begin at the tokens from *place* to *stop*.
+    def _add_leftmost(self, cut: Cut, index: int, stop: int, mentions: list[Mention]) -> int:
+        """Add the leftmost-longest of the mentions that begin at the tokens from *index* to *stop*.
 
         Nothing is sought within one.
 
@@ -200,10 +202,10 @@ class AliasGenerator(Generator):
             The place of the first token behind *stop* and the mentions.
         """
         pieces, offsets, entries = cut.pieces, cut.offsets, cut.entries
-        add, size, covered, first, last = found.append, len(entries), 0, 2 * place, 2 * stop
+        add, size, covered, first, last = mentions.append, len(entries), 0, 2 * index, 2 * stop
         for after, entry, start, end, word in zip(
-            count(place + 1),
-            entries[place:stop],
+            count(index + 1),
+            entries[index:stop],
             offsets[first:last:2],
             offsets[first + 1 : last : 2],
             pieces[first + 1 : last : 2],
@@ -214,7 +216,7 @@ class AliasGenerator(Generator):
             starts = entry.starts
             if starts is not None and after < size and entries[after].texts[0] in starts:
                 longer: list[Mention] = []
-                self._longer(cut, after - 1, longer)
+                self._add_by_starts(cut, after - 1, longer)
                 if longer:
                     add(longer[-1])
                     covered = longer[-1].end
@@ -226,31 +228,31 @@ class AliasGenerator(Generator):
                     if candidates is None:
                         continue
                 add(Mention(start, end, word, candidates))
-        return max(stop, _place_from(cut, covered)) if covered else stop
+        return max(stop, _index_from(cut, covered)) if covered else stop
 
-    def _by_tries(self, cut: Cut, begin: int, *, every: bool) -> list[Mention]:
-        """Return the mentions in a text that start at *begin* or behind it, as `_every` does, with tries.
+    def _trie_mentions(self, cut: Cut, begin: int, *, every: bool) -> list[Mention]:
+        """Return the mentions in a text that start at *begin* or behind it, with tries: see `_all_mentions`.
 
         Where only the longest are asked for, nothing is sought within a mention.
         """
-        found: list[Mention] = []
+        mentions: list[Mention] = []
         text, offsets, covered = cut.text, cut.offsets, begin
-        for place, entry in enumerate(cut.entries):
-            start = offsets[2 * place]
+        for index, entry in enumerate(cut.entries):
+            start = offsets[2 * index]
             if start < covered:
                 continue
             candidates = entry.candidates
             if candidates is not None:
-                if entry.varies and case_is_hidden(text, cut.pieces, offsets, place):
+                if entry.varies and case_is_hidden(text, cut.pieces, offsets, index):
                     candidates = entry.hidden
                 if candidates is not None:
-                    end = offsets[2 * place + 1]
-                    found.append(Mention(start, end, text[start:end], candidates))
+                    end = offsets[2 * index + 1]
+                    mentions.append(Mention(start, end, text[start:end], candidates))
             if entry.tight is not None or entry.starts is not None:
-                self._sought(cut, place, found, every=every)
-            if not every and found:
-                covered = found[-1].end
-        return found
+                self._add_by_tries(cut, index, mentions, every=every)
+            if not every and mentions:
+                covered = mentions[-1].end
+        return mentions
 
     def _openings(
         self, cut: Cut, low: int, first: int, joints: int, compound: Compound | None
@@ -262,24 +264,24 @@ class AliasGenerator(Generator):
     def _opens(self, entry: Entry) -> bool:
         return self._surfaces is not None or super()._opens(entry)
 
-    def _several(self, cut: Cut, place: int, found: list[Mention]) -> None:
+    def _add_spans(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
         if self._surfaces is None:
-            super()._several(cut, place, found)
+            super()._add_spans(cut, index, mentions)
         else:
-            self._sought(cut, place, found, every=True)
+            self._add_by_tries(cut, index, mentions, every=True)
 
-    def _sought(self, cut: Cut, place: int, found: list[Mention], *, every: bool) -> None:
-        """Add the mentions of several tokens at *place*; or only the longest, but for those in `starts`."""
-        entry, folded, bounds = cut.entries[place], cut.folded, cut.bounds
+    def _add_by_tries(self, cut: Cut, index: int, mentions: list[Mention], *, every: bool) -> None:
+        """Add the mentions of several tokens at *index*; or only the longest, but for those in `starts`."""
+        entry, folded, bounds = cut.entries[index], cut.folded, cut.bounds
         if entry.tight is not None:
-            begin, end = bounds[2 * place], bounds[2 * place + 1]
+            begin, end = bounds[2 * index], bounds[2 * index + 1]
             matcher = entry.spaced if folded[end : end + 1] == " " else entry.tight
             if matcher is not None:
                 surfaces = matcher(folded[begin : begin + MAX_KEY])
                 if surfaces and len(surfaces[-1]) > end - begin:
-                    self._matched(cut, place, surfaces, found, every=every)
+                    self._add_trie_matches(cut, index, surfaces, mentions, every=every)
         if entry.starts is not None:
-            self._started(cut, place, found)
+            self._add_beyond_tries(cut, index, mentions)
 
     def _cut(self, text: str, cased: bool | None = None) -> Cut:
         cut = super()._cut(text, cased)
@@ -301,11 +303,11 @@ class AliasGenerator(Generator):
         folded = "".join(parts).encode("utf-8", "replace").decode()  # a lone surrogate is in no surface
         return structs.replace(cut, folded=folded, bounds=[*accumulate(map(len, parts))])
 
-    def _matched(
-        self, cut: Cut, place: int, surfaces: list[str], found: list[Mention], *, every: bool
+    def _add_trie_matches(
+        self, cut: Cut, index: int, surfaces: list[str], mentions: list[Mention], *, every: bool
     ) -> None:
-        """Add the mentions of several tokens at *place*, where *surfaces* begin; or only the longest."""
-        first, bounds = 2 * place, cut.bounds
+        """Add the mentions of several tokens at *index*, where *surfaces* begin; or only the longest."""
+        first, bounds = 2 * index, cut.bounds
         if not every:
             surfaces.reverse()
         for surface in surfaces:
@@ -319,26 +321,26 @@ class AliasGenerator(Generator):
             if meaning is UNSEEN:
                 meaning = self._meaning(cut, [], spelled)
             if meaning is not None:
-                before = len(found)
-                self._add(cut.text, start, stop, meaning, found)
-                if not every and len(found) > before:
+                before = len(mentions)
+                self._add(cut.text, start, stop, meaning, mentions)
+                if not every and len(mentions) > before:
                     return
 
-    def _started(self, cut: Cut, place: int, found: list[Mention]) -> None:
-        """Add the mentions that begin at *place* of surfaces that are in `starts`, not in the tries."""
-        starts, after = cut.entries[place].starts, cut.entries[place + 1 : place + 2]
+    def _add_beyond_tries(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
+        """Add the mentions that begin at *index* of surfaces that are in `starts`, not in the tries."""
+        starts, after = cut.entries[index].starts, cut.entries[index + 1 : index + 2]
         if starts is None or not after or after[0].texts[0] not in starts:
             return
         more: list[Mention] = []
-        self._longer(cut, place, more)
+        self._add_by_starts(cut, index, more)
         if more:
-            start = cut.offsets[2 * place]
-            while found and found[-1].start == start:
-                more.append(found.pop())
+            start = cut.offsets[2 * index]
+            while mentions and mentions[-1].start == start:
+                more.append(mentions.pop())
             by_end = {mention.end: mention for mention in more}
-            found.extend(by_end[end] for end in sorted(by_end))
+            mentions.extend(by_end[end] for end in sorted(by_end))
 
 
-def _place_from(cut: Cut, start: int) -> int:
+def _index_from(cut: Cut, start: int) -> int:
     """Return the place of the first token that begins at code point *start* or behind it."""
     return (bisect_left(cut.offsets, start) + 1) // 2

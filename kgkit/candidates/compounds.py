@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from kgkit.candidates.entries import UNSEEN, Cut, Entry, Reading, Varying
-from kgkit.candidates.hyphens import HYPHENS, as_one_word, with_plain_hyphens
+from kgkit.candidates.entries import UNSEEN, Cut, Entry, SurfaceForm, Varying
+from kgkit.candidates.hyphens import HYPHENS, closed_spelling, with_plain_hyphens
 from kgkit.candidates.spelling import in_capitals_only
 from kgkit.store.layout import MAX_TOKENS
 from kgkit.types import Candidates, Mention
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
 _SHORT: Final = 3  # letters of an abbreviation
-_MAX_PARTS: Final = (
-    MAX_TOKENS // 2
-)  # of a compound that may be one word; more may not be in a window of a long text
+# Of a compound that may be one word; more may not be in a window of a long text.
+_MAX_PARTS: Final = MAX_TOKENS // 2
 _AROUND: Final = 3  # words on each side of words joined by hyphens that may belong to the same surface
 _REMEMBERED: Final = 64  # characters of a compound
 
@@ -33,12 +32,12 @@ class Compound(Struct, frozen=True, gc=False):
     """What there is to know of words joined by hyphens, whatever stands around them.
 
     Attributes:
-        one_word: what they mean, written as one word; None if nothing.
-        openings: which of the words begin surfaces that go on with the next one.
-        abbreviations: which of the words are no mentions.
+        closed_meaning: meaning of the words, written as one word; None if there is none.
+        openings: indices of the words that begin surfaces which go on with the next one.
+        abbreviations: indices of the words that are no mentions.
     """
 
-    one_word: Candidates | Varying | None
+    closed_meaning: Candidates | Varying | None
     openings: tuple[int, ...]
     abbreviations: tuple[int, ...]
 
@@ -49,7 +48,7 @@ class CompoundMentions(Struct, frozen=True, gc=False):
     Attributes:
         more: mentions that the text as it stands does not have, or that count less than its own of the same
             span; of several of a span the first counts.
-        abbreviations: where parts stand that are no mentions by themselves: start and end.
+        abbreviations: start and end of the parts that are no mentions by themselves.
     """
 
     more: list[Mention]
@@ -62,32 +61,33 @@ class CompoundReader(ABC):
     kb: "KnowledgeBase"
     config: "GeneratorConfig"
 
-    def _with_compounds(self, cut: Cut, hyphens: list[int], found: list[Mention]) -> list[Mention]:
-        """Return *found*, and what words joined by hyphens mean where the KB writes them otherwise.
+    def _add_compounds(self, cut: Cut, hyphens: list[int], mentions: list[Mention]) -> list[Mention]:
+        """Return *mentions*, and what words joined by hyphens mean where the KB writes them otherwise.
 
         A part that the KB has with capitals only is no mention: *co-operative* is no carbon monoxide.
 
         Args:
-            cut: of the text.
-            hyphens: where they are.
-            found: the mentions of the text as it stands, all of them, by start, then by length.
+            cut: text and its tokens.
+            hyphens: positions of the hyphens in the text.
+            mentions: mentions of the text as it stands, all of them, by start, then by length.
         """
         compounds = self._compounds(cut, hyphens)
         if compounds.more:
-            spans = {_span(one): one for one in reversed(compounds.more)}
-            merged: list[Mention] = []
+            spans = {_span(mention): mention for mention in reversed(compounds.more)}
+            result: list[Mention] = []
             before = 0
             for span in sorted(spans):
-                place = bisect_left(found, span, before, key=_span)
-                merged += found[before:place]
-                before = place
-                if place == len(found) or _span(found[place]) != span:  # the text as it stands goes before
-                    merged.append(spans[span])
-            found = merged + found[before:]
+                index = bisect_left(mentions, span, before, key=_span)
+                result += mentions[before:index]
+                before = index
+                # The text as it stands goes before.
+                if index == len(mentions) or _span(mentions[index]) != span:
+                    result.append(spans[span])
+            mentions = result + mentions[before:]
         if compounds.abbreviations:
             abbreviations = {*compounds.abbreviations}
-            found = [one for one in found if _span(one) not in abbreviations]
-        return found
+            mentions = [mention for mention in mentions if _span(mention) not in abbreviations]
+        return mentions
 
     def _compounds(self, cut: Cut, hyphens: list[int]) -> CompoundMentions:
         """Return what the words that are joined by *hyphens* change about the mentions of a text."""
@@ -106,17 +106,17 @@ class CompoundReader(ABC):
                     memory.compounds.remember(spelled, compound)
             low = max(0, first - _AROUND)
             openings = self._openings(cut, low, first, len(joints), compound)
-            respelled = self._respelled(cut, joints, low, openings) if openings else []
-            more += respelled
+            spaced_mentions = self._mentions_with_spaces(cut, joints, low, openings) if openings else []
+            more += spaced_mentions
             if compound is None:
                 continue
             if (
-                compound.one_word is not None
+                compound.closed_meaning is not None
                 and (start, end) not in plain
-                and all(_span(mention) != (start, end) for mention in respelled)
+                and all(_span(mention) != (start, end) for mention in spaced_mentions)
                 and not self._is_surface(cut, first, end)
             ):
-                self._add(text, start, end, compound.one_word, more)
+                self._add(text, start, end, compound.closed_meaning, more)
             for part in compound.abbreviations:
                 piece = 2 * (first + 2 * part)
                 abbreviations.append((offsets[piece], offsets[piece + 1]))
@@ -125,7 +125,7 @@ class CompoundReader(ABC):
     def _read_compound(self, cut: Cut, first: int, last: int, spelled: str) -> Compound | None:
         """Return what there is to know of the compound of tokens *first* to *last*; None if nothing."""
         parts = cut.entries[first : last + 1 : 2]
-        one_word = self._one_word(cut, spelled) if len(parts) <= _MAX_PARTS else None
+        closed_meaning = self._closed_meaning(cut, spelled) if len(parts) <= _MAX_PARTS else None
         openings = [
             part
             for part in range(len(parts) - 1)
@@ -135,13 +135,13 @@ class CompoundReader(ABC):
         abbreviations = [
             part for part in range(len(parts)) if self._is_abbreviation(cut, first + 2 * part, parts[part])
         ]
-        if one_word is None and not openings and not abbreviations:
+        if closed_meaning is None and not openings and not abbreviations:
             return None
-        return Compound(one_word, tuple(openings), tuple(abbreviations))
+        return Compound(closed_meaning, tuple(openings), tuple(abbreviations))
 
-    def _one_word(self, cut: Cut, spelled: str) -> Candidates | Varying | None:
+    def _closed_meaning(self, cut: Cut, spelled: str) -> Candidates | Varying | None:
         """Return what a compound means that is written as one word."""
-        joined = as_one_word(spelled)
+        joined = closed_spelling(spelled)
         if joined is None:
             return None
         forms = self.forms(joined)
@@ -155,14 +155,14 @@ class CompoundReader(ABC):
     def _with_plain_hyphens(self, cut: Cut, hyphens: list[int]) -> list[Mention]:
         """Return mentions across hyphens of Unicode that the KB writes with those of keyboards."""
         text, plain = cut.text, with_plain_hyphens(cut.text)
-        others = [hyphen for hyphen in hyphens if text[hyphen] != plain[hyphen]]
-        if not others:
+        unicode_hyphens = [hyphen for hyphen in hyphens if text[hyphen] != plain[hyphen]]
+        if not unicode_hyphens:
             return []
-        as_plain = self._cut(plain, cut.memory.cased)
+        plain_cut = self._cut(plain, cut.memory.cased)
         return [
-            Mention(one.start, one.end, text[one.start : one.end], one.candidates)
-            for one in self._with_compounds(as_plain, hyphens, self._every(as_plain))
-            if bisect_left(others, one.start) < bisect_left(others, one.end)
+            Mention(mention.start, mention.end, text[mention.start : mention.end], mention.candidates)
+            for mention in self._add_compounds(plain_cut, hyphens, self._all_mentions(plain_cut))
+            if bisect_left(unicode_hyphens, mention.start) < bisect_left(unicode_hyphens, mention.end)
         ]
 
     def _openings(
@@ -171,28 +171,30 @@ class CompoundReader(ABC):
         """Return which words about a compound may begin surfaces that go across its hyphens.
 
         Args:
-            cut: of the text.
-            low: the first of the tokens about the compound.
-            first: its own first token.
-            joints: how many hyphens it has.
-            compound: what is known of it.
+            cut: text and its tokens.
+            low: index of the first of the tokens about the compound.
+            first: index of its own first token.
+            joints: number of its hyphens.
+            compound: entry of the compound; None if nothing is known of it.
 
         Returns:
-            Their places, counted from *low* on, the hyphens left out.
+            Indices of the words, counted from *low* on, without the hyphens.
         """
         entries, openings = cut.entries, []
-        for place in range(low, first):
-            starts, lengths = entries[place].starts, 0
+        for index in range(low, first):
+            starts, lengths = entries[index].starts, 0
             if starts is not None:
-                for form in entries[place + 1].texts:
+                for form in entries[index + 1].texts:
                     lengths |= starts.get(form, 0)
-                if lengths >> first - place + 2:
-                    openings.append(place - low)
+                if lengths >> first - index + 2:
+                    openings.append(index - low)
         if compound is not None:
             openings += [first - low + part for part in compound.openings]
         return openings
 
-    def _respelled(self, cut: Cut, joints: list[int], low: int, openings: Sequence[int]) -> list[Mention]:
+    def _mentions_with_spaces(
+        self, cut: Cut, joints: list[int], low: int, openings: Sequence[int]
+    ) -> list[Mention]:
         """Return mentions across the hyphens of a compound, at *joints*, if these count as spaces."""
         high = min(len(cut.entries), joints[-1] + 2 + _AROUND)
         entries, part = [], low
@@ -208,35 +210,35 @@ class CompoundReader(ABC):
         pieces += cut.pieces[part : 2 * high + 1]
         offsets += cut.offsets[part : 2 * high + 1]
         window = self._window(
-            Cut(cut.text, pieces, offsets, entries, cut.memory, cut.memory.respelled, "", offsets)
+            Cut(cut.text, pieces, offsets, entries, cut.memory, cut.memory.spaced_spans, "", offsets)
         )
-        found: list[Mention] = []
-        for place in openings:
-            self._several(window, place, found)
-        if not found:
-            return found
+        mentions: list[Mention] = []
+        for index in openings:
+            self._add_spans(window, index, mentions)
+        if not mentions:
+            return mentions
         at = [cut.offsets[2 * joint] for joint in joints]
         return [
             mention
-            for mention in found
+            for mention in mentions
             if (after := bisect_right(at, mention.start)) < len(at) and at[after] < mention.end
         ]
 
     def _is_surface(self, cut: Cut, first: int, end: int) -> bool:
         """Say whether the tokens from *first* on, up to code point *end*, are a mention as they stand."""
-        found: list[Mention] = []
+        mentions: list[Mention] = []
         if self._opens(cut.entries[first]):
-            self._several(cut, first, found)
-        return any(mention.end == end for mention in found)
+            self._add_spans(cut, first, mentions)
+        return any(mention.end == end for mention in mentions)
 
     def _opens(self, entry: Entry) -> bool:
         return entry.starts is not None
 
-    def _is_abbreviation(self, cut: Cut, place: int, entry: Entry) -> bool:
+    def _is_abbreviation(self, cut: Cut, index: int, entry: Entry) -> bool:
         """Say whether a part of a compound is in lower case, and what the KB knows of it has capitals."""
         if self.config.all_surfaces or entry.candidates is None:
             return False
-        word = cut.pieces[2 * place + 1]
+        word = cut.pieces[2 * index + 1]
         short = cut.memory.cased or len(word) <= _SHORT
         return short and word.islower() and self._in_capitals_only(entry)
 
@@ -249,35 +251,35 @@ class CompoundReader(ABC):
         return cut
 
     @abstractmethod
-    def forms(self, token: str) -> tuple[Reading, ...]:
+    def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         """Return what a token may stand for in a surface, itself (folded) first."""
 
     @abstractmethod
     def _cut(self, text: str, cased: bool | None = None) -> Cut: ...
 
     @abstractmethod
-    def _every(self, cut: Cut) -> list[Mention]: ...
+    def _all_mentions(self, cut: Cut) -> list[Mention]: ...
 
     @abstractmethod
-    def _several(self, cut: Cut, place: int, found: list[Mention]) -> None: ...
+    def _add_spans(self, cut: Cut, index: int, mentions: list[Mention]) -> None: ...
 
     @abstractmethod
     def _add(
-        self, text: str, start: int, end: int, meaning: Candidates | Varying, found: list[Mention]
+        self, text: str, start: int, end: int, meaning: Candidates | Varying, mentions: list[Mention]
     ) -> None: ...
 
 
 def _joints(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:
-    """Yield, for each word that is joined by hyphens, their places among the tokens."""
+    """Yield, for each word that is joined by hyphens, the indices of its hyphens among the tokens."""
     joints: list[int] = []
     for hyphen in hyphens:
-        place = (bisect_left(cut.offsets, hyphen) + 1) // 2
-        if cut.pieces[2 * place + 1] not in HYPHENS:
+        index = (bisect_left(cut.offsets, hyphen) + 1) // 2
+        if cut.pieces[2 * index + 1] not in HYPHENS:
             continue  # it has a mark of its own
-        if joints and place != joints[-1] + 2:
+        if joints and index != joints[-1] + 2:
             yield joints
             joints = []
-        joints.append(place)
+        joints.append(index)
     if joints:
         yield joints
 

@@ -92,11 +92,11 @@ class DenseGenerator:
     are given with candidates keep them.
 
     Args:
-        base: the other generator; of the same KB as *vectors*.
-        encoder: of the texts; the one that made *vectors*.
-        vectors: of the entities; of the build of the KB, or one that it extends.
-        config: how.
-        text: what gives the text of a mention, for an encoder that was trained on mentions in their
+        base: other generator; of the same KB as *vectors*.
+        encoder: encoder of the texts; the one that made *vectors*.
+        vectors: vectors of the entities; of the build of the KB, or one that it extends.
+        config: settings of the search and of the mixture.
+        text: callable that gives the text of a mention, for an encoder that was trained on mentions in their
             context; surface and sentence are not encoded then.
 
     Raises:
@@ -119,12 +119,12 @@ class DenseGenerator:
                 f"{vectors.name} are vectors of build {vectors.manifest.build}, candidates are of "
                 f"{base.kb.name}@{base.kb.build}: open the vectors with `kb.vectors()` of that KB"
             )
-        made_by, used = vectors.manifest.config.get("encoder"), getattr(encoder, "name", None)
-        if made_by and used and made_by != used:
+        vectors_encoder, text_encoder = vectors.manifest.config.get("encoder"), getattr(encoder, "name", None)
+        if vectors_encoder and text_encoder and vectors_encoder != text_encoder:
             import logging  # here: two milliseconds at every start
 
-            said = "%s were made by the encoder %s, mentions are encoded by %s"
-            logging.getLogger(__name__).warning(said, vectors.name, made_by, used)
+            message = "%s were made by the encoder %s, mentions are encoded by %s"
+            logging.getLogger(__name__).warning(message, vectors.name, vectors_encoder, text_encoder)
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield each document with mentions and candidates."""
@@ -135,24 +135,24 @@ class DenseGenerator:
             # Nobody knows yet how many are in a text in which they have to be found.
             count += max(1, len(document.text) // 20 if document.mentions is None else len(document.mentions))
             if count >= self.config.batch:
-                yield from self._filled(waiting)
+                yield from self._fill(waiting)
                 waiting, count = [], 0
-        yield from self._filled(waiting)
+        yield from self._fill(waiting)
 
-    def _filled(self, documents: list[Document]) -> Iterator[Document]:
-        sought: list[tuple[int, int]] = []  # document, mention
-        found = [*self.base(documents)]
-        for place, (before, document) in enumerate(zip(documents, found, strict=True)):
-            given = before.mentions  # they keep their places
+    def _fill(self, documents: list[Document]) -> Iterator[Document]:
+        positions: list[tuple[int, int]] = []  # document, mention
+        results = [*self.base(documents)]
+        for index, (before, document) in enumerate(zip(documents, results, strict=True)):
+            input_mentions = before.mentions  # they keep their places
             for number, mention in enumerate(document.mentions or ()):
-                had = given is not None and given[number].candidates is not None
-                if not had and not (self.config.when == "unknown" and mention.candidates):
-                    sought.append((place, number))
-        mentions = [(found[place], (found[place].mentions or [])[number]) for place, number in sought]
-        new = dict(zip(sought, self._candidates(mentions), strict=True))
-        for place, document in enumerate(found):
+                has_candidates = input_mentions is not None and input_mentions[number].candidates is not None
+                if not has_candidates and not (self.config.when == "unknown" and mention.candidates):
+                    positions.append((index, number))
+        mentions = [(results[index], (results[index].mentions or [])[number]) for index, number in positions]
+        new = dict(zip(positions, self._candidates(mentions), strict=True))
+        for index, document in enumerate(results):
             mentions_now = [
-                structs.replace(mention, candidates=new.get((place, number), mention.candidates))
+                structs.replace(mention, candidates=new.get((index, number), mention.candidates))
                 for number, mention in enumerate(document.mentions or ())
             ]
             yield structs.replace(document, mentions=mentions_now)
@@ -166,28 +166,30 @@ class DenseGenerator:
         k = self.config.max_candidates * (_PER_POS if wide else 1)
         scores, ids = self.vectors.nearest(queries, k)  # (M, K)
         return [
-            self._mixed(mention, *self._near(mention, scores[row], ids[row]))
+            self._mix(mention, *self._filter_by_pos(mention, scores[row], ids[row]))
             for row, (_, mention) in enumerate(mentions)
         ]
 
     def _queries(self, mentions: list[tuple[Document, Mention]]) -> NDArray[np.float32]:
         """Return what is sought for each mention, (M, D)."""
         if self.text is not None:
-            return self._encoded([self.text(*pair) for pair in mentions])
-        surfaces = self._encoded([" ".join(mention.text.split()) for _, mention in mentions])
+            return self._encode([self.text(*pair) for pair in mentions])
+        surfaces = self._encode([" ".join(mention.text.split()) for _, mention in mentions])
         if not self.config.context_weight:
             return surfaces
-        around = self._encoded([sentence_of(*pair, self.config.context) for pair in mentions])
-        found: NDArray[np.float32] = _unit(surfaces) + np.float32(self.config.context_weight) * _unit(around)
-        return found
-
-    def _encoded(self, texts: list[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts (M, D), equal ones encoded once."""
-        unique = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        rows = np.concatenate([self._encode(part) for part in _parts([*unique], self.config.batch)])
-        return rows[[unique[text] for text in texts]]
+        around = self._encode([sentence_of(*pair, self.config.context) for pair in mentions])
+        queries: NDArray[np.float32] = _unit(surfaces) + np.float32(self.config.context_weight) * _unit(
+            around
+        )
+        return queries
 
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts (M, D), equal ones encoded once."""
+        unique = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        rows = np.concatenate([self._encode_batch(part) for part in _batches([*unique], self.config.batch)])
+        return rows[[unique[text] for text in texts]]
+
+    def _encode_batch(self, texts: list[str]) -> NDArray[np.float32]:
         rows = np.asarray(self.encoder.encode(texts), np.float32)
         if rows.shape != (len(texts), self.vectors.width):
             raise UsageError(
@@ -196,50 +198,50 @@ class DenseGenerator:
             )
         return rows
 
-    def _near(
+    def _filter_by_pos(
         self, mention: Mention, scores: NDArray[np.float32], ids: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the cosines and ids of what a mention may mean by its part of speech."""
         real = (ids >= 0) & (ids < len(self.base.kb))
         scores, ids = scores[real], ids[real]
         if mention.pos:
-            kept = self.base.kb.has_pos(ids.astype(np.uint32), mention.pos)
-            scores, ids = scores[kept], ids[kept]
+            matches = self.base.kb.has_pos(ids.astype(np.uint32), mention.pos)
+            scores, ids = scores[matches], ids[matches]
         most = self.config.max_candidates
         return scores[:most].astype(np.float64), ids[:most]
 
-    def _mixed(self, mention: Mention, scores: NDArray[np.float64], ids: NDArray[np.int64]) -> Candidates:
-        config, known = self.config, mention.candidates or NO_CANDIDATES
+    def _mix(self, mention: Mention, scores: NDArray[np.float64], ids: NDArray[np.int64]) -> Candidates:
+        config, base = self.config, mention.candidates or NO_CANDIDATES
         if not len(ids):
-            return Candidates(known.rows[: config.max_candidates], known.null, known.link_probability)
+            return Candidates(base.rows[: config.max_candidates], base.null, base.link_probability)
         weights = np.exp((scores - scores.max()) / config.temperature)
-        share = config.weight if len(known) else 1.0
+        share = config.weight if len(base) else 1.0
         dense = dict(zip(ids.tolist(), (share * weights / weights.sum()).tolist(), strict=True))
-        rows = mixed_rows(known.rows, 1 - share, dense, config.max_candidates, config.reserved)
-        return Candidates(rows, known.null * (1 - share), 1 - (1 - known.link_probability) * (1 - share))
+        rows = mix_rows(base.rows, 1 - share, dense, config.max_candidates, config.reserved)
+        return Candidates(rows, base.null * (1 - share), 1 - (1 - base.link_probability) * (1 - share))
 
 
-def mixed_rows(known: Rows, share: float, dense: dict[int, float], most: int, reserved: int) -> Rows:
+def mix_rows(base_rows: Rows, share: float, dense: dict[int, float], most: int, reserved: int) -> Rows:
     """Return the rows of one list under one budget, best prior first.
 
     Args:
-        known: rows of the other generator, best first.
-        share: what their priors count.
-        dense: entity -> what it counts, nearest first.
-        most: rows of the list.
-        reserved: of these, for dense ones that are not among the first of *known*.
+        base_rows: rows of the other generator, best first.
+        share: weight of their priors.
+        dense: mapping of entities to their weights, nearest first.
+        most: number of rows of the list.
+        reserved: number of these for dense ones that are not among the first of *base_rows*.
     """
-    where = {entity: row for row, entity in reversed([*enumerate(known["entity"].tolist())])}
-    others = [(entity, NO_SENSE, 0.0) for entity in dense if entity not in where]
-    where.update((entity, row) for row, (entity, *_) in enumerate(others, len(known)))
-    rows = np.empty(len(known) + len(others), CANDIDATE)  # all that may get a place
-    rows[: len(known)] = known
-    rows["prior"][: len(known)] *= share
-    rows[len(known) :] = others
+    where = {entity: row for row, entity in reversed([*enumerate(base_rows["entity"].tolist())])}
+    dense_rows = [(entity, NO_SENSE, 0.0) for entity in dense if entity not in where]
+    where.update((entity, row) for row, (entity, *_) in enumerate(dense_rows, len(base_rows)))
+    rows = np.empty(len(base_rows) + len(dense_rows), CANDIDATE)  # all that may get a place
+    rows[: len(base_rows)] = base_rows
+    rows["prior"][: len(base_rows)] *= share
+    rows[len(base_rows) :] = dense_rows
     for entity, weight in dense.items():
         rows["prior"][where[entity]] += weight
-    first = range(min(len(known), most - reserved))
-    order = dict.fromkeys([*first, *(where[entity] for entity in dense), *range(len(known))])
+    first = range(min(len(base_rows), most - reserved))
+    order = dict.fromkeys([*first, *(where[entity] for entity in dense), *range(len(base_rows))])
     rows = rows[[*order][:most]]
     return rows[np.argsort(-rows["prior"], kind="stable")]
 
@@ -248,8 +250,8 @@ def sentence_of(document: Document, mention: Mention, context: int) -> str:
     """Return the sentence of a mention; where it is not known, what is around it, without cut words.
 
     Args:
-        document: where it stands.
-        mention: which.
+        document: document of the mention.
+        mention: mention in it.
         context: characters on each side at most, where sentences are not known.
     """
     text, start, end = document.text, mention.start, mention.end
@@ -257,20 +259,20 @@ def sentence_of(document: Document, mention: Mention, context: int) -> str:
         if begin <= start < stop:
             return " ".join(text[begin : max(stop, end)].split())
     first, last = max(0, start - context), min(len(text), end + context)
-    left, right = text[first:start], text[end:last]
-    if first and not text[first - 1].isspace() and (found := _SPACE.search(left)):
-        left = left[found.start() :]
-    if last < len(text) and not text[last].isspace() and (found := _LAST_SPACE.search(right)):
-        right = right[: found.start()]
-    return " ".join(f"{left}{text[start:end]}{right}".split())
+    before, after = text[first:start], text[end:last]
+    if first and not text[first - 1].isspace() and (match := _SPACE.search(before)):
+        before = before[match.start() :]
+    if last < len(text) and not text[last].isspace() and (match := _LAST_SPACE.search(after)):
+        after = after[: match.start()]
+    return " ".join(f"{before}{text[start:end]}{after}".split())
 
 
 def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: NDArray[np.float32] = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
-    return found
+    unit_rows: NDArray[np.float32] = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return unit_rows
 
 
-def _parts(texts: list[str], size: int) -> Iterator[list[str]]:
+def _batches(texts: list[str], size: int) -> Iterator[list[str]]:
     for begin in range(0, len(texts), size):
         yield texts[begin : begin + size]

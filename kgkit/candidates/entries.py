@@ -17,7 +17,7 @@ UNSEEN: Final = object()
 """What a memory has of a span that was not looked up yet."""
 
 
-class Reading(Struct, frozen=True, gc=False):
+class SurfaceForm(Struct, frozen=True, gc=False):
     """What a token may stand for in a surface, and for which parts of speech (bits)."""
 
     text: str
@@ -28,22 +28,22 @@ class Entry(Struct, frozen=True, gc=False):
     """What there is to know of a token type.
 
     Attributes:
-        candidates: of the token alone; None if it is no surface.
-        starts: how the surfaces go on that begin with it, as `StoreReader.starts`
-            tells; None if there are none.
-        texts: of its forms.
-        forms: what it may stand for in a longer surface, itself (folded) first.
-        spaced: asks the KB's tries for surfaces in which a space follows the token;
+        candidates: candidates of the token alone; None if it is no surface.
+        starts: continuations of the surfaces that begin with it, as `StoreReader.starts`
+            gives them; None if there are none.
+        texts: texts of its forms.
+        forms: forms that it may have in a longer surface, itself (folded) first.
+        spaced: matcher that asks the KB's tries for surfaces in which a space follows the token;
             None if there are none.
-        tight: the same for surfaces that go on at once.
-        varies: whether candidates are others where the position hides the case of the token.
-        hidden: these others, if so.
+        tight: matcher for surfaces that go on at once.
+        varies: flag for candidates that are others where the position hides the case of the token.
+        hidden: candidates there, if so.
     """
 
     candidates: Candidates | None
     starts: dict[str, int] | None
     texts: tuple[str, ...]
-    forms: tuple[Reading, ...]
+    forms: tuple[SurfaceForm, ...]
     spaced: Matcher | None = None
     tight: Matcher | None = None
     varies: bool = False
@@ -61,15 +61,15 @@ class Cut(Struct, frozen=True, gc=False):
     """A text and its tokens.
 
     Attributes:
-        text: as given.
+        text: text that was cut.
         pieces: white space and tokens in turn.
-        offsets: where each of them ends.
-        entries: of the tokens.
-        memory: where these come from.
-        spans: what is remembered of spans of several tokens: of those in which a hyphen counts as a space,
-            what is known of them as they are then written.
-        folded: the text, folded, for tries: white space single, a line end between paragraphs; else empty.
-        bounds: where each piece ends in `folded`.
+        offsets: end of each of them.
+        entries: entries of the tokens.
+        memory: memory that these come from.
+        spans: meanings of spans of several tokens; of those in which a hyphen counts as a space, the
+            meanings as they are then written.
+        folded: text, folded, for tries: white space single, a line end between paragraphs; else empty.
+        bounds: end of each piece in `folded`.
     """
 
     text: str
@@ -82,20 +82,20 @@ class Cut(Struct, frozen=True, gc=False):
     bounds: list[int]
 
 
-def case_is_hidden(text: str, pieces: list[str], offsets: list[int], place: int) -> bool:
-    """Do as `position_hides_case` for the token at *place*; most follow a word, where no sentence begins."""
-    piece = 2 * place
-    if place and pieces[piece] == " " and pieces[piece - 1].isalnum() and not pieces[piece + 1].isupper():
+def case_is_hidden(text: str, pieces: list[str], offsets: list[int], index: int) -> bool:
+    """Do as `position_hides_case` for the token at *index*; most follow a word, where no sentence begins."""
+    piece = 2 * index
+    if index and pieces[piece] == " " and pieces[piece - 1].isalnum() and not pieces[piece + 1].isupper():
         return False
     return position_hides_case(text, offsets[piece], offsets[piece + 1])
 
 
-def alike(found: Candidates, hidden: Candidates | None) -> bool:
-    """Say whether two are the same; comparing bytes takes a tenth of the time."""
-    return hidden is not None and found.rows.tobytes() == hidden.rows.tobytes()
+def have_equal_rows(candidates: Candidates, hidden: Candidates | None) -> bool:
+    """Say whether the rows of two are the same; comparing bytes takes a tenth of the time."""
+    return hidden is not None and candidates.rows.tobytes() == hidden.rows.tobytes()
 
 
-def starting_from(mentions: list[Mention], begin: int) -> list[Mention]:
+def drop_before(mentions: list[Mention], begin: int) -> list[Mention]:
     """Return those of *mentions*, which come by start, that start at *begin* or behind it."""
     return mentions[bisect_left(mentions, begin, key=_start) :] if begin else mentions
 
@@ -106,10 +106,10 @@ def _start(mention: Mention) -> int:
 
 def longest(mentions: list[Mention]) -> list[Mention]:
     """Return the leftmost-longest of *mentions*, which come by start: none overlaps another."""
-    kept: list[Mention] = []
+    result: list[Mention] = []
     for mention in mentions:
-        if not kept or mention.start >= kept[-1].end:
-            kept.append(mention)
-        elif mention.start == kept[-1].start and mention.end > kept[-1].end:
-            kept[-1] = mention
-    return kept
+        if not result or mention.start >= result[-1].end:
+            result.append(mention)
+        elif mention.start == result[-1].start and mention.end > result[-1].end:
+            result[-1] = mention
+    return result

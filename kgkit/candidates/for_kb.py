@@ -19,12 +19,12 @@ def generator_for(
     """Return the generator that suits *kb*, as its builder said.
 
     Args:
-        kb: whose surfaces are sought.
-        max_candidates: a mention; None for all.
-        overlaps: that an alias generator find every surface that occurs, not the
-            leftmost-longest only; a lemma generator always does.
-        all_surfaces: that function words be mentions too, surfaces that are hardly
-            ever links, and words in lower case that the KB writes with capitals only.
+        kb: knowledge base whose surfaces are sought.
+        max_candidates: largest number of candidates of a mention; None for all.
+        overlaps: flag for an alias generator to find every surface that occurs, not
+            the leftmost-longest only; a lemma generator always does.
+        all_surfaces: flag for mentions that are function words, surfaces that are hardly
+            ever links, or words in lower case that the KB writes with capitals only.
 
     Raises:
         UnknownName: if this kgkit has no generator of that name.

@@ -12,15 +12,15 @@ _JOINING: Final = re.compile(r"(?<=[^\W_])[-\u2010\u2011](?=[^\W_])")
 
 def joining_hyphens(text: str) -> list[int]:
     """Return where in *text* there is a hyphen between two letters or digits, ascending."""
-    found: list[int] = []
+    positions: list[int] = []
     find = text.find
     for hyphen in "-" if text.isascii() else HYPHENS:
         at = find(hyphen, 1)
         while at > 0:
             if text[at - 1].isalnum() and text[at + 1 : at + 2].isalnum():
-                found.append(at)
+                positions.append(at)
             at = find(hyphen, at + 1)
-    return sorted(found) if found else found
+    return sorted(positions) if positions else positions
 
 
 def with_plain_hyphens(text: str) -> str:
@@ -30,12 +30,12 @@ def with_plain_hyphens(text: str) -> str:
     return text
 
 
-def spaced(text: str) -> str:
+def with_spaces(text: str) -> str:
     """Return *text* with a space for each hyphen that joins two words."""
     return _JOINING.sub(" ", text)
 
 
-def as_one_word(text: str) -> str | None:
+def closed_spelling(text: str) -> str | None:
     """Return *text*, words joined by hyphens, without them; None if it cannot well be one word."""
     joined = _JOINING.sub("", text)
     return joined if len(joined) >= _LEAST and joined.isalpha() and joined != text else None

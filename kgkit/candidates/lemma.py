@@ -15,8 +15,8 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from kgkit.candidates.entries import ANY, Entry, Reading, alike
-from kgkit.candidates.matching import Generator, GeneratorConfig, merged, otherwise
+from kgkit.candidates.entries import ANY, Entry, SurfaceForm, have_equal_rows
+from kgkit.candidates.matching import Generator, GeneratorConfig, candidates_from_weights, respellings
 from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
@@ -58,44 +58,44 @@ class LemmaGenerator(Generator):
     def entry(self, token: str, cased: bool = True) -> Entry:
         folded = fold(token)
         rows = {folded: self.kb.store.alias_row(folded)}
-        forms: tuple[Reading, ...] = (Reading(folded, ANY),)
+        forms: tuple[SurfaceForm, ...] = (SurfaceForm(folded, ANY),)
         if folded.isalpha():
             forms += tuple(self._lemmas(folded, rows))
         candidates = hidden = None
         varies = False
         if not is_function_word(token, folded, self._skip, cased):
-            known = [(row, form.pos) for form in forms if (row := rows[form.text]) is not None]
-            found = self._meanings(known, token if cased else None)
-            candidates = None if found is None else self._short(found, token)
+            form_rows = [(row, form.pos) for form in forms if (row := rows[form.text]) is not None]
+            meanings = self._meanings(form_rows, token if cased else None)
+            candidates = None if meanings is None else self._shorten(meanings, token)
             if candidates is not None and cased and not token.islower():
-                varies, hidden = self._hidden(token, folded, candidates, known)
+                varies, hidden = self._hidden_candidates(token, folded, candidates, form_rows)
         starts = None
         texts = tuple([form.text for form in forms])
         for text in texts:
             more = self.kb.store.starts(text)
             if more is not None:
-                starts = more if starts is None else _joined(starts, more)
+                starts = more if starts is None else _join_starts(starts, more)
         if varies:
             return Entry(candidates, starts, texts, forms, None, None, True, hidden)
         return Entry(candidates, starts, texts, forms)
 
-    def _hidden(
-        self, token: str, folded: str, candidates: Candidates, known: list[tuple[bytes, int]]
+    def _hidden_candidates(
+        self, token: str, folded: str, candidates: Candidates, form_rows: list[tuple[bytes, int]]
     ) -> tuple[bool, Candidates | None]:
         """Say whether a token with capitals has other candidates where its position hides them, and which."""
         if token.isupper() and is_function_word(token, folded, self._skip, False):
             return True, None
-        if not any(codec.prefers(row, token) for row, _ in known):
+        if not any(codec.prefers(row, token) for row, _ in form_rows):
             return False, None
-        found = self._meanings(known, None)
-        hidden = None if found is None else self._short(found, token)
-        return not alike(candidates, hidden), hidden
+        meanings = self._meanings(form_rows, None)
+        hidden = None if meanings is None else self._shorten(meanings, token)
+        return not have_equal_rows(candidates, hidden), hidden
 
-    def forms(self, token: str) -> tuple[Reading, ...]:
+    def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         folded = fold(token)
         if not folded.isalpha():
-            return (Reading(folded, ANY),)
-        return (Reading(folded, ANY), *self._lemmas(folded, {}))
+            return (SurfaceForm(folded, ANY),)
+        return (SurfaceForm(folded, ANY), *self._lemmas(folded, {}))
 
     def lemmas(self, form: str) -> list[tuple[str, str]]:
         """Return the lemmas that *form* may be an inflection of, each with its part of speech."""
@@ -106,9 +106,9 @@ class LemmaGenerator(Generator):
             if other.pos & bit
         ]
 
-    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
-        found = self._found(variants, spelled, cased=cased)
-        return None if found is None else self._short(found, spelled)
+    def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
+        meanings = self._meanings_of_variants(variants, spelled, cased=cased)
+        return None if meanings is None else self._shorten(meanings, spelled)
 
     def _link_probability(self, spelled: str) -> float:
         """Return how likely a mention is where a form stands in a text; else that of its likeliest lemma.
@@ -117,37 +117,37 @@ class LemmaGenerator(Generator):
         """
         if not self.kb.store.has_occurrences:
             return 1.0
-        if (known := self.kb.link_probability(spelled)) is not None:
-            return known
+        if (probability := self.kb.link_probability(spelled)) is not None:
+            return probability
         lemmas = (self.kb.link_probability(variant.text) for variant in self.variants(spelled))
-        return max((known for known in lemmas if known is not None), default=1.0)
+        return max((probability for probability in lemmas if probability is not None), default=1.0)
 
-    def of_mention(self, given: Mention) -> Candidates:
-        found: Candidates | None
-        if given.lemma:
-            found = self.kb.candidates(given.lemma, prefer_case=False)
+    def candidates_of(self, mention: Mention) -> Candidates:
+        meanings: Candidates | None
+        if mention.lemma:
+            meanings = self.kb.candidates(mention.lemma, prefer_case=False)
         else:
-            found = None
-            for text in (given.text, *otherwise(given.text)):
-                found = self._found(self.variants(text), text, cased=True)
-                if found is not None:
+            meanings = None
+            for text in (mention.text, *respellings(mention.text)):
+                meanings = self._meanings_of_variants(self.variants(text), text, cased=True)
+                if meanings is not None:
                     break
-        if found is not None and given.pos:
-            found = self.kb.filter(found, given.pos)  # before it is cut
-        return (None if found is None else self._short(found)) or NO_CANDIDATES
+        if meanings is not None and mention.pos:
+            meanings = self.kb.filter(meanings, mention.pos)  # before it is cut
+        return (None if meanings is None else self._shorten(meanings)) or NO_CANDIDATES
 
-    def _lemmas(self, folded: str, rows: dict[str, bytes | None]) -> list[Reading]:
+    def _lemmas(self, folded: str, rows: dict[str, bytes | None]) -> list[SurfaceForm]:
         """Return the lemmas of a folded form that the KB knows, and the parts of speech that lead there.
 
         *rows* takes the alias rows that were read on the way.
         """
-        found: dict[str, int] = {}
+        lemma_bits: dict[str, int] = {}
         irregular = 0
         alias_row = self.kb.store.alias_row
         for lemma, pos in self.kb.store.lemmas(folded):
             bits = self._bits.get(pos) or self.kb.pos_bits(pos)
             irregular |= bits
-            found[lemma] = found.get(lemma, 0) | bits
+            lemma_bits[lemma] = lemma_bits.get(lemma, 0) | bits
             if lemma not in rows:
                 rows[lemma] = alias_row(lemma)
         if len(folded) > 2:
@@ -161,18 +161,20 @@ class LemmaGenerator(Generator):
                             rows[lemma] = alias_row(lemma)
                         row = rows[lemma]
                         if row is not None and (bits := bits & codec.classes(row)):
-                            found[lemma] = found.get(lemma, 0) | bits
+                            lemma_bits[lemma] = lemma_bits.get(lemma, 0) | bits
             except DAMAGE as error:  # of a row that is too short to have classes
                 raise self.kb.store.damage(error) from error
-        found.pop(folded, None)
-        return [Reading(lemma, bits) for lemma, bits in found.items() if bits]
+        lemma_bits.pop(folded, None)
+        return [SurfaceForm(lemma, bits) for lemma, bits in lemma_bits.items() if bits]
 
-    def _found(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+    def _meanings_of_variants(
+        self, variants: list[SurfaceForm], spelled: str, *, cased: bool
+    ) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
-        alias_row, known = self.kb.store.alias_row, {variant.text for variant in variants}
+        alias_row, texts = self.kb.store.alias_row, {variant.text for variant in variants}
         for lemma, pos in self.kb.store.lemmas(fold(spelled)):  # one that is irregular as a whole
-            if lemma not in known:
-                variants = [*variants, Reading(lemma, self._bits.get(pos) or self.kb.pos_bits(pos))]
+            if lemma not in texts:
+                variants = [*variants, SurfaceForm(lemma, self._bits.get(pos) or self.kb.pos_bits(pos))]
         return self._meanings(
             [(row, form.pos) for form in variants if (row := alias_row(form.text)) is not None],
             spelled if cased else None,
@@ -200,11 +202,11 @@ class LemmaGenerator(Generator):
                         )
         except DAMAGE as error:
             raise self.kb.store.damage(error) from error
-        return merged(weights) if weights else None
+        return candidates_from_weights(weights) if weights else None
 
 
-def _joined(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    joined = dict(first)
+def _join_starts(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    starts = dict(first)
     for token, lengths in second.items():
-        joined[token] = joined.get(token, 0) | lengths
-    return joined
+        starts[token] = starts.get(token, 0) | lengths
+    return starts

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 from msgspec import structs
 
 from kgkit.candidates.entries import longest
-from kgkit.candidates.given import check_mentions
-from kgkit.candidates.matching import Generator, tells_case
+from kgkit.candidates.input_mentions import check_mentions
+from kgkit.candidates.matching import Generator, is_case_informative
 from kgkit.store.layout import MAX_TOKENS
 from kgkit.text import token_splitter
 from kgkit.types import Mention
@@ -34,7 +34,7 @@ WINDOW: Final = 1 << 16
 """Code points that are a window's own; texts of up to one and a half times as many are not divided."""
 
 _BEFORE: Final = 256  # code points
-_BEHIND: Final = 2 * MAX_TOKENS  # tokens
+_TOKENS_AFTER: Final = 2 * MAX_TOKENS  # tokens
 _BLANK_LINE, _WHITE = re.compile(r"\n\s*?\n\s*"), re.compile(r"\s")
 _REACH: Final = 1_024  # code points in which white space is sought
 _MENTIONS: Final = 4_096  # of those that are given, filled together
@@ -71,22 +71,29 @@ def mention_windows(generator: Generator, text: str) -> Iterator[list[Mention]]:
     """Yield the mentions in *text*, window by window: all together they are `generator.mentions(text)`.
 
     Args:
-        generator: that `is_divisible`.
-        text: of any length.
+        generator: generator that `is_divisible`.
+        text: text of any length.
     """
     if not is_long(text):
         yield generator.mentions(text)
         return
-    windows, own, cased = _Windows(text), 0, tells_case(text)
+    windows, own, cased = _Windows(text), 0, is_case_informative(text)
     texts: dict[str, str] = {}  # most mentions share theirs with another
     while own < len(text):
-        window = windows.at(own)
-        found = generator.mentions_from(text[window.begin : window.end], own - window.begin, cased=cased)
+        window = windows.window_at(own)
+        window_mentions = generator.mentions_from(
+            text[window.begin : window.end], own - window.begin, cased=cased
+        )
         begin, end = window.begin, window.own_end - window.begin
         mentions = [
-            Mention(begin + one.start, begin + one.end, texts.setdefault(one.text, one.text), one.candidates)
-            for one in found
-            if one.start < end
+            Mention(
+                begin + mention.start,
+                begin + mention.end,
+                texts.setdefault(mention.text, mention.text),
+                mention.candidates,
+            )
+            for mention in window_mentions
+            if mention.start < end
         ]
         own = window.own_end
         if mentions and not generator.overlapping:
@@ -98,9 +105,9 @@ def longest_of_windows(windows: Iterable[list[Mention]]) -> Iterator[list[Mentio
     """Yield the leftmost-longest of the mentions of *windows*, as `longest` does of all of them together."""
     last: list[Mention] = []
     for mentions in windows:
-        kept = longest([*last, *mentions])
-        last = kept[-1:]
-        yield kept[:-1]
+        result = longest([*last, *mentions])
+        last = result[-1:]
+        yield result[:-1]
     yield last
 
 
@@ -126,26 +133,26 @@ def document_batches(
     Mentions that it has keep their spans; else they are sought.
 
     Args:
-        document: with a text of any length.
-        generator: that `is_divisible`.
-        overlaps: whether mentions that were sought may overlap; else the leftmost-longest are kept.
-        multiple: each batch but the last has a whole multiple of so many mentions.
+        document: document with a text of any length.
+        generator: generator that `is_divisible`.
+        overlaps: flag for mentions that may overlap, if they were sought; else the leftmost-longest are kept.
+        multiple: number of mentions of which each batch but the last has a whole multiple.
 
     Raises:
         UsageError: if a given mention is no span of the text, or has another text there.
     """
-    given = document.mentions
-    if given is None:
+    document_mentions = document.mentions
+    if document_mentions is None:
         windows = mention_windows(generator, document.text)
         if not overlaps and generator.overlapping:
             windows = longest_of_windows(windows)
     else:
         check_mentions(document)
-        ordered = sorted(given, key=lambda mention: mention.start)
+        ordered = sorted(document_mentions, key=lambda mention: mention.start)
         windows = (ordered[at : at + _MENTIONS] for at in range(0, len(ordered), _MENTIONS))
     for mentions, last in mention_batches(windows, multiple):
         batch = structs.replace(document, mentions=mentions)
-        yield batch if given is None else next(generator([batch])), last
+        yield batch if document_mentions is None else next(generator([batch])), last
 
 
 class _Windows:
@@ -153,46 +160,45 @@ class _Windows:
 
     def __init__(self, text: str) -> None:
         self.text, self.splitter = text, token_splitter(text)
-        self.begun = deque(
-            [0]
-        )  # where tokens begin: one at `_BEFORE` before the own part, and those behind it
+        # Where tokens begin: one at `_BEFORE` before the own part, and those behind it.
+        self.begins = deque([0])
 
-    def at(self, own: int) -> TextWindow:
+    def window_at(self, own: int) -> TextWindow:
         """Return the window whose own part begins at *own*, where a token may."""
         text, size = self.text, len(self.text)
-        while len(self.begun) > 1 and self.begun[1] <= own - _BEFORE:
-            self.begun.popleft()
-        before = self._before(own)
-        self.begun.append(own)
+        while len(self.begins) > 1 and self.begins[1] <= own - _BEFORE:
+            self.begins.popleft()
+        before = self._window_begin(own)
+        self.begins.append(own)
         if size - own <= WINDOW + WINDOW // 2:
             return TextWindow(before, own, size, size)
         blank = _BLANK_LINE.search(text, own + WINDOW // 2, own + WINDOW + WINDOW // 2)
         own_end = blank.end() if blank else self._boundary(own, own + WINDOW, own + WINDOW + _REACH)
-        behind = islice(self.splitter.finditer(text, own_end), _BEHIND)
-        end = max((match.end() for match in behind), default=size)
+        following = islice(self.splitter.finditer(text, own_end), _TOKENS_AFTER)
+        end = max((match.end() for match in following), default=size)
         return TextWindow(before, own, own_end, end)
 
-    def _before(self, own: int) -> int:
+    def _window_begin(self, own: int) -> int:
         """Return where the window of an own part begins: half `_BEFORE` code points before that, or more."""
-        known, wanted = self.begun[0], own - _BEFORE
-        if wanted <= known:
-            return known
-        if white := _WHITE.search(self.text, wanted, own - _BEFORE // 2):
+        start, target = self.begins[0], own - _BEFORE
+        if target <= start:
+            return start
+        if white := _WHITE.search(self.text, target, own - _BEFORE // 2):
             return white.start()
-        starts = (match.start() for match in self.splitter.finditer(self.text, known))
-        return max(takewhile(wanted.__ge__, starts), default=known)
+        starts = (match.start() for match in self.splitter.finditer(self.text, start))
+        return max(takewhile(target.__ge__, starts), default=start)
 
-    def _boundary(self, known: int, wanted: int, most: int) -> int:
-        """Return where a token may begin, at *wanted* or behind it, or the end of the text.
+    def _boundary(self, start: int, target: int, most: int) -> int:
+        """Return where a token may begin, at *target* or behind it, or the end of the text.
 
         Args:
-            known: where a token begins, before that.
-            wanted: a code point.
-            most: how far white space is looked for; without any the next token counts.
+            start: code point before that at which a token begins.
+            target: code point.
+            most: code point up to which white space is looked for; without any the next token counts.
         """
-        if wanted <= known:
-            return known
-        if white := _WHITE.search(self.text, wanted, most):
+        if target <= start:
+            return start
+        if white := _WHITE.search(self.text, target, most):
             return white.start()
-        behind = (match.start() for match in self.splitter.finditer(self.text, known))
-        return next((start for start in behind if start >= wanted), len(self.text))
+        starts = (match.start() for match in self.splitter.finditer(self.text, start))
+        return next((token for token in starts if token >= target), len(self.text))

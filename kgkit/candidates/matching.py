@@ -28,15 +28,15 @@ from kgkit.candidates.entries import (
     UNSEEN,
     Cut,
     Entry,
-    Reading,
+    SurfaceForm,
     Varying,
-    alike,
     case_is_hidden,
-    starting_from,
+    drop_before,
+    have_equal_rows,
 )
-from kgkit.candidates.given import check_mentions
-from kgkit.candidates.hyphens import as_one_word, joining_hyphens, spaced, with_plain_hyphens
-from kgkit.candidates.memory import Budget, Cutter, LeftOut, Memory
+from kgkit.candidates.hyphens import closed_spelling, joining_hyphens, with_plain_hyphens, with_spaces
+from kgkit.candidates.input_mentions import check_mentions
+from kgkit.candidates.memory import Budget, Cutter, Memory, Omissions
 from kgkit.candidates.spelling import position_hides_case
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
@@ -81,7 +81,7 @@ class Generator(CompoundReader):
     empty memory of tokens.
 
     Attributes:
-        left_out: surfaces that texts had in lower case, and the KB has with capitals only.
+        omissions: surfaces that texts had in lower case, and the KB has with capitals only.
     """
 
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
@@ -89,7 +89,7 @@ class Generator(CompoundReader):
         # Whether all candidates of a surface stay as they are, but for those beyond the most.
         self._as_stored = not (config.min_prior or config.null or kb.store.has_occurrences)
         self._most = sys.maxsize if config.max_candidates is None else config.max_candidates
-        self.left_out = LeftOut()
+        self.omissions = Omissions()
         budget = Budget(config.cache_mb)
         self._cutter = Cutter(budget)
         self._cased = Memory(self._read_entry, budget, cased=True)
@@ -109,7 +109,9 @@ class Generator(CompoundReader):
                 yield structs.replace(document, mentions=self.mentions(document.text))
             else:
                 check_mentions(document)
-                yield structs.replace(document, mentions=[self._filled(given) for given in document.mentions])
+                yield structs.replace(
+                    document, mentions=[self._fill(mention) for mention in document.mentions]
+                )
 
     @property
     def overlapping(self) -> bool:
@@ -131,41 +133,42 @@ class Generator(CompoundReader):
         `MAX_TOKENS` tokens from its first on.
 
         Args:
-            text: as for `mentions`.
-            begin: where a token or white space begins.
-            cased: whether capitals tell something in the document; None: as `tells_case` says of *text*.
+            text: text of any length.
+            begin: code point at which a token or white space begins.
+            cased: flag for a document in which capitals tell something; None: what `is_case_informative`
+                says of *text*.
         """
         cut = self._cut(text, cased)
-        found, hyphens = self._every(cut), joining_hyphens(text)
-        return starting_from(self._with_compounds(cut, hyphens, found) if hyphens else found, begin)
+        mentions, hyphens = self._all_mentions(cut), joining_hyphens(text)
+        return drop_before(self._add_compounds(cut, hyphens, mentions) if hyphens else mentions, begin)
 
     def _cut(self, text: str, cased: bool | None = None) -> Cut:
-        memory = self._cased if (tells_case(text) if cased is None else cased) else self._uncased
+        memory = self._cased if (is_case_informative(text) if cased is None else cased) else self._uncased
         pieces = self._cutter.cut(text)
         offsets = [*accumulate(map(len, pieces))]
         entries = [*map(memory.entries.__getitem__, pieces[1::2])]
         return Cut(text, pieces, offsets, entries, memory, memory.spans, "", offsets)
 
-    def _every(self, cut: Cut) -> list[Mention]:
+    def _all_mentions(self, cut: Cut) -> list[Mention]:
         """Return the mentions in a text as it stands, by start, then by length."""
-        found: list[Mention] = []
-        add, pieces, offsets = found.append, cut.pieces, cut.offsets
+        mentions: list[Mention] = []
+        add, pieces, offsets = mentions.append, cut.pieces, cut.offsets
         starts = None  # of the token before
-        for place, entry, start, end, word in zip(
+        for index, entry, start, end, word in zip(
             count(), cut.entries, offsets[::2], offsets[1::2], pieces[1::2], strict=False
         ):
             if starts is not None:
                 for form in entry.texts:
                     if form in starts:
-                        self._longer(cut, place - 1, found)
+                        self._add_by_starts(cut, index - 1, mentions)
                         break
             candidates, starts = entry.candidates, entry.starts
             if candidates is not None:
-                if not entry.varies or not case_is_hidden(cut.text, pieces, offsets, place):
+                if not entry.varies or not case_is_hidden(cut.text, pieces, offsets, index):
                     add(Mention(start, end, word, candidates))
                 elif entry.hidden is not None:
                     add(Mention(start, end, word, entry.hidden))
-        return found
+        return mentions
 
     def _read_entry(self, token: str, cased: bool) -> Entry:
         """Return the entry of a token type that is not remembered.
@@ -183,78 +186,78 @@ class Generator(CompoundReader):
         """Return what there is to know of a token type, where its spelling tells something, or nothing."""
 
     @abstractmethod
-    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+    def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span.
 
         Args:
-            variants: the folded surfaces it may stand for.
-            spelled: as it stands in the text.
-            cased: whether that tells something.
+            variants: folded surfaces that the span may stand for.
+            spelled: text of the span.
+            cased: flag for a spelling that tells something.
         """
 
-    def _several(self, cut: Cut, place: int, found: list[Mention]) -> None:
-        """Add the mentions of two tokens and more that begin at *place*, one of `_openings`."""
-        self._longer(cut, place, found)
+    def _add_spans(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
+        """Add the mentions of two tokens and more that begin at *index*, one of `_openings`."""
+        self._add_by_starts(cut, index, mentions)
 
-    def _longer(self, cut: Cut, place: int, found: list[Mention]) -> None:
-        """Add the mentions of two tokens and more that begin at *place*, where two begin a surface."""
+    def _add_by_starts(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
+        """Add the mentions of two tokens and more that begin at *index*, where two begin a surface."""
         text, pieces, offsets, entries = cut.text, cut.pieces, cut.offsets, cut.entries
-        starts, seconds, lengths = entries[place].starts, entries[place + 1].texts, 0
+        starts, seconds, lengths = entries[index].starts, entries[index + 1].texts, 0
         assert starts is not None
         for second in seconds:
             lengths |= starts.get(second, 0)
-        if lengths > _TWO and place + 2 < len(entries):
+        if lengths > _TWO and index + 2 < len(entries):
             lengths &= _TWO
             for second in seconds:
-                for third in entries[place + 2].texts:
+                for third in entries[index + 2].texts:
                     lengths |= starts.get(f"{second} {third}", 0)
-        start, size = offsets[2 * place], 1
-        while lengths >> size > 1 and place + size < len(entries):
-            if pieces[2 * (place + size)].count("\n") > 1:
+        start, size = offsets[2 * index], 1
+        while lengths >> size > 1 and index + size < len(entries):
+            if pieces[2 * (index + size)].count("\n") > 1:
                 return  # another paragraph
             size += 1
             if not lengths >> size & 1:
                 continue
-            end = offsets[2 * (place + size) - 1]
+            end = offsets[2 * (index + size) - 1]
             spelled = text[start:end]
             meaning = cut.spans.get(spelled, UNSEEN)
             if meaning is UNSEEN:
-                forms = [entry.forms for entry in entries[place : place + size]]
-                gaps = pieces[2 * place + 2 : 2 * (place + size) : 2]
+                forms = [entry.forms for entry in entries[index : index + size]]
+                gaps = pieces[2 * index + 2 : 2 * (index + size) : 2]
                 meaning = self._meaning(cut, _variants(forms, gaps), spelled)
             if type(meaning) is Candidates:
-                found.append(Mention(start, end, spelled, meaning))
+                mentions.append(Mention(start, end, spelled, meaning))
             elif meaning is not None:
-                self._add(text, start, end, meaning, found)
+                self._add(text, start, end, meaning, mentions)
 
-    def _meaning(self, cut: Cut, variants: list[Reading], spelled: str) -> Candidates | Varying | None:
+    def _meaning(self, cut: Cut, variants: list[SurfaceForm], spelled: str) -> Candidates | Varying | None:
         """Look up what a span of several tokens means, and remember it."""
-        wanted, cased = spelled, cut.memory.cased
-        if cut.spans is cut.memory.respelled:
-            wanted, joined = spaced(spelled), as_one_word(spelled)
+        surface, cased = spelled, cut.memory.cased
+        if cut.spans is cut.memory.spaced_spans:
+            surface, joined = with_spaces(spelled), closed_spelling(spelled)
             if joined is not None:  # take-off: the verb, and the noun
                 variants = [*variants, *self.forms(joined)]
         try:
-            found = self.look_up(variants, wanted, cased=cased)
-            meaning = self._varying(found, variants, wanted, cased=cased)
+            candidates = self.look_up(variants, surface, cased=cased)
+            meaning = self._meaning_by_case(candidates, variants, surface, cased=cased)
         except DAMAGE as error:
             raise self.kb.store.damage(error) from error
         cut.spans.remember(spelled, meaning)
         return meaning
 
-    def _varying(
-        self, found: Candidates | None, variants: list[Reading], spelled: str, *, cased: bool
+    def _meaning_by_case(
+        self, candidates: Candidates | None, variants: list[SurfaceForm], spelled: str, *, cased: bool
     ) -> Candidates | Varying | None:
-        """Return *found*, with what it is where the position hides the case, if that is not the same."""
-        if found is None or not cased or spelled.islower():
-            return found
-        if len(found.rows) == 1 and not self.config.min_prior:
-            return found
+        """Return *candidates*, with those where the position hides the case, if they are not the same."""
+        if candidates is None or not cased or spelled.islower():
+            return candidates
+        if len(candidates.rows) == 1 and not self.config.min_prior:
+            return candidates
         hidden = self.look_up(variants, spelled, cased=False)
-        return found if alike(found, hidden) else Varying(found, hidden)
+        return candidates if have_equal_rows(candidates, hidden) else Varying(candidates, hidden)
 
     def _add(
-        self, text: str, start: int, end: int, meaning: Candidates | Varying, found: list[Mention]
+        self, text: str, start: int, end: int, meaning: Candidates | Varying, mentions: list[Mention]
     ) -> None:
         candidates: Candidates | None
         if type(meaning) is Varying:
@@ -263,20 +266,20 @@ class Generator(CompoundReader):
                 return
         else:
             candidates = meaning  # type: ignore[assignment]
-        found.append(Mention(start, end, text[start:end], candidates))
+        mentions.append(Mention(start, end, text[start:end], candidates))
 
-    def variants(self, text: str) -> list[Reading]:
+    def variants(self, text: str) -> list[SurfaceForm]:
         """Return the folded surfaces that *text* as a whole may stand for."""
         pieces = token_splitter(text).split(text)
         return _variants([self.forms(token) for token in pieces[1::2]], pieces[2:-1:2]) if pieces[1:] else []
 
-    def _filled(self, given: Mention) -> Mention:
-        if given.candidates is not None:
-            return given
-        return structs.replace(given, candidates=self.of_mention(given))
+    def _fill(self, mention: Mention) -> Mention:
+        if mention.candidates is not None:
+            return mention
+        return structs.replace(mention, candidates=self.candidates_of(mention))
 
     @abstractmethod
-    def of_mention(self, given: Mention) -> Candidates:
+    def candidates_of(self, mention: Mention) -> Candidates:
         """Return the candidates of a span that somebody else has found; none if it is no surface.
 
         One with hyphens that is none may be one with spaces, or one word.
@@ -287,23 +290,23 @@ class Generator(CompoundReader):
 
     def _link_probability(self, spelled: str) -> float:
         """Return how likely a mention is where a surface stands in a text; 1 where nobody has counted."""
-        known = self.kb.link_probability(spelled)
-        return 1.0 if known is None else known
+        probability = self.kb.link_probability(spelled)
+        return 1.0 if probability is None else probability
 
-    def _short(self, found: Candidates, spelled: str | None = None) -> Candidates | None:
-        """Return the best of *found*, without those under `min_prior`; None if none is left.
+    def _shorten(self, candidates: Candidates, spelled: str | None = None) -> Candidates | None:
+        """Return the best of *candidates*, without those under `min_prior`; None if none is left.
 
-        With a NULL prior, the others share what it leaves. Priors are shares of all of *found*: where some
-        are left out, those of the rest are not divided by their sum again.
+        With a NULL prior, the others share what it leaves. Priors are shares of all of *candidates*: where
+        some are left out, those of the rest are not divided by their sum again.
 
         Args:
-            found: the meanings of a surface.
-            spelled: the surface, where it was found in a text: it may be no mention there, and is none under
+            candidates: meanings of a surface.
+            spelled: surface, where it was found in a text: it may be no mention there, and is none under
                 `min_link_probability`, unless `all_surfaces` is set. None for a mention that is given.
         """
-        config, rows = self.config, found.rows
+        config, rows = self.config, candidates.rows
         if self._as_stored and 0 < len(rows) <= self._most:
-            return found
+            return candidates
         likely = 1.0 if spelled is None or not len(rows) else self._link_probability(spelled)
         if likely < config.min_link_probability and not config.all_surfaces:
             return None
@@ -316,56 +319,56 @@ class Generator(CompoundReader):
         if config.null or likely < 1:
             rows = rows.copy()
             rows["prior"] *= (1 - config.null) * likely
-        if rows is found.rows:
-            return found
+        if rows is candidates.rows:
+            return candidates
         return Candidates(rows, config.null if likely == 1 else 1 - (1 - config.null) * likely, likely)
 
 
-def otherwise(text: str) -> list[str]:
+def respellings(text: str) -> list[str]:
     """Return how *text* may be written otherwise that is joined by hyphens.
 
     With the hyphens of keyboards, with spaces, as one word.
     """
     if not joining_hyphens(text):
         return []
-    plain, joined = with_plain_hyphens(text), as_one_word(text)
-    texts = [spaced(text)] if plain == text else [plain, spaced(text)]
+    plain, joined = with_plain_hyphens(text), closed_spelling(text)
+    texts = [with_spaces(text)] if plain == text else [plain, with_spaces(text)]
     return texts if joined is None else [*texts, joined]
 
 
-def surface_candidates(kb: KnowledgeBase, given: Mention, *, prefer_case: bool) -> Candidates:
-    """Return the candidates of a mention's text as a surface of *kb*, or as it is written `otherwise`."""
-    found = NO_CANDIDATES
-    for text in (given.text, *otherwise(given.text)):
-        found = kb.candidates(text, pos=given.pos or None, prefer_case=prefer_case)
-        if len(found):
+def surface_candidates(kb: KnowledgeBase, mention: Mention, *, prefer_case: bool) -> Candidates:
+    """Return the candidates of a mention's text, or of one of its `respellings`, as a surface of *kb*."""
+    candidates = NO_CANDIDATES
+    for text in (mention.text, *respellings(mention.text)):
+        candidates = kb.candidates(text, pos=mention.pos or None, prefer_case=prefer_case)
+        if len(candidates):
             break
-    return found
+    return candidates
 
 
-def tells_case(text: str) -> bool:
+def is_case_informative(text: str) -> bool:
     """Say whether capitals tell something in *text*: not where all is in capitals, or nothing is."""
     return not (text.islower() or text.isupper())
 
 
-def _variants(tokens: list[tuple[Reading, ...]], gaps: list[str]) -> list[Reading]:
+def _variants(tokens: list[tuple[SurfaceForm, ...]], gaps: list[str]) -> list[SurfaceForm]:
     """Return the surfaces that a span may stand for: a form of each token, agreeing in part of speech."""
     glue = ["", *[" " if gap else "" for gap in gaps]]
     if sum(map(len, tokens)) == len(tokens):  # nothing is inflected
         surface = "".join([between + forms[0].text for between, forms in zip(glue, tokens, strict=True)])
-        return [Reading(surface, ANY)]
-    found = []
+        return [SurfaceForm(surface, ANY)]
+    variants = []
     for forms in islice(product(*tokens), _MAX_VARIANTS):
         pos, surface = ANY, ""
         for between, form in zip(glue, forms, strict=True):
             pos &= form.pos
             surface += between + form.text
         if pos:
-            found.append(Reading(surface, pos))
-    return found
+            variants.append(SurfaceForm(surface, pos))
+    return variants
 
 
-def merged(weights: dict[int, tuple[float, int]]) -> Candidates:
+def candidates_from_weights(weights: dict[int, tuple[float, int]]) -> Candidates:
     """Return candidates from `{entity: (weight, sense)}`: priors are shares of all weights."""
     total = sum(weight for weight, _ in weights.values())
     best = sorted(weights.items(), key=lambda item: -item[1][0])

@@ -32,21 +32,22 @@ class Budget:
     """Counts what caches hold, and empties them all when it is more than the bound.
 
     Args:
-        megabytes: the bound, of 10⁶ bytes.
+        megabytes: bound, in 10⁶ bytes.
 
     Attributes:
-        left: bytes; who keeps something takes its size from them, and calls `clear` when none is left.
+        remaining: bytes that are free; who keeps something takes its size from them, and calls `clear` when
+            none is left.
     """
 
     def __init__(self, megabytes: float) -> None:
-        self.left = self._whole = int(megabytes * _MB)
+        self.remaining = self._size = int(megabytes * _MB)
         self.caches: list[dict[Any, Any]] = []
 
     def clear(self) -> None:
         """Empty the caches."""
         for cache in self.caches:
             cache.clear()
-        self.left = self._whole
+        self.remaining = self._size
 
 
 class Entries(dict[str, "Entry"]):
@@ -65,8 +66,8 @@ class Entries(dict[str, "Entry"]):
             size += _OF_CANDIDATES
         if entry.starts is not None:
             size += _OF_START * len(entry.starts)
-        budget.left -= size
-        if budget.left < 0:
+        budget.remaining -= size
+        if budget.remaining < 0:
             budget.clear()
         self[token] = entry
         return entry
@@ -85,19 +86,19 @@ class Cutter(dict[str, tuple[str, ...]]):
         budget.caches.append(self)
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        found: tuple[str, ...]
+        chunk_pieces: tuple[str, ...]
         if chunk.isalnum() and chunk.isascii():
-            found = (" ", chunk)  # most are one word
+            chunk_pieces = (" ", chunk)  # most are one word
         else:
             before, *pieces = token_splitter(chunk).split(chunk)
-            found = (" ", *pieces[:-1]) if pieces and not before and not pieces[-1] else ()
+            chunk_pieces = (" ", *pieces[:-1]) if pieces and not before and not pieces[-1] else ()
         if len(chunk) <= _MAX_CHUNK:
             budget = self._budget
-            budget.left -= _OF_CHUNK + _OF_PIECE * len(found)
-            if budget.left < 0:
+            budget.remaining -= _OF_CHUNK + _OF_PIECE * len(chunk_pieces)
+            if budget.remaining < 0:
                 budget.clear()
-            self[chunk] = found
-        return found
+            self[chunk] = chunk_pieces
+        return chunk_pieces
 
     def cut(self, text: str) -> list[str]:
         """Return white space and tokens in turn, beginning and ending with white space."""
@@ -121,8 +122,8 @@ class Spans(dict[str, Any]):
 
     def remember(self, spelled: str, meaning: Any) -> None:
         """Keep the meaning of a span."""
-        self._budget.left -= _OF_SPAN + len(spelled) + (_OF_CANDIDATES if meaning else 0)
-        if self._budget.left < 0:
+        self._budget.remaining -= _OF_SPAN + len(spelled) + (_OF_CANDIDATES if meaning else 0)
+        if self._budget.remaining < 0:
             self._budget.clear()
         self[spelled] = meaning
 
@@ -131,18 +132,18 @@ class Memory:
     """What is remembered of texts of one kind: those whose spelling tells something, or the others.
 
     Args:
-        make: what makes the entry of a token.
-        budget: what it may weigh, together with others.
-        cased: whether spelling tells something.
+        make: callable that makes the entry of a token.
+        budget: bytes that it may take, together with others.
+        cased: flag for texts whose spelling tells something.
     """
 
     def __init__(self, make: Callable[[str, bool], "Entry"], budget: Budget, *, cased: bool) -> None:
         self.cased = cased
         self.entries = Entries(make, budget, cased=cased)
-        self.spans, self.respelled, self.compounds = Spans(budget), Spans(budget), Spans(budget)
+        self.spans, self.spaced_spans, self.compounds = Spans(budget), Spans(budget), Spans(budget)
 
 
-class LeftOut:
+class Omissions:
     """Surfaces that texts have in lower case, and the KB with capitals only: they are no mentions.
 
     A generator looks a surface up once, perhaps where a longer mention covers it: *machine* within *machine
@@ -158,7 +159,7 @@ class LeftOut:
         self._paused = False
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Note nothing within the block: what is read there is no text of the user's."""
         self._paused = True
         try:
@@ -184,11 +185,11 @@ class LeftOut:
         """Note the expected surfaces that stand in a text outside of its mentions.
 
         Args:
-            text: in which spelling tells something.
-            pieces: its white space and tokens in turn.
-            offsets: where each of them ends.
+            text: text in which spelling tells something.
+            pieces: white space and tokens of it in turn.
+            offsets: end of each of them.
             begin: code point; what is before that does not count.
-            mentions: of the text, by start.
+            mentions: mentions of the text, by start.
         """
         if self._paused or not self._expected or self._expected.keys().isdisjoint(pieces):
             return
@@ -201,12 +202,12 @@ class LeftOut:
                 if text.startswith(surface, start) and not (
                     before and ends[before - 1] >= start + len(surface)
                 ):
-                    self._found(surface, pieces[piece])
+                    self._note_expected(surface, pieces[piece])
 
-    def _found(self, surface: str, first: str) -> None:
-        left = tuple(other for other in self._expected[first] if other != surface)
-        if left:
-            self._expected[first] = left
+    def _note_expected(self, surface: str, first: str) -> None:
+        remaining = tuple(other for other in self._expected[first] if other != surface)
+        if remaining:
+            self._expected[first] = remaining
         else:
             del self._expected[first]
         self._expected_count -= 1

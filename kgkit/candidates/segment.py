@@ -19,13 +19,13 @@ from typing import Any
 
 from msgspec import structs
 
-from kgkit.candidates.entries import ANY, Entry, Reading, Varying
+from kgkit.candidates.entries import ANY, Entry, SurfaceForm, Varying
 from kgkit.candidates.matching import (
     Generator,
     GeneratorConfig,
-    otherwise,
+    is_case_informative,
+    respellings,
     surface_candidates,
-    tells_case,
 )
 from kgkit.candidates.spelling import (
     function_words,
@@ -60,9 +60,10 @@ class SegmentGenerator(Generator):
     May be used from several threads, and pickled, if its segmentation may.
 
     Args:
-        kb: whose surfaces are sought.
-        segments: what cuts texts; None where documents come with tokens, which then are the segments.
-        config: how.
+        kb: knowledge base whose surfaces are sought.
+        segments: callable that cuts texts; None where documents come with tokens, which then are the
+            segments.
+        config: settings of the search.
     """
 
     config: SegmentConfig
@@ -84,7 +85,7 @@ class SegmentGenerator(Generator):
             UsageError: for segments that overlap, are out of order or outside of their text; for a
                 document without tokens if nothing else cuts it.
         """
-        return super().__call__(map(self._by_tokens, documents))
+        return super().__call__(map(self._fill_from_tokens, documents))
 
     def mentions(self, text: str) -> list[Mention]:
         """Return the segments of *text* that have candidates, in order.
@@ -95,10 +96,10 @@ class SegmentGenerator(Generator):
         """
         if self.segments is None:
             raise UsageError(
-                f"nothing cuts the text {_shown(text)}: pass segments=, or call the generator with documents "
-                "that have tokens"
+                f"nothing cuts the text {_excerpt(text)}: pass segments=, or call the generator with "
+                "documents that have tokens"
             )
-        return self._known(text, self.segments(text))
+        return self._mentions_in(text, self.segments(text))
 
     def entry(self, token: str, cased: bool = True) -> Entry:
         forms = self.forms(token)
@@ -110,17 +111,17 @@ class SegmentGenerator(Generator):
             candidates = self.look_up([*forms], token, cased=cased)
             return Entry(candidates, None, (folded,), forms, None, None, True, None)
         candidates = self.look_up([*forms], token, cased=cased)
-        meaning = self._varying(candidates, [*forms], token, cased=cased)
+        meaning = self._meaning_by_case(candidates, [*forms], token, cased=cased)
         if type(meaning) is Varying:
             return Entry(candidates, None, (folded,), forms, None, None, True, meaning.hidden)
         return Entry(candidates, None, (folded,), forms)
 
-    def forms(self, token: str) -> tuple[Reading, ...]:
-        return (Reading(fold(token), ANY),)
+    def forms(self, token: str) -> tuple[SurfaceForm, ...]:
+        return (SurfaceForm(fold(token), ANY),)
 
-    def look_up(self, variants: list[Reading], spelled: str, *, cased: bool) -> Candidates | None:
+    def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         row = self.kb.store.alias_row(fold(spelled))
-        for text in () if row is not None else otherwise(spelled):
+        for text in () if row is not None else respellings(spelled):
             spelled = text
             if (row := self.kb.store.alias_row(fold(text))) is not None:
                 break
@@ -128,35 +129,35 @@ class SegmentGenerator(Generator):
             return None
         every = not cased or self.config.all_surfaces
         if not every and not plausible(spelled, row, self._words, self.kb.manifest.smoothing):
-            self.left_out.add(spelled)
+            self.omissions.add(spelled)
             return None
         candidates = codec.decode_alias(row, spelled if cased and self.config.prefer_case else None)
-        return self._short(candidates, spelled)
+        return self._shorten(candidates, spelled)
 
-    def of_mention(self, given: Mention) -> Candidates:
-        found = surface_candidates(self.kb, given, prefer_case=self.config.prefer_case)
-        return self._short(found) or NO_CANDIDATES
+    def candidates_of(self, mention: Mention) -> Candidates:
+        candidates = surface_candidates(self.kb, mention, prefer_case=self.config.prefer_case)
+        return self._shorten(candidates) or NO_CANDIDATES
 
-    def _by_tokens(self, document: Document) -> Document:
+    def _fill_from_tokens(self, document: Document) -> Document:
         """Return *document* with the mentions among its tokens, where they are its segments."""
         if self.segments is not None or document.mentions is not None:
             return document
         if document.tokens is None:
             raise UsageError(
                 f"document {document.id!r} has no tokens, and nothing else cuts its text "
-                f"{_shown(document.text)}: give it tokens, or pass segments="
+                f"{_excerpt(document.text)}: give it tokens, or pass segments="
             )
-        return structs.replace(document, mentions=self._known(document.text, document.tokens))
+        return structs.replace(document, mentions=self._mentions_in(document.text, document.tokens))
 
-    def _known(self, text: str, segments: Iterable[tuple[int, int]]) -> list[Mention]:
-        found: list[Mention] = []
-        memory = self._cased if tells_case(text) else self._uncased
+    def _mentions_in(self, text: str, segments: Iterable[tuple[int, int]]) -> list[Mention]:
+        mentions: list[Mention] = []
+        memory = self._cased if is_case_informative(text) else self._uncased
         entries, before = memory.entries, 0
         for start, end in segments:
             if not before <= start <= end <= len(text):
                 raise UsageError(
-                    f"segment ({start}, {end}) of the text {_shown(text)}, {len(text)} characters: segments "
-                    f"are in order, apart and within the text, and the one before ends at {before}"
+                    f"segment ({start}, {end}) of the text {_excerpt(text)}, {len(text)} characters: "
+                    f"segments are in order, apart and within the text, and the one before ends at {before}"
                 )
             before = end
             spelled = text[start:end]
@@ -166,8 +167,8 @@ class SegmentGenerator(Generator):
                 if entry.varies and position_hides_case(text, start, end):
                     candidates = entry.hidden
                 if candidates is not None:
-                    found.append(Mention(start, end, spelled, candidates))
-        return found
+                    mentions.append(Mention(start, end, spelled, candidates))
+        return mentions
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kb, self.segments, self.config)
@@ -188,7 +189,8 @@ def jieba_segments(surfaces: Iterable[str]) -> Segments:
     several threads, and pickled: the dictionary is then read again.
 
     Args:
-        surfaces: as `KnowledgeBase.surfaces` gives them; those of one character are no matter to a cut.
+        surfaces: surfaces as `KnowledgeBase.surfaces` gives them; those of one character are no matter
+            to a cut.
 
     Raises:
         MissingExtra: if jieba is not installed.
@@ -237,8 +239,8 @@ def _lower(text: str) -> str:
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
-    return "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
+    return "".join(character if len(character.lower()) > 1 else character.lower() for character in text)
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -14,7 +14,7 @@ capitals throughout, nor in one that has none.
 
 from typing import Final
 
-from kgkit.candidates.hyphens import spaced
+from kgkit.candidates.hyphens import with_spaces
 from kgkit.store import codec
 
 _JOINING: Final = (
@@ -56,10 +56,10 @@ def is_function_word(token: str, folded: str, words: frozenset[str], cased: bool
     """Say whether *token* is one of the function words *words*.
 
     Args:
-        token: as the text has it.
-        folded: the same, folded.
-        words: as `FUNCTION_WORDS` has them.
-        cased: whether spelling tells something; if not, capitals hide no function word.
+        token: token as the text has it.
+        folded: token, folded.
+        words: function words, as `FUNCTION_WORDS` has them.
+        cased: flag for a spelling that tells something; if it does not, capitals hide no function word.
     """
     if cased:
         return token in words
@@ -72,8 +72,8 @@ def is_function_word_as_name(token: str, row: bytes) -> bool:
     So it is where the capital tells something, not where a sentence begins. *I* has one everywhere.
 
     Args:
-        token: a function word, as the text has it.
-        row: of `aliases`, for it.
+        token: function word, as the text has it.
+        row: row of `aliases` for it.
     """
     return token != "I" and not token.islower() and _has_spelling(row, token)
 
@@ -87,10 +87,10 @@ def plausible(spelled: str, row: bytes, words: frozenset[str], smoothing: float)
     is two. Where nobody counted the alias, one such word is enough: how it is spelled then tells nothing.
 
     Args:
-        spelled: the span.
-        row: of `aliases`, for the span.
+        spelled: text of the span.
+        row: row of `aliases` for it.
         words: function words, which do not count among several.
-        smoothing: of the build: what an alias weighs that was never counted.
+        smoothing: constant of the build: what an alias weighs that was never counted.
     """
     if not spelled.islower():
         if not spelled[1:].islower() or len(spelled.split()) < 2:
@@ -99,18 +99,18 @@ def plausible(spelled: str, row: bytes, words: frozenset[str], smoothing: float)
             return True
     if not in_capitals_only(row):
         return True
-    names = sum(word not in words for word in spaced(spelled.lower()).split())
+    names = sum(word not in words for word in with_spaces(spelled.lower()).split())
     return names > 1 or (names == 1 and not codec.is_counted(row, smoothing))
 
 
 def in_capitals_only(row: bytes) -> bool:
     """Say whether every spelling of an alias has a capital. Scripts without case have none."""
-    known = codec.spellings(row)  # none: as it is folded
-    return bool(known) and all(one.surface != one.surface.lower() for one in known)
+    spellings = codec.spellings(row)  # none: as it is folded
+    return bool(spellings) and all(spelling.surface != spelling.surface.lower() for spelling in spellings)
 
 
 def _has_spelling(row: bytes, spelled: str) -> bool:
-    return any(one.surface == spelled for one in codec.spellings(row))
+    return any(spelling.surface == spelled for spelling in codec.spellings(row))
 
 
 def position_hides_case(text: str, start: int, end: int) -> bool:
@@ -149,7 +149,7 @@ def begins_sentence(text: str, start: int) -> bool:
 
 def _all_in_capitals(text: str, start: int, end: int) -> bool:
     """Say whether what stands around a word in its sentence is in capitals."""
-    left, right = text[max(0, start - _WIDE) : start], text[end : end + _WIDE]
+    before, after = text[max(0, start - _WIDE) : start], text[end : end + _WIDE]
     for stop in ".!?\n":
-        left, right = left[left.rfind(stop) + 1 :], right.partition(stop)[0]
-    return (left + right).isupper()
+        before, after = before[before.rfind(stop) + 1 :], after.partition(stop)[0]
+    return (before + after).isupper()

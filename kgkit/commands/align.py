@@ -78,7 +78,7 @@ def align(
     else:
         alignment = _by_entities(where, name, to or "", pairs, config, messages)
     report = alignment.report
-    messages.say(
+    messages.write(
         f"mapped {alignment.source} to {alignment.target} by {report.anchors:,} pairs in "
         f"{time.monotonic() - began:.1f} s"
     )

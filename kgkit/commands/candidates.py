@@ -63,11 +63,11 @@ def candidates(
     elif decoded:
         for probability in probabilities.values():
             rare = f": under {least:g}, so it is not sought in texts" if probability < least else ""
-            Messages(quiet=quiet).say(f"link probability of {text!r}: {probability}{rare}")
+            Messages(quiet=quiet).write(f"link probability of {text!r}: {probability}{rare}")
         _write(decoded)
     if not decoded:
         hint = "" if fuzzy else "; --fuzzy looks for the most similar"
-        Messages(quiet=quiet).say(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
+        Messages(quiet=quiet).write(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
 
 
 def _find_candidates(
@@ -78,7 +78,7 @@ def _find_candidates(
     from kgkit.types import Mention
 
     generator = generator_for(kb, max_candidates=k)
-    results = generator.of_mention(Mention(0, len(text), text, pos=pos or ""))
+    results = generator.candidates_of(Mention(0, len(text), text, pos=pos or ""))
     return kb.candidates(text, k, pos, fuzzy=True) if fuzzy and not len(results) else results
 
 

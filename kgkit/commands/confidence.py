@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgkit.commands.output import check_place, whole_file
+from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def check_reliability(path: Path | None) -> None:
     from kgkit.evaluation.reliability import SUFFIXES
 
     if path is not None:
-        check_place(path)
+        check_output_path(path)
         if path.suffix.lower() not in SUFFIXES:
             raise UsageError(f"{path} is to be a picture: its name ends in {' or '.join(SUFFIXES)}")
 
@@ -136,5 +136,5 @@ def draw_reliability(path: Path, recorder: ConfidenceRecorder, title: str) -> No
     """Write the picture; it appears whole or not at all."""
     from kgkit.evaluation.reliability import picture
 
-    with whole_file(path) as write:
+    with open_output(path) as write:
         write(picture(recorder.curves(), suffix=path.suffix, title=title))

@@ -227,9 +227,9 @@ def embed(
             config = _config(method, vectors_name, settings, seed or 0, device)
             vectors = embed_kb(kb, config, home=home, index=index_kind, resume=resume, progress=tell)
     if vectors.folder == folder_before:
-        messages.say(f"{vectors.name} is of the present build already: {vectors.folder}")
+        messages.write(f"{vectors.name} is of the present build already: {vectors.folder}")
     else:
-        messages.say(f"made {vectors.name} in {time.monotonic() - began:.1f} s: {vectors.folder}")
+        messages.write(f"made {vectors.name} in {time.monotonic() - began:.1f} s: {vectors.folder}")
     if as_json:
         write_json(describe_vectors(vectors))
     else:

@@ -52,7 +52,7 @@ def index(
             progress=lambda _, count, total: show(f"{count:,} of {total:,} rows"),
         )
     register_vectors(where, kb.name)
-    messages.say(f"built in {built.manifest.seconds:.1f} s: {vectors.folder}")
+    messages.write(f"built in {built.manifest.seconds:.1f} s: {vectors.folder}")
     if as_json:
         write_json(describe_vectors(vectors))
     else:

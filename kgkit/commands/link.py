@@ -24,12 +24,12 @@ from kgkit.commands.options import (
 from kgkit.commands.output import (
     Column,
     Write,
-    check_place,
+    check_output_path,
     in_pipe,
     number,
     on_terminal,
+    open_output,
     plain,
-    whole_file,
     write_bytes,
     write_line,
     write_table,
@@ -152,7 +152,7 @@ def link(
         raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
     written = [path for path in (output, html) if path is not None]
     for path in written:
-        check_place(path)
+        check_output_path(path)
         if path.resolve() in {file.resolve() for file in files}:
             raise UsageError(f"{path} is one of the texts to read; write to another file")
     if output is not None and html is not None and output.resolve() == html.resolve():
@@ -168,11 +168,11 @@ def link(
         mentions=mentions, all_surfaces=all_surfaces, explain=explain,
     )  # fmt: skip
     if _STDIN in files and sys.stdin.isatty():
-        messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
+        messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with linker.kb, ExitStack() as stack:
         takes: list[Take] = []
         if output is not None:
-            takes.append(_into(stack.enter_context(whole_file(output))))
+            takes.append(_into(stack.enter_context(open_output(output))))
         elif shown and (table or on_terminal()) and not jsonl:
             titled = files != [_STDIN] or input_format in ("lines", "jsonl")
             takes.append(_Tables(linker.kb, titled=titled, drawn=table, explained=explain))
@@ -187,10 +187,10 @@ def link(
                     take(linked)
                 count, links = count + 1, links + len(linked.links)
                 tell(f"{_counted(count, 'document')}, {_counted(links, 'link')}")
-    messages.say_left_out([linker.generator.left_out])
+    messages.write_omissions([linker.generator.omissions])
     if written:
         paths = ", ".join(map(str, written))
-        messages.say(f"{_counted(links, 'link')} in {_counted(count, 'document')}: {paths}")
+        messages.write(f"{_counted(links, 'link')} in {_counted(count, 'document')}: {paths}")
 
 
 def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "Iterator[Document]":
@@ -230,7 +230,7 @@ def _page(path: Path, describe: Callable[[str], str]) -> Iterator[Take]:
         for piece in text_pieces(section(linked, describe=describe)):
             write(piece)
 
-    with whole_file(path) as write:
+    with open_output(path) as write:
         write(HEAD.encode())
         yield take
         write(FOOT.encode())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kgkit.errors import NotThere, UsageError
 
 if TYPE_CHECKING:
-    from kgkit.candidates.memory import LeftOut
+    from kgkit.candidates.memory import Omissions
 
 ProgressCallback = Callable[[str], None]
 """Takes one line on how far the work is; may be called as often as it suits."""
@@ -32,18 +32,18 @@ class Messages:
     quiet: bool = False
     bars: bool = True
 
-    def say(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Write one line, unless the user wants quiet."""
         if not self.quiet:
             write_line(text)
 
-    def say_dropped(self, dropped: Mapping[str, int], examples: Mapping[str, Sequence[str]]) -> None:
+    def write_dropped(self, dropped: Mapping[str, int], examples: Mapping[str, Sequence[str]]) -> None:
         """Write a line for each reason why records could not be kept, with some of these."""
         for reason, count in dropped.items():
             shown = "; ".join(examples.get(reason, ()))
-            self.say(f"dropped: {count:,} × {reason}" + (f": {shown}" if shown else ""))
+            self.write(f"dropped: {count:,} × {reason}" + (f": {shown}" if shown else ""))
 
-    def say_left_out(self, surfaces: "Iterable[LeftOut]") -> None:
+    def write_omissions(self, surfaces: "Iterable[Omissions]") -> None:
         """Write a line, if generators left out surfaces by their spelling, with some of these.
 
         Function words, and surfaces that are hardly ever links, are not counted: every text has some.
@@ -58,7 +58,7 @@ class Messages:
             subject = "surface in lower case was" if count == 1 else "surfaces in lower case were"
             listed = ", ".join(examples[:_MAX_EXAMPLES]) + (", …" if count > _MAX_EXAMPLES else "")
             pronoun = "it" if count == 1 else "them"
-            self.say(
+            self.write(
                 f"{lower_bound}{count:,} {subject} left out ({listed}): "
                 f"a knowledge base writes {pronoun} with capitals; "
                 f"an alias in lower case, or --all-surfaces, brings {pronoun} back"
@@ -77,11 +77,11 @@ class Messages:
     def _warnings(self) -> Iterator[None]:
         import logging  # here: two milliseconds
 
-        say = self.say
+        write = self.write
 
         class Handler(logging.Handler):
             def emit(self, record: logging.LogRecord) -> None:
-                say(f"warning: {record.getMessage()}")
+                write(f"warning: {record.getMessage()}")
 
         handler = Handler(logging.WARNING)
         logging.getLogger().addHandler(handler)

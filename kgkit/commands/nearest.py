@@ -63,7 +63,7 @@ def nearest(
     elif neighbours:
         _write(neighbours)
     if not neighbours:
-        Messages(quiet=quiet).say(f"{query!r} has no vector in {name}, or nothing is near it")
+        Messages(quiet=quiet).write(f"{query!r} has no vector in {name}, or nothing is near it")
 
 
 def _encode(kb: "KnowledgeBase", vectors: str | None, text: str) -> "np.ndarray":

@@ -155,7 +155,7 @@ def size(value: int) -> str:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Write]:
+def open_output(path: Path) -> Iterator[Write]:
     """Give what writes to *path*, so that the file appears whole or not at all.
 
     It is written to a temporary file in the same folder, then renamed; an earlier file of that name
@@ -168,7 +168,7 @@ def whole_file(path: Path) -> Iterator[Write]:
     """
     from kgkit.evaluation.files import create_temporary, replace_file
 
-    check_place(path)
+    check_output_path(path)
     replaces = path.is_file() or not path.exists()
     target = path.resolve() if replaces else path  # a symbolic link stays one
     temporary = target.with_name(f".{secrets.token_hex(8)}.part") if replaces else target
@@ -208,7 +208,7 @@ def _name_path(what: object) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(what)) from error
 
 
-def check_place(path: Path) -> None:
+def check_output_path(path: Path) -> None:
     """Say so at once if a file cannot be put at *path*, before the work is done.
 
     Raises:

@@ -38,7 +38,7 @@ def path(
     if as_json:
         write_json(steps)
     elif not steps:
-        Messages(quiet=quiet).say(f"{first.key} is {last.key}: the path is empty")
+        Messages(quiet=quiet).write(f"{first.key} is {last.key}: the path is empty")
     elif on_terminal():
         _draw(first.key, steps)
     else:

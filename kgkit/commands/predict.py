@@ -11,7 +11,14 @@ import typer
 from kgkit.commands.evaluate.language import BatchOption
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, QuietOption
-from kgkit.commands.output import check_files, check_place, in_pipe, on_terminal, whole_file, write_bytes
+from kgkit.commands.output import (
+    check_files,
+    check_output_path,
+    in_pipe,
+    on_terminal,
+    open_output,
+    write_bytes,
+)
 from kgkit.errors import NotThere, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -80,9 +87,9 @@ def predict(
         if bf16:
             _check_bf16(predictor)
         if _STDIN in files and sys.stdin.isatty():
-            messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
+            messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
         tell = stack.enter_context(messages.progress(f"predicting with {model}"))
-        write = write_bytes if output is None else stack.enter_context(whole_file(output))
+        write = write_bytes if output is None else stack.enter_context(open_output(output))
         count = 0
         for file in files:
             name = str(file) if len(files) > 1 else None
@@ -95,7 +102,7 @@ def predict(
                 write(b"".join(json_line(answered, name) for answered in block))
                 count += len(block)
     if output is not None:
-        messages.say(f"answers to {count:,} records: {output}")
+        messages.write(f"answers to {count:,} records: {output}")
 
 
 def _check_paths(files: Sequence[Path], output: Path | None) -> None:
@@ -104,7 +111,7 @@ def _check_paths(files: Sequence[Path], output: Path | None) -> None:
         raise UsageError("standard input can be read once only: name - once")
     check_files(file for file in files if file != _STDIN)
     if output is not None and output != _STDIN:
-        check_place(output)
+        check_output_path(output)
         if output.resolve() in {file.resolve() for file in files if file != _STDIN}:
             raise UsageError(f"{output} is one of the files to read; write to another file")
 

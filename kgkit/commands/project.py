@@ -13,7 +13,7 @@ import typer
 from kgkit.commands.kb.export import check_folder
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import HomeOption, QuietOption, open_chosen_kb
-from kgkit.commands.output import check_place, whole_file
+from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def project(
     if to is not None:
         check_folder(to)
     if picture is not None:
-        check_place(picture)
+        check_output_path(picture)
         if picture.suffix.lower() not in SUFFIXES:
             raise UsageError(f"{picture}: a picture's name ends in {', '.join(SUFFIXES)}")
         if find_spec("matplotlib") is None:
@@ -91,11 +91,11 @@ def project(
         if to is not None:
             rows = choose_rows(kb, vectors, _LISTED if limit is None else limit, kind, seed)
             write_pair(kb, vectors, rows, to, color_by, tell)
-            messages.say(f"wrote {len(rows):,} vectors of {vectors.name}: {to}")
+            messages.write(f"wrote {len(rows):,} vectors of {vectors.name}: {to}")
         if picture is not None:
             rows = choose_rows(kb, vectors, _PICTURED if limit is None else limit, kind, seed)
             draw(kb, vectors, rows, picture, projection, color_by, seed, tell)
-            messages.say(f"drew {len(rows):,} vectors of {vectors.name}: {picture}")
+            messages.write(f"drew {len(rows):,} vectors of {vectors.name}: {picture}")
 
 
 def choose_rows(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str | None, seed: int) -> "Rows":
@@ -177,7 +177,7 @@ def draw(
         title=f"{vectors.name}: {len(rows):,} of {vectors.manifest.covered:,} vectors by {field}",
         note=how.get(method, "the two directions of most variance (PCA)"),
     )
-    with whole_file(path) as write:
+    with open_output(path) as write:
         write(drawn)
 
 

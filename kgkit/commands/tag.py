@@ -9,7 +9,7 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, QuietOption, TaggerOption
-from kgkit.commands.output import check_place, in_pipe, on_terminal, whole_file, write_bytes
+from kgkit.commands.output import check_output_path, in_pipe, on_terminal, open_output, write_bytes
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,16 +60,16 @@ def tag(
     if output == _STDIN:
         output = None
     if output is not None:
-        check_place(output)
+        check_output_path(output)
         if output.resolve() in {file.resolve() for file in files}:
             raise UsageError(f"{output} is one of the texts to read; write to another file")
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
     documents = read_documents(files, input_format)
     tagger = Tagger.open(model, home=home, device=device)
     if _STDIN in files and sys.stdin.isatty():
-        messages.say("reading from the terminal; Ctrl-D on a line of its own ends it")
+        messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with ExitStack() as stack, messages.progress("tagging") as tell:
-        write = write_bytes if output is None else stack.enter_context(whole_file(output))
+        write = write_bytes if output is None else stack.enter_context(open_output(output))
         documents_written, names_written = 0, 0
         for document in tagger(map(_check_untagged, documents)):
             record = _as_dict(document, tagger.name, threshold)
@@ -78,7 +78,7 @@ def tag(
             documents_written, names_written = documents_written + 1, names_written + len(record["mentions"])
             tell(f"{documents_written:,} documents, {names_written:,} names")
     if output is not None:
-        messages.say(f"{names_written:,} names in {documents_written:,} documents: {output}")
+        messages.write(f"{names_written:,} names in {documents_written:,} documents: {output}")
 
 
 def _check_untagged(document: "Document") -> "Document":

@@ -17,7 +17,7 @@ from kgkit.commands.options import (
     QuietOption,
     check_text,
 )
-from kgkit.commands.output import Column, check_place, whole_file, write_json, write_table
+from kgkit.commands.output import Column, check_output_path, open_output, write_json, write_table
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def tree(
         if path.suffix.lower() not in _SUFFIXES[suffix]:
             form = suffix.removeprefix(".")
             raise UsageError(f"--{form} {path}: it draws {form.upper()}, so its name ends in {suffix}")
-        check_place(path)
+        check_output_path(path)
     with ExitStack() as stack:
         names: list[str | None] = [*kb] if kb else [None]
         kbs = [stack.enter_context(open_kb(name, home)) for name in names]
@@ -101,10 +101,10 @@ def tree(
         [sentence_tree] = builder((document,) for document in documents)
         linking_generators = linkers.generators if linker else generators
     flat = Flattener(_split_words, Frame(before=("[CLS]",)), size)(sentence_tree)
-    Messages(quiet=quiet).say_left_out([generator.left_out for generator in linking_generators])
+    Messages(quiet=quiet).write_omissions([generator.omissions for generator in linking_generators])
     for suffix, path in pictures.items():
         _draw(path, flat, suffix, text)
-        Messages(quiet=quiet).say(f"drawn: {path}")
+        Messages(quiet=quiet).write(f"drawn: {path}")
     if as_json:
         write_json({"text": text, "tokens": [*map(_row_as_dict, _rows(flat))]})
     elif not pictures:
@@ -142,5 +142,5 @@ def _split_words(text: str) -> "Strings":
 def _draw(path: Path, flat: "FlatTree", suffix: str, title: str) -> None:
     from kgkit.trees.picture import picture
 
-    with whole_file(path) as write:
+    with open_output(path) as write:
         write(picture(flat, suffix=suffix, title=title))

@@ -46,7 +46,7 @@ def list_vectors(
     elif summaries:
         write_table(_COLUMNS, [_row(summary) for summary in summaries])
     if not summaries:
-        Messages(quiet=quiet).say(
+        Messages(quiet=quiet).write(
             f"no vectors in {where.path}: `kgkit embed {kb or 'KB'} --method text` makes some"
         )
 
@@ -68,7 +68,7 @@ def remove(
     for kb, name in parsed:
         remove_vectors(kb, name)
         register_vectors(where, kb.name)
-        Messages(quiet=quiet).say(f"removed {kb.name}/{name}")
+        Messages(quiet=quiet).write(f"removed {kb.name}/{name}")
 
 
 def parse_vectors_name(where: "Home", name: str) -> "tuple[KBHome, str]":

@@ -125,7 +125,7 @@ class GraphCoherence:
             weights = {number: 1.0}
             for other in self.kb.neighbors(number)[: self.config.max_neighbors].tolist():
                 weights[other] = weights.get(other, 0) + 1
-            with self.generator.left_out.paused():
+            with self.generator.omissions.pause():
                 mentions = self.generator.mentions(_description(self.kb[number]))
             for mention in mentions:
                 for other, _, prior in (

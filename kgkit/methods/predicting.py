@@ -101,11 +101,11 @@ class Predictor:
 
     def _parsed(self, records: Iterable[RecordLike]) -> Iterator[ParsedRecord]:
         """Yield records as examples; examples as they are."""
-        rest: Iterator[Any] = iter(records)
-        first = next(rest, None)
+        source: Iterator[Any] = iter(records)
+        first = next(source, None)
         if first is None:
             return
-        both = chain([first], rest)
+        both = chain([first], source)
         if isinstance(first, Example):
             yield from (ParsedRecord(example, {}) for example in both)
         else:
@@ -139,9 +139,9 @@ class Predictor:
         bf16: bool,
         progress: Callable[[int], object] | None,
     ) -> Iterator[list[Answered]]:
-        done = 0
+        answered = 0
         for block in blocks(parsed, batch):
-            before = done
+            before = answered
 
             def show(count: int, _: int, before: int = before) -> None:
                 if progress is not None:
@@ -149,7 +149,7 @@ class Predictor:
 
             examples = [record.example for record in block]
             answers = answers_of(self.method, examples, size=batch, bf16=bf16, progress=show)
-            done += len(block)
+            answered += len(block)
             yield [Answered(*pair) for pair in zip(block, answers, strict=True)]
 
     def answers(

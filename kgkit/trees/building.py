@@ -152,7 +152,7 @@ class TreeBuilder:
             for mention in mentions:
                 candidates = mention.candidates
                 if candidates is None or (document.mentions is not None and not alone):
-                    candidates = generator.of_mention(mention)
+                    candidates = generator.candidates_of(mention)
                 if len(candidates):
                     yield mention.start, mention.end, self._injected(generator.kb, int(candidates.ids[0]))
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.candidates import AliasConfig, AliasGenerator
-from kgkit.candidates.dense import DenseConfig, DenseGenerator, mixed_rows, sentence_of
+from kgkit.candidates.dense import DenseConfig, DenseGenerator, mix_rows, sentence_of
 from kgkit.errors import StaleVectors, UsageError
 from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document, Mention
 from kgkit.vectors import Vectors, Work, find_vectors
@@ -352,7 +352,7 @@ def test_lists_are_those_made_by_hand(known, dense, most, data):
     shares = {entity: (len(dense) - place) / 100 for place, entity in enumerate(dense)}
     rows = np.array([(entity, 7, prior) for entity, prior in priors.items()], CANDIDATE)
     before = rows.copy()
-    found = mixed_rows(rows, 0.6, shares, most, reserved)
+    found = mix_rows(rows, 0.6, shares, most, reserved)
     expected = mixed_by_hand(priors, 0.6, shares, most, reserved)
     assert dict(zip(found["entity"].tolist(), found["prior"].tolist(), strict=True)) == pytest.approx(
         expected
@@ -367,7 +367,7 @@ def test_lists_are_those_made_by_hand(known, dense, most, data):
 
 def test_what_both_find_comes_before_what_one_finds_however_small_the_list():
     known = np.array([(1, 7, 0.6), (2, 8, 0.4)], CANDIDATE)
-    found = mixed_rows(known, 0.9, {2: 0.07, 3: 0.03}, most=2, reserved=1)
+    found = mix_rows(known, 0.9, {2: 0.07, 3: 0.03}, most=2, reserved=1)
     assert (found["entity"].tolist(), found["sense"].tolist()) == ([1, 2], [7, 8])
     assert found["prior"].tolist() == pytest.approx([0.54, 0.36 + 0.07])
 

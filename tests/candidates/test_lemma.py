@@ -253,7 +253,7 @@ def test_a_mention_has_at_most_thirty_candidates(generator):
 def test_the_cut_comes_after_the_part_of_speech(generator):
     def of(pos: str, lemma: str = "") -> list[str]:
         given = Mention(0, 6, "things" if not lemma else "what", lemma=lemma, pos=pos)
-        return [generator.kb.key(entity) for entity in generator.of_mention(given).ids]
+        return [generator.kb.key(entity) for entity in generator.candidates_of(given).ids]
 
     verbs = [f"thing.v.{number}" for number in range(5)]
     assert of("v") == of("VERB") == of("v", "thing") == verbs
@@ -278,7 +278,7 @@ def test_the_cut_the_floor_and_null_are_settings(kb, generator):
 def test_a_given_mention_keeps_null_when_it_has_a_part_of_speech(kb):
     doubting = LemmaGenerator(kb, LemmaConfig(null=0.5))
     for lemma in ("", "saw"):
-        found = doubting.of_mention(Mention(0, 3, "saw", pos="n", lemma=lemma))
+        found = doubting.candidates_of(Mention(0, 3, "saw", pos="n", lemma=lemma))
         assert (found.null, found.priors.tolist()) == (0.5, [0.5])
 
 
@@ -299,7 +299,7 @@ def test_a_given_mention_keeps_null_when_it_has_a_part_of_speech(kb):
     ],
 )
 def test_a_given_mention_is_looked_up_whole(generator, given, expected):
-    assert {generator.kb.key(entity) for entity in generator.of_mention(given).ids} == expected
+    assert {generator.kb.key(entity) for entity in generator.candidates_of(given).ids} == expected
 
 
 def test_a_lexicon_may_have_more_parts_of_speech_than_a_row_has_bits_for(tmp_path):
@@ -311,7 +311,7 @@ def test_a_lexicon_may_have_more_parts_of_speech_than_a_row_has_bits_for(tmp_pat
         assert {kb.key(entity) for entity in kb.candidates("run", pos="w").ids} == {"run.w"}
         (mention,) = generator.mentions("runs")
         assert len(mention.candidates) == len(kinds)
-        assert [kb.key(entity) for entity in generator.of_mention(Mention(0, 4, "runs", pos="v")).ids] == [
+        assert [kb.key(entity) for entity in generator.candidates_of(Mention(0, 4, "runs", pos="v")).ids] == [
             "run.v"
         ]
 

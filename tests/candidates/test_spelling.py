@@ -15,7 +15,7 @@ from kgkit.candidates import (
     SegmentGenerator,
     long_texts,
 )
-from kgkit.candidates.hyphens import as_one_word, joining_hyphens, spaced
+from kgkit.candidates.hyphens import closed_spelling, joining_hyphens, with_spaces
 from kgkit.candidates.long_texts import mention_windows
 from kgkit.candidates.spelling import FUNCTION_WORDS, begins_sentence, function_words, position_hides_case
 from kgkit.kb import KnowledgeBase
@@ -133,7 +133,7 @@ def test_where_nobody_counted_an_alias_its_capitals_tell_nothing(tmp_path, smoot
         text = "She took aspirin, had an x-ray of her dna and the shell, and covid-19 by lyft, the who"
         assert found(generator, text) == ["aspirin", "x-ray", "dna", "the shell", "covid-19", "lyft"]
         assert found(generator, "An aspirin-induced fall") == ["aspirin"]
-        assert [*generator.left_out] == ["the who"]
+        assert [*generator.omissions] == ["the who"]
         segments = SegmentGenerator(kb, lambda text: [(0, 3), (4, 8), (9, 16)])
         assert found(segments, "She took aspirin") == ["aspirin"]
 
@@ -143,7 +143,7 @@ def test_one_count_among_the_meanings_of_an_alias_is_one(tmp_path):
     with build(tmp_path, records, smoothing=1.0) as kb:
         generator = AliasGenerator(kb)
         assert found(generator, "The price of lyft") == ["lyft"]
-        assert [*generator.left_out] == ["price"]
+        assert [*generator.omissions] == ["price"]
 
 
 def test_the_words_of_a_compound_are_several(tmp_path):
@@ -176,8 +176,8 @@ def test_given_mentions_are_never_left_out(kb):
 def test_what_was_left_out_is_known(kb):
     generator = AliasGenerator(kb)
     found(generator, "He took aspirin in the embassy, and aspirin in IN")
-    assert [*generator.left_out] == ["aspirin", "the embassy"]
-    assert not generator.left_out.full
+    assert [*generator.omissions] == ["aspirin", "the embassy"]
+    assert not generator.omissions.full
 
 
 @pytest.mark.parametrize("matches", ["longest", "all"])
@@ -188,13 +188,13 @@ def test_what_a_longer_mention_covers_was_not_left_out(tmp_path, matches):
     with kgkit.open_kb("longer", home=tmp_path) as kb:
         generator = AliasGenerator(kb, AliasConfig(matches=matches))
         assert found(generator, "She does machine learning in the embassy of Peru")
-        assert [*generator.left_out] == []
-        with generator.left_out.paused():
+        assert [*generator.omissions] == []
+        with generator.omissions.pause():
             found(generator, "A machine stands in Peru")
-        assert [*generator.left_out] == []
+        assert [*generator.omissions] == []
         found(generator, "A machine and machine learning in Peru")
         found(generator, "A machine and the embassy in Peru")
-        assert [*generator.left_out] == ["machine", "the embassy"]
+        assert [*generator.omissions] == ["machine", "the embassy"]
 
 
 def test_segments_are_left_out_alike(kb):
@@ -205,7 +205,7 @@ def test_segments_are_left_out_alike(kb):
 
     generator = SegmentGenerator(kb, words)
     assert found(generator, "He took aspirin in ice-cream") == ["ice-cream"]
-    assert [*generator.left_out] == ["aspirin"]
+    assert [*generator.omissions] == ["aspirin"]
 
 
 def test_a_capital_where_a_sentence_begins_is_no_proper_name(kb, lexicon):
@@ -317,7 +317,7 @@ def test_a_hyphen_of_unicode_is_found_as_that_of_keyboards(kb, tmp_path, hyphen)
     text = f"An X{hyphen}ray, no co{hyphen}operative"
     assert found(AliasGenerator(kb), text) == [f"X{hyphen}ray", f"co{hyphen}operative"]
     given = Mention(3, 8, f"X{hyphen}ray")
-    assert kb.key(AliasGenerator(kb).of_mention(given).ids[0]) == "X-ray"
+    assert kb.key(AliasGenerator(kb).candidates_of(given).ids[0]) == "X-ray"
     with_tries(kb.store.folder, tmp_path, "tries", size=8)
     records = [Entity("e-mail", pos="n"), Alias("e-mail", "e-mail", 1)]
     with (
@@ -376,10 +376,13 @@ def test_the_walk_to_the_beginning_of_a_sentence_is_bounded():
 
 def test_given_mentions_are_looked_up_across_hyphens(kb, lexicon):
     for generator, key in ((AliasGenerator(kb), "Ice_cream"), (LemmaGenerator(lexicon), "ice_cream")):
-        assert generator.kb.key(generator.of_mention(Mention(0, 9, "ice-cream")).ids[0]) == key
+        assert generator.kb.key(generator.candidates_of(Mention(0, 9, "ice-cream")).ids[0]) == key
 
 
 def test_hyphens_that_join_words_and_those_that_do_not():
     assert joining_hyphens("a-b - c -d e\u2011f -") == [1, 12]
-    assert (spaced("ice-cream - a-b-c"), as_one_word("co-operative")) == ("ice cream - a b c", "cooperative")
-    assert as_one_word("T-V") is as_one_word("1990-2000") is as_one_word("a b-cdef") is None
+    assert (with_spaces("ice-cream - a-b-c"), closed_spelling("co-operative")) == (
+        "ice cream - a b c",
+        "cooperative",
+    )
+    assert closed_spelling("T-V") is closed_spelling("1990-2000") is closed_spelling("a b-cdef") is None

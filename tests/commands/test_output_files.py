@@ -5,13 +5,13 @@ import stat
 
 import pytest
 
-from kgkit.commands.output import whole_file
+from kgkit.commands.output import open_output
 from kgkit.evaluation.files import written
 from tests.cli_helpers import build_mini, run
 
 
-def by_whole_file(path, content, look=lambda: None):
-    with whole_file(path) as write:
+def by_open_output(path, content, look=lambda: None):
+    with open_output(path) as write:
         write(content)
         look()
 
@@ -22,7 +22,7 @@ def by_written(path, content, look=lambda: None):
         look()
 
 
-WRITERS = pytest.mark.parametrize("put", [by_whole_file, by_written])
+WRITERS = pytest.mark.parametrize("put", [by_open_output, by_written])
 
 
 @pytest.fixture(autouse=True)

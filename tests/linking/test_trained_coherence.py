@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kgkit.building import Alias, Entity, Triple
-from kgkit.candidates import AliasConfig, AliasGenerator, generator_for, given_candidates, with_candidates
+from kgkit.candidates import AliasConfig, AliasGenerator, candidates_of_keys, generator_for, with_candidates
 from kgkit.errors import DamagedModel, StaleModel, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.home import Home
@@ -109,14 +109,14 @@ def priors(taught):
 
 
 def test_given_candidates_share_the_priors_of_their_surface(kb):
-    found = given_candidates(kb, "Norway", ["Norway (island), Sea", "Norway team", "Norway", "Nowhere"])
+    found = candidates_of_keys(kb, "Norway", ["Norway (island), Sea", "Norway team", "Norway", "Nowhere"])
     assert [kb.key(number) for number in found.ids.tolist()] == [
         "Norway", "Norway team", "Norway (island), Sea",
     ]  # fmt: skip
     np.testing.assert_allclose(found.priors, [90 / 110, 10 / 110, 10 / 110], rtol=1e-6)
-    unknown = given_candidates(kb, "Zembla", ["Chile", "Kenya"])
+    unknown = candidates_of_keys(kb, "Zembla", ["Chile", "Kenya"])
     assert unknown.priors.tolist() == [0.5, 0.5]
-    assert given_candidates(kb, "Norway", []) == NO_CANDIDATES
+    assert candidates_of_keys(kb, "Norway", []) == NO_CANDIDATES
 
 
 def test_a_mention_that_was_given_candidates_keeps_them_and_others_are_looked_up(kb, taught):

@@ -143,7 +143,7 @@ def test_several_knowledge_bases_share_a_mention_and_the_longer_mention_wins(kb,
         assert [(one.kb, *one.words) for one in tree.hooks[0].branches] == [
             ("paper", "CEO", "Apple"), ("other", "is_a", "person"),
         ]  # fmt: skip
-        wrong = AliasGenerator(kb).of_mention(Mention(0, 4, "cook"))  # of which of the two it does not say
+        wrong = AliasGenerator(kb).candidates_of(Mention(0, 4, "cook"))  # of which of the two it does not say
         given = Document("", "Tim Cook", mentions=[Mention(0, 8, "Tim Cook", wrong)])
         [tree] = TreeBuilder([AliasGenerator(kb), AliasGenerator(other)])([(given,)])
         assert [one.entity for one in tree.hooks[0].branches] == ["tim", "t"]

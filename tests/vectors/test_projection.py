@@ -57,7 +57,7 @@ def test_the_pair_has_a_line_a_point_and_a_heading_where_there_are_several_colum
         np.array([0, 2]),
         ("key", "label"),
         [("dog.n.01", "dog"), ("a", "tab\tand\nline\u2028end")],
-        lambda done, of: told.append((done, of)),
+        lambda _, done, total: told.append((done, total)),
     )
     assert (tmp_path / "vectors.tsv").read_text() == "1\t2.5\n-3\t1e-09\n"
     assert (tmp_path / "metadata.tsv").read_text() == "key\tlabel\ndog.n.01\tdog\na\ttab and line end\n"

@@ -174,12 +174,12 @@ def el(
         _write(shown, linker.model, mentions)
     if page.missing:
         lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
-        messages.say(f"{lost}, are not in the knowledge base")
-    messages.say_left_out([linker.generator.left_out])
+        messages.write(f"{lost}, are not in the knowledge base")
+    messages.write_omissions([linker.generator.omissions])
     if reliability is not None:
-        messages.say(f"how sure the links are: {reliability}")
+        messages.write(f"how sure the links are: {reliability}")
     if predictions is not None:
-        messages.say(f"{links:,} links in {together.documents:,} documents: {predictions}")
+        messages.write(f"{links:,} links in {together.documents:,} documents: {predictions}")
 
 
 class _Sets:

@@ -160,7 +160,9 @@ def probe(
         kb_facts, nameless = _facts_of(kb, home, list(templates_by_relation), limit, seed)
         facts += kb_facts
         if nameless:
-            messages.say(f"{nameless:,} facts of {kb} are left out: an entity has no label, or both have one")
+            messages.write(
+                f"{nameless:,} facts of {kb} are left out: an entity has no label, or both have one"
+            )
     prompts = probes(facts, templates_by_relation)
     if not prompts.instances:
         names = ", ".join(prompts.left_out) or f"of {kb}"
@@ -192,11 +194,11 @@ def probe(
         rows.append((TOGETHER, [(number(score.instances), f"{score.mrr:.4f}")]))
         write_scores([], ["instances", "MRR"], rows, "relation")
     if prompts.left_out:
-        messages.say(
+        messages.write(
             f"no template for {sum(prompts.left_out.values()):,} facts of {', '.join(prompts.left_out)}"
         )
     if lost := len(prompts.instances) - score.instances:
-        messages.say(f"{lost:,} sentences are too long for the model")
+        messages.write(f"{lost:,} sentences are too long for the model")
 
 
 def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowBert":

@@ -73,7 +73,7 @@ def ner(
     else:
         _write(shown, tagger.name)
     if predictions is not None:
-        messages.say(f"{together.overall.found:,} names: {predictions}")
+        messages.write(f"{together.overall.found:,} names: {predictions}")
 
 
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Final
 
-from kgkit.commands.output import Column, check_files, check_place, on_terminal, write_table
+from kgkit.commands.output import Column, check_files, check_output_path, on_terminal, write_table
 from kgkit.errors import UsageError
 
 _log = logging.getLogger(__name__)
@@ -26,12 +26,12 @@ def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
     """
     check_files(read)
     if predictions is not None:
-        check_place(predictions)
+        check_output_path(predictions)
         if predictions.resolve() in {path.resolve() for path in read}:
             raise UsageError(f"{predictions} is one of the files to read; write to another file")
 
 
-def check_known(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -> None:
+def check_gold_labels(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -> None:
     """Refuse gold that a model cannot give, whatever it reads; say so of a part of it.
 
     Raises:
@@ -59,8 +59,8 @@ def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:
         while path.suffix.lower() in (*_COMPRESSED, *suffixes):
             path = path.with_suffix("")
         names.append(path.name)
-    taken = [*names, TOGETHER]
-    return [name if taken.count(name) == 1 else str(path) for name, path in zip(names, data, strict=True)]
+    all_names = [*names, TOGETHER]
+    return [name if all_names.count(name) == 1 else str(path) for name, path in zip(names, data, strict=True)]
 
 
 def percents(*ratios: float) -> list[str]:
@@ -85,8 +85,8 @@ def write_scores(
     columns += [Column(heading=heading, align="right") for heading in numbers]
     lines = (
         # On a terminal a name stands at its first line only.
-        ("" if place and on_terminal() else name, *row)
-        for name, told in rows
-        for place, row in enumerate(told)
+        ("" if index and on_terminal() else name, *row)
+        for name, set_rows in rows
+        for index, row in enumerate(set_rows)
     )
     write_table(columns, lines)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from kgkit.commands.evaluate.language import BatchOption
-from kgkit.commands.evaluate.sets import check_known, check_sets, percents, set_names, write_scores
+from kgkit.commands.evaluate.sets import check_gold_labels, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import number, typed, write_json
@@ -170,9 +170,9 @@ def _score(
     elif scores:
         _write_table(sets, scores)
     if unlabelled := [data_set.name for data_set in sets if not data_set.labelled]:
-        messages.say(f"not scored, as the examples have no labels: {', '.join(unlabelled)}")
+        messages.write(f"not scored, as the examples have no labels: {', '.join(unlabelled)}")
     if predictions is not None:
-        messages.say(f"answers to {sum(map(len, answers.values())):,} examples: {predictions}")
+        messages.write(f"answers to {sum(map(len, answers.values())):,} examples: {predictions}")
 
 
 def _task_of(model: str, task: str, home: "Home") -> "Task":
@@ -210,7 +210,7 @@ def _check_labels(model: str, path: Path, examples: "Sequence[Example]", labels:
     from kgkit.evaluation.tasks import gold_labels
 
     gold = {label for example in examples for label in gold_labels(example)}
-    check_known(model, path, gold - ({OUTSIDE} if labels[:1] == (OUTSIDE,) else set()), labels)
+    check_gold_labels(model, path, gold - ({OUTSIDE} if labels[:1] == (OUTSIDE,) else set()), labels)
 
 
 def _read(task: "Task", data: Sequence[Path], gold: Sequence[Path]) -> list[_Set]:

@@ -135,14 +135,14 @@ def wsd(
     else:
         _write(scores, linker.model)
     if unknown:
-        messages.say(f"the gold senses of {unknown:,} instances are not in the knowledge base")
+        messages.write(f"the gold senses of {unknown:,} instances are not in the knowledge base")
     without_gold = len(together.pos.keys() - together.keys.keys())
     if without_gold:
-        messages.say(f"{without_gold:,} instances have no gold and are not scored")
+        messages.write(f"{without_gold:,} instances have no gold and are not scored")
     if reliability is not None:
-        messages.say(f"how sure the links are: {reliability}")
+        messages.write(f"how sure the links are: {reliability}")
     if predictions is not None:
-        messages.say(f"answers to {len(together.predictions()):,} instances: {predictions}")
+        messages.write(f"answers to {len(together.predictions()):,} instances: {predictions}")
 
 
 @dataclass

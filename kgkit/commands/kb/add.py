@@ -52,12 +52,12 @@ def add(
             progress=lambda stage, read, _: tell(f"{stage} {read:,} records" if read else stage),
         )
     if built.build != before.build:
-        messages.say(f"added to {built.name} in {time.monotonic() - began:.1f} s: {built.path}")
+        messages.write(f"added to {built.name} in {time.monotonic() - began:.1f} s: {built.path}")
     elif built.dropped:
-        messages.say(f"{name} has all of {source} that it can keep already: nothing was changed")
+        messages.write(f"{name} has all of {source} that it can keep already: nothing was changed")
     else:
-        messages.say(f"{name} has all of {source} already: nothing was changed")
-    messages.say_dropped(built.dropped, built.examples)
+        messages.write(f"{name} has all of {source} already: nothing was changed")
+    messages.write_dropped(built.dropped, built.examples)
     if as_json:
         write_json(describe_build(built.name, built.path, built.manifest))
     else:

@@ -95,7 +95,7 @@ def build_kb(
 
         def tell(stage: str, read: int, _: int) -> None:
             if stage.startswith(GOING_ON):
-                messages.say(stage)
+                messages.write(stage)
             else:
                 show(f"{stage} {read:,} records" if read else stage)
 
@@ -119,10 +119,10 @@ def build_kb(
             master=master,
         )
     same = " (as it was: same content)" if built.build == before else ""
-    messages.say(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
-    messages.say_dropped(built.dropped, built.examples)
+    messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
+    messages.write_dropped(built.dropped, built.examples)
     if additions and built.build != before:
-        messages.say(
+        messages.write(
             f"warning: what was added to {built.name}@{before} is not in this build: {', '.join(additions)}. "
             f"Add it again, or go back with `kgkit kb publish {built.name}@{before}`"
         )

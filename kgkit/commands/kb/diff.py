@@ -60,7 +60,7 @@ def diff(
             for (what, change), count in sorted(counts.items()):
                 write_line(f"{_SIGN[change]} {count:,} × {what}")
         if not counts and not settings:
-            Messages(quiet=quiet).say(
+            Messages(quiet=quiet).write(
                 f"{before.name}@{before.build} and {after.name}@{after.build} hold the same"
             )
     if exit_code and (counts or settings):

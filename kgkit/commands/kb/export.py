@@ -12,7 +12,7 @@ import typer
 
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import HomeOption, QuietOption, open_chosen_kb
-from kgkit.commands.output import check_place, whole_file, write_bytes
+from kgkit.commands.output import check_output_path, open_output, write_bytes
 from kgkit.errors import NotThere, UsageError
 
 FORMATS: Final = ("csv", "graphml", "jsonl", "kgtk", "ntriples", "tsv", "turtle", "wn-lmf")
@@ -56,7 +56,7 @@ def export(
     if to_stdout and file_format.folder:
         raise UsageError(f"{file_format.title} is a folder of files: name one with --output")
     if not to_stdout:
-        check_folder(output) if file_format.folder else check_place(output)
+        check_folder(output) if file_format.folder else check_output_path(output)
     began = time.monotonic()
     with (
         open_chosen_kb(name, home, verify=True) as kb,
@@ -67,18 +67,18 @@ def export(
         if kb.store.has_occurrences and not file_format.has_occurrences:
             losses.append("how often surfaces occur in texts, and so link probabilities")
         if losses:
-            messages.say(f"{file_format.title} does not carry: {'; '.join(losses)}")
+            messages.write(f"{file_format.title} does not carry: {'; '.join(losses)}")
         if file_format.folder:
             _write_folder(files, output, tell)
         elif to_stdout:
             for content in files[""]:
                 write_bytes(content)
         else:
-            with whole_file(output) as write:
+            with open_output(output) as write:
                 for content in _compress(_report_bytes(files[""], tell), output.suffix):
                     write(content)
     if not to_stdout:
-        messages.say(f"wrote {name} as {file_format.title} in {time.monotonic() - began:.1f} s: {output}")
+        messages.write(f"wrote {name} as {file_format.title} in {time.monotonic() - began:.1f} s: {output}")
 
 
 def check_folder(path: Path) -> None:

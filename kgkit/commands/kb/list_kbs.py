@@ -34,13 +34,13 @@ def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietO
         elif summaries:
             write_table(_COLUMNS, [_row(kb) for kb in summaries])
         if not summaries:
-            messages.say(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
+            messages.write(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
     finally:  # whether or not the reader has heard enough
         try:
             if not agrees(where):
                 reconcile(where)
         except KgkitError as error:
-            messages.say(f"warning: {error}")
+            messages.write(f"warning: {error}")
 
 
 def _summary(kb: "KBHome") -> dict[str, Any]:

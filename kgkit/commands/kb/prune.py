@@ -43,18 +43,18 @@ def prune(
     removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
     for name in names:
         sweep_unfinished(where.kb(name))
-    for model, build in _left_without(where, removed):
-        Messages(quiet=quiet).say(f"warning: the model {model} needs {build}: train it again")
+    for model, build in _models_without_build(where, removed):
+        Messages(quiet=quiet).write(f"warning: the model {model} needs {build}: train it again")
     if as_json:
         write_json(removed)
     else:
         for build in removed:
             write_line(build)
     if not removed and unfinished.isdisjoint(names):
-        Messages(quiet=quiet).say("nothing to remove")
+        Messages(quiet=quiet).write("nothing to remove")
 
 
-def _left_without(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _models_without_build(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the models that need a build that was removed, and which."""
     from kgkit.models.folder import find_model_folder, model_names
     from kgkit.models.manifest import read_header

@@ -30,4 +30,4 @@ def publish(
     with messages.progress(f"publishing {name}"):
         publish_build(where.kb(kb), build)
         register(where, kb, build)
-    messages.say(f"{kb} is {name} now")
+    messages.write(f"{kb} is {name} now")

@@ -28,4 +28,4 @@ def rm(
         names = ", ".join(kb_home.name for kb_home in where.kbs()) or "none"
         raise NotThere(f"no knowledge base {name!r} in {where.path}; there are: {names}")
     remove(kb)
-    Messages(quiet=quiet).say(f"removed {name}")
+    Messages(quiet=quiet).write(f"removed {name}")

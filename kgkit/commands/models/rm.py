@@ -32,7 +32,7 @@ def rm(
     where = Home.find(home)
     models = list(dict.fromkeys(names))
     for name in models:  # all of them can go, or nothing is removed
-        _check_there(where, name)
+        _check_removable(where, name)
         dependents = [other for other in models_needing(where, name) if other not in models]
         if dependents and not force:
             raise UsageError(
@@ -42,10 +42,10 @@ def rm(
     for name in models:
         remove_model(where, name)
         mark_gone(where, name)
-        Messages(quiet=quiet).say(f"removed {name}")
+        Messages(quiet=quiet).write(f"removed {name}")
 
 
-def _check_there(home: "Home", name: str) -> None:
+def _check_removable(home: "Home", name: str) -> None:
     from kgkit.models.folder import SHIPPED, has_model, model_names
 
     if has_model(home, name):

@@ -98,7 +98,7 @@ def encoder(
             for metric in sorted(set(epoch) - {"epoch"}):
                 record.score(task, "held out", metric, epoch[metric], int(results["held_out"]))
     note = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{note}: {folder.parent}")
+    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{note}: {folder.parent}")
     if as_json:
         import msgspec
 

@@ -175,7 +175,7 @@ def linker(
         for metric in _SHARES if held_out else ():
             record.score(task, "held out", metric, manifest.results[metric], held_out)
     replacing = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
+    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
     if as_json:
         import msgspec
 

@@ -93,7 +93,7 @@ def run_training(
             progress=tell,
         )  # fmt: skip
     replacing = f", in the place of {replaced}" if replaced else ""
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
+    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
     import msgspec
 
     fields = msgspec.to_builtins(manifest)

@@ -78,21 +78,21 @@ def tagger(
     )  # fmt: skip
     files = [*training.data, *training.dev]
     check_files(files)
-    messages, found = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     began = time.monotonic()
-    run = recorded(found, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files)
+    run = recorded(where, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files)
     with messages.progress(f"training {name}") as show, run as record:
 
         def tell(stage: str, count: int, total: int) -> None:
             show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
-        folder = train_tagger(found, name, training, device=device, command=typed(), progress=tell)
-        manifest = read_trained(found, name, folder, TAGGER)
-        record.model = name if catalogue(found, manifest) else None
+        folder = train_tagger(where, name, training, device=device, command=typed(), progress=tell)
+        manifest = read_trained(where, name, folder, TAGGER)
+        record.model = name if catalogue(where, manifest) else None
         for metric, key in ("f1", "f1"), ("span f1", "span_f1"):
             if key in manifest.results:
                 record.score("ner", "held out", metric, manifest.results[key], manifest.results["dev_names"])
-    messages.say(f"trained {name} in {time.monotonic() - began:.1f} s: {folder.parent}")
+    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s: {folder.parent}")
     if as_json:
         import msgspec
 

@@ -18,8 +18,8 @@ def mention_problem(text: str, mentions: Sequence[Mention]) -> str | None:
     """Return what is wrong with the first mention whose span is not one of *text*, or has another text there.
 
     Args:
-        text: of the document.
-        mentions: that somebody else has found in it.
+        text: text of the document.
+        mentions: mentions that somebody else has found in it.
 
     Returns:
         A sentence that counts mentions from 1; None if all are as they should be.
@@ -34,8 +34,8 @@ def mention_problem(text: str, mentions: Sequence[Mention]) -> str | None:
             )
         if text[start:end] != mention.text:
             return (
-                f"mention {number} spans {start} to {end}, which is {_shown(text[start:end])} in the text, "
-                f"not {_shown(mention.text)}: offsets count Unicode code points, from 0"
+                f"mention {number} spans {start} to {end}, which is {_excerpt(text[start:end])} in the text, "
+                f"not {_excerpt(mention.text)}: offsets count Unicode code points, from 0"
             )
     return None
 
@@ -44,7 +44,7 @@ def check_mentions(document: Document) -> None:
     """Refuse a document whose mentions are not spans of its text.
 
     Args:
-        document: with mentions that somebody else has found; without any there is nothing to check.
+        document: document with mentions that somebody else has found; without any there is nothing to check.
 
     Raises:
         UsageError: if a span is reversed, empty or outside of the text, or the text there is another.
@@ -54,7 +54,7 @@ def check_mentions(document: Document) -> None:
         raise UsageError(f"document {document.id!r}: {problem}")
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
 
 
@@ -62,31 +62,31 @@ def with_candidates(kb: KnowledgeBase, document: Document, keys: Sequence[Sequen
     """Return *document* with the candidates that its mentions were given.
 
     Args:
-        kb: that knows the entities.
-        document: with mentions.
-        keys: for each mention the keys of its candidates, in any order; None where a generator is to look.
+        kb: knowledge base that has the entities.
+        document: document with mentions.
+        keys: keys of the candidates of each mention, in any order; None where a generator is to look.
     """
     mentions = list(document.mentions or ())
-    for place, told in enumerate(keys):
-        if told is not None:
-            candidates = given_candidates(kb, mentions[place].text, told)
-            mentions[place] = structs.replace(mentions[place], candidates=candidates)
+    for index, mention_keys in enumerate(keys):
+        if mention_keys is not None:
+            candidates = candidates_of_keys(kb, mentions[index].text, mention_keys)
+            mentions[index] = structs.replace(mentions[index], candidates=candidates)
     return structs.replace(document, mentions=mentions)
 
 
-def given_candidates(kb: KnowledgeBase, surface: str, keys: Sequence[str]) -> Candidates:
+def candidates_of_keys(kb: KnowledgeBase, surface: str, keys: Sequence[str]) -> Candidates:
     """Return the candidates of these *keys*, best prior first, equal ones by id.
 
     The KB's priors of the surface are shared out among them; one that the KB does not know by this surface is
     as likely as the least likely that it does. Keys that it does not have are left out.
     """
-    found = kb.candidates(surface)
-    known = dict(zip(found.ids.tolist(), found.priors.tolist(), strict=True))
+    candidates = kb.candidates(surface)
+    priors_by_id = dict(zip(candidates.ids.tolist(), candidates.priors.tolist(), strict=True))
     ids = sorted({entity.id for entity in map(kb.get, keys) if entity is not None})
-    weights = [known[number] for number in ids if number in known]
+    weights = [priors_by_id[number] for number in ids if number in priors_by_id]
     least = min(weights, default=_UNKNOWN)
-    weight = np.array([known.get(number, least) for number in ids], np.float64)
+    weight = np.array([priors_by_id.get(number, least) for number in ids], np.float64)
     total = weight.sum()
     priors = weight / total if total > 0 else np.full(len(ids), 1 / max(1, len(ids)))
     order = np.argsort(-priors, kind="stable").tolist()
-    return Candidates(np.array([(ids[place], NO_SENSE, priors[place]) for place in order], CANDIDATE))
+    return Candidates(np.array([(ids[index], NO_SENSE, priors[index]) for index in order], CANDIDATE))
