@@ -9,6 +9,7 @@ takes every task that it can read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,7 +20,8 @@ from torch import Tensor, nn
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example
-from kgkit.methods.settings import TaskTraining
+from kgkit.home import Home
+from kgkit.methods.settings import ChosenKB, TaskTraining
 
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier
@@ -131,6 +133,22 @@ class Method(Protocol):
     def save(self, folder: Path, *, about: str = "") -> None:
         """Write the head, its encoder and its classifier into *folder*; *about* is Markdown for the cards."""
         ...
+
+
+class Resources(NamedTuple):
+    """What a training has beside its settings and data.
+
+    Attributes:
+        home: home of knowledge bases and models.
+        kbs: knowledge bases, open, in the order in which they were named; of a control none.
+        device: name of the torch device on which it is trained.
+        stack: stack for what the method opens: it is closed when the model is published.
+    """
+
+    home: Home
+    kbs: Sequence[ChosenKB]
+    device: str
+    stack: ExitStack
 
 
 class Beginning(NamedTuple):

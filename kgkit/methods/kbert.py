@@ -30,7 +30,14 @@ from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
-from kgkit.methods.contract import Beginning, Reading, TaskModel, first_pieces, group_parameters
+from kgkit.methods.contract import (
+    Beginning,
+    Reading,
+    Resources,
+    TaskModel,
+    first_pieces,
+    group_parameters,
+)
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
@@ -125,17 +132,14 @@ def _token_positions(tree: FlatTree, example: Example) -> NDArray[np.int64]:
 # -- before training --------------------------------------------------------
 
 
-def begin_kbert(
-    home: Home, training: KBertTraining, kbs: Sequence[KnowledgeBase], data: TaskData, device: str
-) -> Beginning:
+def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -> Beginning:
     """Return a K-BERT that is to be trained for a task.
 
     Args:
-        home: home of the linker and of the model that it begins as.
         training: settings.
-        kbs: knowledge bases whose facts are injected; those of the first come first.
         data: examples of the task.
-        device: torch device on which it is trained.
+        resources: knowledge bases whose facts are injected, those of the first first; the home of the linker
+            and of the model that it begins as.
 
     Raises:
         UsageError: if the encoder cannot be that of a K-BERT.
@@ -145,6 +149,7 @@ def begin_kbert(
 
     from kgkit.heads.kbert import KBert, KBertConfig
 
+    home, device, kbs = resources.home, resources.device, [chosen.kb for chosen in resources.kbs]
     encoder = _load_encoder(home, training.encoder, device)
     reader, find_mentions = _readers(encoder, kbs, training, training.injects_relations, device)
     config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)

@@ -11,14 +11,13 @@ import torch
 from kgkit.encoder.loading import quiet
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier
-from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.knowbert import CLASSIFIER, FOLDER, TrainedKnowBert
 from kgkit.methods.answering import TaskData
-from kgkit.methods.contract import Beginning, Reading, TaskModel, group_parameters
+from kgkit.methods.contract import Beginning, Reading, Resources, TaskModel, group_parameters
 from kgkit.methods.knowbert_reading import ExampleReader
-from kgkit.methods.knowbert_settings import ChosenKB, KnowBertTraining
+from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.methods.knowbert_start import KnowBertStart, begin_knowbert, pretrained_parameters
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
@@ -93,28 +92,20 @@ def save_knowbert(knowbert: "KnowBert", encoder: "Encoder", folder: Path, about:
     encoder.save_settings(folder / FOLDER / ENCODER)
 
 
-def begin_task(
-    home: Home,
-    training: KnowBertTraining,
-    kbs: Sequence[ChosenKB],
-    data: TaskData,
-    device: str,
-    stack: ExitStack,
-) -> Beginning:
+def begin_task(training: KnowBertTraining, data: TaskData, resources: Resources) -> Beginning:
     """Return a KnowBert that is to be trained for a task.
 
     Args:
-        home: home of the model that it begins as.
         training: settings.
-        kbs: knowledge bases that are put above those that the model has already, from the bottom up.
         data: examples of the task.
-        device: torch device on which it is trained.
-        stack: stack on which the knowledge bases that are opened are put.
+        resources: knowledge bases that are put above those that the model has already, from the bottom up;
+            the home of the model that it begins as.
 
     Raises:
         As `begin_knowbert` does.
     """
-    start = begin_knowbert(home, training, kbs, device, stack)
+    home = resources.home
+    start = begin_knowbert(home, training, resources.kbs, resources.device, resources.stack)
     specials = data.task.specials(data.learn)
     if specials:
         around: Any = start.knowbert.model

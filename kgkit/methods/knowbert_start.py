@@ -14,7 +14,8 @@ from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.knowledge import Knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import FOLDER, TrainedKnowBert, knowledge_of
-from kgkit.methods.knowbert_settings import EXAMPLE_TASKS, LINKING, ChosenKB, KnowBertTraining, linker_config
+from kgkit.methods.knowbert_settings import EXAMPLE_TASKS, LINKING, KnowBertTraining, linker_config
+from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import KNOWBERT, KnownKB
 from kgkit.models.manifest import Needs

@@ -2,10 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.tasks import TASKS
+from kgkit.kb import KnowledgeBase
+
+
+class ChosenKB(NamedTuple):
+    """A knowledge base, and the names of the vectors that are taken of its entities, joined."""
+
+    kb: KnowledgeBase
+    vectors: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +45,12 @@ class TaskTraining:
 
     TASKS: ClassVar[tuple[str, ...]]
     """The tasks that the method can be trained for."""
-    BY_LENGTH: ClassVar[bool]
+    BY_LENGTH: ClassVar[bool] = False
     """Whether the texts of a step are of like lengths."""
+    VECTORS: ClassVar[bool] = False
+    """Whether the method reads vectors of entities."""
+    ONLY_KB: ClassVar[bool] = True
+    """Whether the only knowledge base there is is taken where none is named; else the method goes without."""
     LEAST: ClassVar[dict[str, int]] = {"epochs": 1, "steps": 1, "batch": 1, "size": 8, "seed": 0, "decay": 0}
     """The least value of each number."""
 

@@ -7,19 +7,22 @@
     embedder         gives the words of a text vectors
 
 A kind is found by the name that `model.json` has for it, in the entry-point group `kgkit.models`: kgkit's own
-by the same door as a stranger's. It says what a manifest has beside the fields of `ModelManifest`, and which
-function opens a folder in which role; that is imported when it is called.
+by the same door as a stranger's. It says what a manifest has beside the fields of `ModelManifest`, which
+function opens a folder in which role, and, of a kind that `kgkit train` trains for tasks, the settings of a
+training and the function that begins one. What it names is imported when it is needed.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final, Generic, Literal
 
 import msgspec
 
-from kgkit.errors import UsageError
+from kgkit.errors import DamagedModel, MissingExtra, UnknownName, UsageError
 from kgkit.models.manifest import (
     ManifestType,
     ModelManifest,
@@ -31,6 +34,13 @@ from kgkit.models.manifest import (
 )
 
 GROUP: Final = "kgkit.models"
+
+_EXTRAS: Final = (
+    "accelerate",
+    "safetensors",
+    "torch",
+    "transformers",
+)  # packages that the extra models brings
 
 Role = Literal["linker", "tagger", "predictor", "language_model", "embedder"]
 
@@ -58,6 +68,12 @@ class Kind(Generic[ManifestType]):
         command: that trains one.
         roles_of: roles that a single model has, the main one first; None: all of them, in the order of
             *roles*.
+        settings: class of the settings of a training, a `kgkit.methods.settings.TaskTraining`, as
+            `MODULE:NAME`; "" for a kind that `kgkit.train` does not train.
+        begin: function from these settings, the data (`kgkit.methods.answering.TaskData`) and
+            `kgkit.methods.contract.Resources` to a `kgkit.methods.contract.Beginning`, as `MODULE:NAME`.
+        train: function that trains it for tasks of its own, which `kgkit.evaluation.tasks` does not have, as
+            `MODULE:NAME`; called as `kgkit.training.tasks.train_method`, without the kind. "": it has none.
     """
 
     name: str
@@ -67,6 +83,9 @@ class Kind(Generic[ManifestType]):
     use: str
     command: str
     roles_of: Callable[[ManifestType], tuple[Role, ...]] | None = None
+    settings: str = ""
+    begin: str = ""
+    train: str = ""
 
     def read(self, folder: Path) -> ManifestType:
         """Return the manifest of the model in *folder*.
@@ -116,8 +135,7 @@ def find_kind(manifest: ModelManifest, folder: Path) -> Kind[Any]:
         DamagedModel: if no package that is installed knows the kind.
     """
     for entry in entry_points(group=GROUP, name=manifest.kind):
-        kind: Kind[Any] = entry.load()
-        return kind
+        return load_kind(entry)
     names = ", ".join(kind_names()) or "none: from a checkout, run `pip install -e .` first"
     raise damaged(
         folder,
@@ -129,6 +147,80 @@ def find_kind(manifest: ModelManifest, folder: Path) -> Kind[Any]:
 def kind_names() -> list[str]:
     """Return the names of the kinds that installed packages know."""
     return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+def find_method(name: str) -> Kind[Any]:
+    """Return the kind that `kgkit train` *name* trains for tasks.
+
+    Raises:
+        UnknownName: if no installed package has one of that name; says which there are.
+        DamagedModel: if its entry point cannot be loaded.
+    """
+    for entry in entry_points(group=GROUP, name=name):
+        kind = load_kind(entry)
+        if kind.settings:
+            return kind
+    raise UnknownName("method", name, method_names())
+
+
+def method_names() -> list[str]:
+    """Return the names of the kinds that are trained for tasks; a kind that cannot be loaded is left out."""
+    names = set[str]()
+    for entry in entry_points(group=GROUP):
+        with suppress(DamagedModel, MissingExtra):
+            if load_kind(entry).settings:
+                names.add(entry.name)
+    return sorted(names)
+
+
+def load_kind(entry: EntryPoint) -> Kind[Any]:
+    """Return the kind of an entry point.
+
+    Raises:
+        DamagedModel: if its package is damaged, or it is no kind.
+        MissingExtra: if it needs a package that an extra of kgkit brings.
+    """
+    package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
+    owner = f"the entry point {entry.name}{package} in the group {GROUP}"
+    kind: object = load_object(entry.value, owner)
+    if not isinstance(kind, Kind):
+        raise DamagedModel(
+            f"{owner} is {entry.value}, a {type(kind).__name__}; it is to be a {__name__}.Kind"
+        )
+    if kind.name != entry.name:
+        raise DamagedModel(f"{owner} is the kind {kind.name}: both are to have one name")
+    if bool(kind.settings) != bool(kind.begin):
+        raise DamagedModel(f"{owner} has either no `settings` or no `begin`: what is trained has both")
+    return kind
+
+
+def load_object(target: str, owner: str) -> Any:
+    """Return the function, class or constant that *target* names, as `MODULE:NAME`.
+
+    Args:
+        target: module and name.
+        owner: what names it, for errors.
+
+    Raises:
+        DamagedModel: if the module cannot be imported, or does not have the name.
+        MissingExtra: if it needs a package that an extra of kgkit brings.
+    """
+    module, _, name = target.partition(":")
+    try:
+        value: Any = import_module(module)
+        for part in name.split("."):
+            value = getattr(value, part)
+    except Exception as error:  # whatever the package of a stranger does when it is imported
+        if isinstance(error, UsageError):
+            raise
+        if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
+            raise MissingExtra(error.name, "models") from error
+        what = f"{type(error).__name__}: {error}"
+        raise DamagedModel(
+            f"{owner} names {target}, which cannot be loaded ({what}): install its package again, or remove "
+            "it"
+        ) from error
+    return value
 
 
 # -- the kinds that come with kgkit -----------------------------------------
@@ -283,6 +375,9 @@ KNOWBERT: Final = Kind(
     use="link with `--model {name}`, or open it with kgkit.linking.knowbert.TrainedKnowBert",
     command="kgkit train knowbert",
     roles_of=_roles_of_knowbert,
+    settings="kgkit.methods.knowbert_settings:KnowBertTraining",
+    begin="kgkit.methods.knowbert:begin_task",
+    train="kgkit.training.knowbert.train:train_stage",
 )
 
 KBERT: Final = Kind(
@@ -292,4 +387,6 @@ KBERT: Final = Kind(
     roles={"predictor": "kgkit.methods.kbert:open_predictor"},
     use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
     command="kgkit train kbert",
+    settings="kgkit.methods.kbert_settings:KBertTraining",
+    begin="kgkit.methods.kbert:begin_kbert",
 )

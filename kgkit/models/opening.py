@@ -2,13 +2,12 @@
 
 import os
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder
-from kgkit.models.kinds import Role, find_kind
+from kgkit.models.kinds import Role, find_kind, load_object
 from kgkit.models.manifest import check_sizes, decode_manifest, read_header
 from kgkit.versions import read_current
 
@@ -88,5 +87,6 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
     if role is not None and role not in roles:
         raise kind.missing(role, manifest)
     check_sizes(folder, manifest)
-    module, _, name = kind.roles[role or roles[0]].partition(":")
-    return getattr(import_module(module), name)(folder, manifest, opening)
+    chosen = role or roles[0]
+    open_role = load_object(kind.roles[chosen], f"the role {chosen} of the kind {kind.name}")
+    return open_role(folder, manifest, opening)

@@ -2,30 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_type_hints
 
-from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
-from kgkit.methods.kbert_settings import KBertTraining
-from kgkit.methods.knowbert_settings import ChosenKB, KnowBertTraining
-from kgkit.methods.settings import TaskTraining
+from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.folder import text_vectors
-from kgkit.models.kinds import KBERT, KNOWBERT, Kind
+from kgkit.models.kinds import Kind, find_method, load_object
 from kgkit.models.manifest import ModelManifest
 from kgkit.models.publishing import read_trained
 from kgkit.models.registering import catalogue
-from kgkit.training.knowbert.train import train_knowbert
 from kgkit.training.runs import recorded
-from kgkit.training.tasks import train_kbert
+from kgkit.training.tasks import train_method
 from kgkit.types import Progress
 
-METHODS: Final[dict[str, type[TaskTraining]]] = {"kbert": KBertTraining, "knowbert": KnowBertTraining}
-"""The settings of each method."""
-
-_PATHS: Final = ("data", "gold", "dev", "dev_gold", "without")
 _SHOWN: Final = 5  # files, in an error
 
 
@@ -55,17 +48,18 @@ def train(
     """Train a model, as `kgkit train METHOD` does.
 
     Args:
-        method: `kbert` or `knowbert`.
+        method: `kbert`, `knowbert`, or a kind of an installed package that is trained for tasks.
         name: name of the model.
         kbs: names of knowledge bases.
-        vectors: of `knowbert`: vectors of their entities, as KB/NAME.
+        vectors: vectors of their entities, as KB/NAME, for a method that reads some, as `knowbert`.
         home: home of the knowledge bases, in which the model is kept.
         device: torch device on which it is trained.
         progress: function that receives what is done, how much, and of how much.
-        settings: fields of `KBertTraining`, or of `KnowBertTraining`; a file may stand for a list of one.
+        settings: fields of the method's settings, as `KBertTraining`; a file may stand for a list of one.
 
     Raises:
         UnknownName: if there is no such method.
+        DamagedModel: if the package of the method is damaged.
         UsageError: if there is no such setting, or as the method's training does.
 
     Example:
@@ -75,25 +69,48 @@ def train(
         >>> model.manifest.results["accuracy"]
         0.94
     """
-    if method not in METHODS:
-        raise UnknownName("method", method, tuple(METHODS))
-    for key in _PATHS:
-        if key in settings:
-            value = settings[key]
-            files = [value] if isinstance(value, str | Path) else value
-            settings[key] = tuple(Path(path) for path in files)
+    kind = find_method(method)
+    settings_class = settings_of(kind)
+    for key in file_fields(settings_class) & settings.keys():
+        value = settings[key]
+        files = [value] if isinstance(value, str | Path) else value
+        settings[key] = tuple(Path(path) for path in files)
     settings["data"], settings["dev"] = data_files(settings.get("data", ()), settings.get("dev", ()))
     try:
-        training = METHODS[method](**settings)
+        training = settings_class(**settings)
     except TypeError as error:
         raise UsageError(f"{method} has no such settings: {error}") from None
     where = home if isinstance(home, Home) else Home.find(home)
-    return train_model(where, name, training, kbs, vectors, device=device, progress=progress)
+    return train_model(where, name, kind, training, kbs, vectors, device=device, progress=progress)
+
+
+def settings_of(kind: Kind[Any]) -> type[TaskTraining]:
+    """Return the class of the settings of a method.
+
+    Raises:
+        DamagedModel: if it cannot be loaded, or is no `TaskTraining` with the tasks of the method.
+        MissingExtra: if it needs a package that an extra of kgkit brings.
+    """
+    owner = f"the kind {kind.name}"
+    settings: object = load_object(kind.settings, owner)
+    if not (isinstance(settings, type) and issubclass(settings, TaskTraining) and is_dataclass(settings)):
+        raise DamagedModel(
+            f"{owner} has the settings {kind.settings}, which are no dataclass of TaskTraining"
+        )
+    if not hasattr(settings, "TASKS"):
+        raise DamagedModel(f"{owner} has the settings {kind.settings}, which do not say its tasks (TASKS)")
+    return settings
+
+
+def file_fields(settings: type[TaskTraining]) -> set[str]:
+    """Return the names of the settings that are lists of files."""
+    return {name for name, hint in get_type_hints(settings).items() if hint == tuple[Path, ...]}
 
 
 def train_model(
     home: Home,
     name: str,
+    kind: Kind[Any],
     training: TaskTraining,
     kbs: Sequence[str] = (),
     vectors: Sequence[str] = (),
@@ -108,20 +125,10 @@ def train_model(
         data=training.files,
     )  # fmt: skip
     with ExitStack() as stack, run as record:
-        if isinstance(training, KnowBertTraining):
-            kind: Kind[Any] = KNOWBERT
-            folder = train_knowbert(
-                home, name, training, _choose_vectors(kbs, vectors, home, stack), device=device,
-                command=command, progress=progress,
-            )  # fmt: skip
-        else:
-            assert isinstance(training, KBertTraining)
-            names: Sequence[str | None] = kbs or [None]  # None: the only one
-            opened = [stack.enter_context(open_kb(kb, home.path)) for kb in names if not training.control]
-            kind = KBERT
-            folder = train_kbert(
-                home, name, training, opened, device=device, command=command, progress=progress
-            )
+        chosen = [] if training.control else _choose_kbs(training, kbs, vectors, home, stack)
+        folder = train_method(
+            kind, home, name, training, chosen, device=device, command=command, progress=progress
+        )
         manifest = read_trained(home, name, folder, kind)
         record.model = name if catalogue(home, manifest) else None
         results = manifest.results
@@ -160,16 +167,17 @@ def data_files(data: Iterable[Path], dev: Iterable[Path]) -> tuple[tuple[Path, .
     return tuple(learn), tuple(held_out)
 
 
-def _choose_vectors(
-    kbs: Sequence[str], vectors: Sequence[str], home: Home, stack: ExitStack
+def _choose_kbs(
+    training: TaskTraining, kbs: Sequence[str], vectors: Sequence[str], home: Home, stack: ExitStack
 ) -> list[ChosenKB]:
     """Open knowledge bases, each with the names of its vectors among *vectors*, as KB/NAME."""
     chosen = []
-    for name in kbs:
+    names: Sequence[str | None] = kbs or ([None] if training.ONLY_KB else [])  # None: the only one
+    for name in names:
         kb = stack.enter_context(open_kb(name, home.path))
         own = tuple(path.rpartition("/")[2] for path in vectors if path.rpartition("/")[0] in (kb.name, name))
-        chosen.append(ChosenKB(kb, own or (text_vectors(kb, None),)))
-    names = {kb.name for kb, _ in chosen} | set(kbs)
-    if strange := [path for path in vectors if path.rpartition("/")[0] not in names]:
+        chosen.append(ChosenKB(kb, (own or (text_vectors(kb, None),)) if training.VECTORS else ()))
+    own_names = {kb.name for kb, _ in chosen} | set(kbs)
+    if strange := [path for path in vectors if path.rpartition("/")[0] not in own_names]:
         raise UsageError(f"--vectors {strange[0]}: write KB/NAME, with one of the knowledge bases of --kb")
     return chosen

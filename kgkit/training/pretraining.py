@@ -10,7 +10,7 @@ from kgkit.encoder.loading import quiet
 from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.methods.knowbert_settings import KnowBertTraining
-from kgkit.training.knowbert.train import train_knowbert
+from kgkit.training.knowbert.train import train_stage
 from kgkit.training.runs import sha256_of
 from kgkit.types import Progress
 from kgkit.versions import write_once
@@ -107,7 +107,7 @@ def train_encoder(
         Folder of the model's files, a version of `models/NAME`; the encoder is in `knowbert/encoder`, as
         transformers has it.
 
-    Raises: as `fresh_encoder` and `train_knowbert` do.
+    Raises: as `fresh_encoder` and `train_stage` do.
     """
     identity = repr((sha256_of(vocabulary), shape, training.seed)).encode()
     folder = home.path / "cache" / "fresh" / hashlib.blake2b(identity, digest_size=6).hexdigest()
@@ -115,7 +115,7 @@ def train_encoder(
         with write_once(folder) as staged:
             fresh_encoder(staged, vocabulary, shape, training.seed)
     begins = replace(training, encoder=str(folder), control=True)
-    return train_knowbert(home, name, begins, device=device, command=command, progress=progress)
+    return train_stage(home, name, begins, device=device, command=command, progress=progress)
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:

@@ -7,7 +7,7 @@ Where the texts of a batch are of like lengths, a step weighs as much whatever t
 a short text counts for more than one of a long text.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
-from kgkit.kb import KnowledgeBase
-from kgkit.methods.kbert_settings import KBertTraining
-from kgkit.methods.settings import TaskTraining
-from kgkit.models.kinds import KBERT, Kind
+from kgkit.methods.settings import ChosenKB, TaskTraining
+from kgkit.models.kinds import Kind, load_object
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
 from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
     from kgkit.methods.contract import Beginning
 
 
-def train_task(
+def train_method(
     kind: Kind[Any],
     home: Home,
     name: str,
     training: TaskTraining,
-    begin: "Callable[[TaskData, ExitStack], Beginning]",
+    kbs: Sequence[ChosenKB] = (),
     *,
     device: str = "auto",
     command: str = "",
@@ -45,12 +44,12 @@ def train_task(
     """Train a method for a task, and write it to `models/NAME` of *home*, in the place of an older one.
 
     Args:
-        kind: kind of the model.
+        kind: kind of the model, which names what begins it.
         home: home that the model is kept in; a training that was stopped goes on there.
         name: name of the model.
         training: settings.
-        begin: function from the examples (`kgkit.methods.answering.TaskData`) and a stack of resources to the
-            method that is trained (`kgkit.methods.contract.Beginning`).
+        kbs: knowledge bases, open, with the names of their vectors if the method reads some; a control reads
+            none of them.
         device: torch device on which it is trained.
         command: command that trains the like.
         progress: function that receives what is done.
@@ -67,12 +66,25 @@ def train_task(
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
+    if training.ONLY_KB and not (kbs or training.control):
+        raise UsageError("there is no knowledge base: name one with --kb, or say --control")
+    owner = f"the kind {kind.name}"
+    if training.task not in TASKS:
+        if not kind.train:
+            raise UsageError(f"{owner} is trained for tasks of kgkit alone, not for {training.task}")
+        train_own = load_object(kind.train, owner)
+        folder: Path = train_own(home, name, training, kbs, device=device, command=command, progress=progress)
+        return folder
 
     def prepare(stack: ExitStack) -> Plan:
         from kgkit.methods.answering import TaskData
+        from kgkit.methods.contract import Resources
 
         data = TaskData.read(training)
-        return _plan(training, data, begin(data, stack), device, progress)
+        begin = load_object(kind.begin, owner)
+        chosen = () if training.control else kbs
+        beginning: Beginning = begin(training, data, Resources(home, chosen, device, stack))
+        return _plan(training, data, beginning, device, progress)
 
     return run_job(
         kind, home, name, training, prepare, files=training.files, command=command, seed=training.seed
@@ -130,29 +142,3 @@ def about_data(training: TaskTraining) -> str:
 def manifest_fields(training: TaskTraining) -> dict[str, Any]:
     """Return the fields of a manifest that the settings decide."""
     return {"task": training.task, "config": msgspec.to_builtins(asdict(training), enc_hook=str)}
-
-
-def train_kbert(
-    home: Home,
-    name: str,
-    training: KBertTraining,
-    kbs: Sequence[KnowledgeBase] = (),
-    *,
-    device: str = "auto",
-    command: str = "",
-    progress: Progress | None = None,
-) -> Path:
-    """Train a K-BERT for a task; the arguments beside *kbs*, and what is raised, are those of `train_task`.
-
-    Args:
-        kbs: knowledge bases whose facts are injected; those of the first come first.
-    """
-    if not (kbs or training.control):
-        raise UsageError("there is no knowledge base: name one with --kb, or say --control")
-
-    def begin(data: "TaskData", _: ExitStack) -> "Beginning":
-        from kgkit.methods.kbert import begin_kbert
-
-        return begin_kbert(home, training, () if training.control else kbs, data, device)
-
-    return train_task(KBERT, home, name, training, begin, device=device, command=command, progress=progress)

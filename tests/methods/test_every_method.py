@@ -19,9 +19,8 @@ import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.encoder import Encoder
 from kgkit.errors import UnknownName, UsageError
-from kgkit.evaluation.entity_typing import TYPES
 from kgkit.evaluation.examples import Example
-from kgkit.evaluation.tasks import TASKS, find_task
+from kgkit.evaluation.tasks import TASKS
 from kgkit.heads import Classifier, EntityLinkerConfig, KARConfig, KBert, KnowBert
 from kgkit.home import Home
 from kgkit.inputs import KnowBertReader, TreeReader
@@ -32,9 +31,10 @@ from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.knowbert import KnowBertMethod
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.models.folder import find_trained
-from kgkit.models.kinds import GROUP
+from kgkit.models.kinds import GROUP, find_method, method_names
 from kgkit.models.opening import open_model
-from kgkit.training.methods import METHODS
+from kgkit.training.methods import settings_of
+from kgkit.training.testing import check_answers, check_control, check_learning, toy_data, toy_examples
 from kgkit.trees import TreeBuilder, generators_of
 from tests.inputs.test_knowbert import encoder, knowledge
 from tests.small_kb import build
@@ -42,51 +42,7 @@ from tests.tiny_encoder import WIDTH, tiny_encoder
 
 __all__ = ["encoder", "knowledge"]
 
-NOUNS = ("dog", "cat", "tree", "fruit")
-
-
-def examples_of(task, count=8):
-    """Return examples of a task, of several lengths, that say a noun, which decides the gold."""
-    found = []
-    for number in range(count):
-        noun = NOUNS[number % 4]
-        text = f"{'the ' * (number % 3 + 1)}{noun} eats"
-        begin = text.index(noun)
-        name = (begin, begin + len(noun))
-        words = [(place, place + len(word)) for place, word in positions(text)]
-        label = str(number % 2)
-        found.append(
-            {
-                "tagging": Example(
-                    str(number), (text,), tokens=tuple(words), gold=("O",) * (len(words) - 2) + ("B-X", "O")
-                ),
-                "wic": Example(str(number), (text, "a dog"), gold="FT"[number % 2]),
-                "relation": Example(
-                    str(number), (text,), (name, words[-1]), tail=("[SUBJECT=X]",), gold=f"r{label}(e1,e2)"
-                ),
-                "typing": Example(str(number), (text,), (name,), gold=frozenset(TYPES[: number % 3])),
-                "regression": Example(str(number), (text, "a dog"), gold=10.0 + number % 4),
-                "choice": Example(
-                    str(number), (text,)[: number % 2], gold=number % 2,
-                    choices=("a dog", "the big city", "a cat")[: 2 + number % 2],
-                ),
-                "ranking": Example(str(number), ("it", text), group=str(number // 2), gold=label),
-                "pair": Example(str(number), ("it", text), gold=label),
-            }.get(task, Example(str(number), (text,), gold=label))
-        )  # fmt: skip
-    return found
-
-
-def positions(text):
-    place = 0
-    for word in text.split(" "):
-        yield place, word
-        place += len(word) + 1
-
-
-def data_of(task):
-    examples = examples_of(task)
-    return TaskData(find_task(task), examples, [], find_task(task).labels(examples))
+examples_of, data_of = toy_examples, toy_data
 
 
 def kbert_of(task, control, encoder, knowledge):
@@ -112,6 +68,16 @@ def knowbert_of(task, control, encoder, knowledge):
     return KnowBertMethod(task, head, classifier, encoder, reader, specials)
 
 
+def plain_kbert(encoder, inputs):
+    texts = {"input_ids": inputs.ids, "attention_mask": inputs.real.long(), "token_type_ids": inputs.types}
+    return encoder(**texts).last_hidden_state
+
+
+def plain_knowbert(encoder, inputs):
+    return encoder(**inputs.inputs).last_hidden_state
+
+
+PLAIN = {"kbert": plain_kbert, "knowbert": plain_knowbert}
 MODELS = {"kbert": kbert_of, "knowbert": knowbert_of}
 READ = [
     (name, task)
@@ -122,7 +88,7 @@ READ = [
 
 
 def test_no_method_lacks_its_row():
-    assert MODELS.keys() == METHODS.keys()
+    assert MODELS.keys() == set(method_names())
     kinds = {entry.name: entry.load() for entry in entry_points(group=GROUP)}
     assert {name for name, kind in kinds.items() if "predictor" in kind.roles} == MODELS.keys()
 
@@ -131,59 +97,31 @@ def test_no_method_lacks_its_row():
 class TestEveryMethod:
     @pytest.fixture
     def method(self, name, task, encoder, knowledge):
-        method = MODELS[name](task, False, encoder, knowledge)
-        method.model.eval()
-        return method
+        return MODELS[name](task, False, encoder, knowledge)
 
     def test_padding_order_and_batch_size_change_no_answer(self, method, task):
-        examples, done = examples_of(task), []
-        answers = answers_of(method, examples, progress=lambda *counts: done.append(counts))
-        assert [answer.id for answer in answers] == [example.id for example in examples]
+        check_answers(method)
+        done = []
+        answers_of(method, examples_of(task), progress=lambda *counts: done.append(counts))
         assert done == [(8, 8)]
-        alone = answers_of(method, [example._replace(gold=None) for example in examples], size=1)
-        others = answers_of(method, examples[::-1], size=3)[::-1]
-        for first, second, third in zip(answers, alone, others, strict=True):
-            if task == "regression":
-                assert first.answer == pytest.approx(second.answer) == pytest.approx(third.answer)
-            else:
-                assert first.answer == second.answer == third.answer
-                assert shares(first) == pytest.approx(shares(second), abs=1e-5)
-                assert shares(first) == pytest.approx(shares(third), abs=1e-5)
-        scores = find_task(task).score(examples, answers, data_of(task).labels)
-        assert scores and all(isinstance(value, float) for value in scores.values())
 
     def test_every_part_learns(self, method, task):
-        method.model.train()
-        loss, items = loss_of(method.model.classifier)(method.model, batch_of(method, examples_of(task)))
-        loss.backward()
-        assert loss.isfinite() and items == (sum(map(len, tags())) if task == "tagging" else 8)
-        assert method.model.classifier.label.weight.grad.any()
-        assert method.encoder.model.get_input_embeddings().weight.grad.any()
+        check_learning(method)
 
     def test_a_control_is_the_plain_encoder(self, name, task, encoder, knowledge):
-        method = MODELS[name](task, True, encoder, knowledge)
-        method.model.eval()
-        batch = batch_of(method, examples_of(task))
-        plain = method.encoder.model
-        inputs = (
-            batch.inputs.inputs
-            if name == "knowbert"
-            else {"input_ids": batch.inputs.ids, "attention_mask": batch.inputs.real.long(),
-                  "token_type_ids": batch.inputs.types}
-        )  # fmt: skip
-        with torch.no_grad():
-            hidden = plain(**inputs).last_hidden_state
-            logits = method.model.classifier(hidden, batch.positions, batch.rows)
-            assert torch.equal(method.model(batch), logits)
+        check_control(MODELS[name](task, True, encoder, knowledge), PLAIN[name])
 
 
-def tags():
-    return [example.tokens for example in examples_of("tagging")]
+def test_a_check_that_fails_says_what_does_not_hold(encoder, knowledge):
+    def other(encoder, inputs):
+        return plain_kbert(encoder, inputs) + 1
 
-
-def shares(answer):
-    probabilities = answer.probabilities
-    return list(probabilities.values()) if isinstance(probabilities, dict) else list(probabilities)
+    with pytest.raises(AssertionError, match="pair: the control is not the plain encoder"):
+        check_control(kbert_of("pair", True, encoder, knowledge), other)
+    method = kbert_of("pair", False, encoder, knowledge)
+    method.model.classifier.forward = lambda hidden, *_: hidden.sum(1)[:, :2] * len(hidden)
+    with pytest.raises(AssertionError, match=r"pair: example \d is answered otherwise alone"):
+        check_answers(method)
 
 
 def test_numbers_are_learnt_as_standard_scores_and_answered_as_they_are(encoder, knowledge):
@@ -315,7 +253,7 @@ def test_what_is_trained_answers_as_it_did_when_it_is_opened(home, settings, nam
     model = kgkit.train(name, name=f"{name}-{task}", home=home, **settings(task))
     results = model.manifest.results
     assert (results["examples"], results["held_out"]) == (22, 2) and model.manifest.task == task
-    data = TaskData.read(METHODS[name](**plain_settings(settings(task))))
+    data = TaskData.read(settings_of(find_method(name))(**plain_settings(settings(task))))
     with open_model(model.manifest.name, "predictor", home=home, device="cpu") as predictor:
         answers = predictor.answers(data.held_out, size=4)
         scores = predictor.task.score(data.held_out, answers, predictor.labels)
@@ -369,14 +307,15 @@ def test_arguments_that_do_not_fit_are_refused(home, settings):
         kgkit.train("knowbert", name="x", home=home, task="pair")
 
 
-@pytest.mark.parametrize(("name", "settings_class"), METHODS.items())
-def test_the_defaults_of_a_command_are_those_of_the_settings(name, settings_class):
+@pytest.mark.parametrize("name", MODELS)
+def test_the_defaults_of_a_command_are_those_of_the_settings(name):
     import inspect
     from dataclasses import fields
 
     from kgkit.commands.train import kbert, knowbert
     from kgkit.commands.train.methods import LEAST_SIZE
 
+    settings_class = settings_of(find_method(name))
     command = {"kbert": kbert.kbert, "knowbert": knowbert.knowbert}[name]
     options = {key: parameter.default for key, parameter in inspect.signature(command).parameters.items()}
     differ = {"encoder"} if name == "knowbert" else set()  # --from has one: None

@@ -27,12 +27,13 @@ from kgkit.methods import kbert
 from kgkit.methods.answering import batch_of
 from kgkit.methods.kbert import KBertMethod
 from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import KBERT, KNOWBERT
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.training.runs import sha256_of
-from kgkit.training.tasks import train_kbert
+from kgkit.training.tasks import train_method
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from tests.cli_helpers import run
 from tests.small_kb import build
@@ -88,6 +89,10 @@ def settings(encoder, files, task, **others):
         "bf16": False, "data": (files[f"{task}.tsv"],), "dev": (files[f"{task}.test.tsv"],),
     }  # fmt: skip
     return KBertTraining(task=task, **common | others)
+
+
+def train_kbert(home, name, training, kbs=(), **others):
+    return train_method(KBERT, home, name, training, [ChosenKB(kb, ()) for kb in kbs], **others)
 
 
 def trained(home, name, training, **others):

@@ -121,4 +121,4 @@ def kbert(
         soft_positions=not no_soft_position, visible_matrix=not no_visible_matrix, size=size, batch=batch,
         epochs=epochs, steps=steps, lr=lr, lr_new=lr_new, seed=seed, bf16="auto" if bf16 is None else bf16,
     )  # fmt: skip
-    run_training(name, training, named, device=device, home=home, as_json=as_json, quiet=quiet)
+    run_training("kbert", name, training, named, device=device, home=home, as_json=as_json, quiet=quiet)

@@ -136,8 +136,9 @@ def knowbert(
         seed=seed, bf16="auto" if bf16 is None else bf16,
     )  # fmt: skip
     run_training(
-        name, training, kb or (), vectors or (), device=device, home=home, as_json=as_json, quiet=quiet
-    )
+        "knowbert", name, training, kb or (), vectors or (), device=device, home=home, as_json=as_json,
+        quiet=quiet,
+    )  # fmt: skip
 
 
 def _supervision(text: str) -> "Supervision":

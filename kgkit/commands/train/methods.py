@@ -51,6 +51,7 @@ Bf16Option = Annotated[
 
 
 def run_training(
+    method: str,
     name: str,
     training: "TaskTraining",
     kbs: Sequence[str],
@@ -64,8 +65,9 @@ def run_training(
     """Train a model, and write what was measured.
 
     Args:
+        method: name of the method.
         name: name of the model.
-        training: settings of a K-BERT, or a KnowBert.
+        training: settings of the method.
         kbs, vectors: as `kgkit.training.methods.train` takes them.
         device: torch device on which it is trained.
         home: home of the model; None: the usual one.
@@ -74,6 +76,7 @@ def run_training(
     """
     from kgkit.home import Home
     from kgkit.models.folder import model_folder
+    from kgkit.models.kinds import find_method
     from kgkit.models.publishing import older
     from kgkit.training.methods import train_model
 
@@ -86,8 +89,9 @@ def run_training(
             show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
         folder, manifest = train_model(
-            where, name, training, kbs, vectors, device=device, command=typed(), progress=tell
-        )
+            where, name, find_method(method), training, kbs, vectors, device=device, command=typed(),
+            progress=tell,
+        )  # fmt: skip
     replacing = f", in the place of {replaced}" if replaced else ""
     messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
     import msgspec
@@ -96,7 +100,8 @@ def run_training(
     if as_json:
         write_json({"path": str(folder.parent), **fields})
         return
-    zeros = [kb for kb, about in fields.get("kbs", {}).items() if about["zero_vectors"]]
+    kbs_of = fields.get("kbs") if method == "knowbert" else None
+    zeros = [kb for kb, about in (kbs_of or {}).items() if about["zero_vectors"]]
     names = [f"{kb} (vectors as zeros)" if kb in zeros else kb for kb in manifest.needs.kbs]
     write_line(f"{name}: {training.task}, {', '.join(names) or 'no knowledge base'}")
     write_results(manifest.results)

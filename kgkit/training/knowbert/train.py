@@ -15,22 +15,19 @@ Departures:
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgkit.home import Home
-from kgkit.methods.knowbert_settings import EXAMPLE_TASKS, ChosenKB, KnowBertTraining
+from kgkit.methods.knowbert_settings import KnowBertTraining
+from kgkit.methods.settings import ChosenKB
 from kgkit.models.kinds import KNOWBERT
 from kgkit.training.config import TrainingConfig
 from kgkit.training.job import Outcome, Plan, fit, run_job
-from kgkit.training.tasks import about_data, manifest_fields, train_task
+from kgkit.training.tasks import about_data, manifest_fields
 from kgkit.types import Progress
 
-if TYPE_CHECKING:
-    from kgkit.methods.answering import TaskData
-    from kgkit.methods.contract import Beginning
 
-
-def train_knowbert(
+def train_stage(
     home: Home,
     name: str,
     training: KnowBertTraining,
@@ -40,7 +37,9 @@ def train_knowbert(
     command: str = "",
     progress: Progress | None = None,
 ) -> Path:
-    """Train a KnowBert, and write it to `models/NAME` of *home*, in the place of an older one.
+    """Train a stage of a KnowBert (wsd, el, mlm), and write it to `models/NAME` of *home*.
+
+    An older model of that name is replaced.
 
     Args:
         home: home that the model is kept in; a training that was stopped goes on there.
@@ -56,18 +55,8 @@ def train_knowbert(
 
     Raises:
         StaleModel: if the model that it begins as was trained with other builds.
-        The rest as `train_task` does.
+        The rest as `kgkit.training.tasks.train_method` does.
     """
-    if training.task in EXAMPLE_TASKS:
-
-        def begin(data: "TaskData", stack: ExitStack) -> "Beginning":
-            from kgkit.methods.knowbert import begin_task
-
-            return begin_task(home, training, kbs, data, device, stack)
-
-        return train_task(
-            KNOWBERT, home, name, training, begin, device=device, command=command, progress=progress
-        )
     return run_job(
         KNOWBERT, home, name, training,
         lambda stack: _plan(home, training, kbs, device, progress, stack),

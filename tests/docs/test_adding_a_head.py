@@ -1,0 +1,112 @@
+"""docs/adding-a-head.md is done as it is written: from an empty folder to `kgkit train`, and back."""
+
+import json
+import tomllib
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+from kgkit.models.manifest import FORMAT, MANIFEST
+from tests.cli_helpers import run
+from tests.doc_pages import ROOT, Session, blocks, differences
+from tests.tiny_encoder import tiny_encoder
+
+PAGE = "docs/adding-a-head.md"
+FILES = {block.file: block.content for block in blocks(ROOT / PAGE) if block.file}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder in which the package of the page is installed, as `pip install -e .` does it."""
+    for group, entries in tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"].items():
+        install(tmp_path, "kgkit_sums", group, entries)
+    monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def install(folder, package, group, entries):
+    metadata = folder / f"{package}-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: 1\n"
+    )
+    lines = [f"{name} = {target}\n" for name, target in entries.items()]
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{''.join(lines)}")
+
+
+def test_the_page_can_be_followed_from_its_first_line_to_its_last(folder):
+    tiny_encoder(folder / "encoder", mask=True)
+    session = Session(folder)
+    try:
+        assert "\n".join(differences(PAGE, session, compare=True)) == ""
+    finally:
+        session.end()
+
+
+BROKEN = {
+    "nothing": ("nowhere:KIND", "names nowhere:KIND, which cannot be loaded (ModuleNotFoundError"),
+    "nameless": ("broken:MISSING", "names broken:MISSING, which cannot be loaded (AttributeError"),
+    "other": ("broken:OTHER", "is broken:OTHER, a int; it is to be a kgkit.models.kinds.Kind"),
+    "renamed": ("broken:KIND", "is the kind broken: both are to have one name"),
+    "broken": ("broken:KIND", "the kind broken names broken:Settings, which cannot be loaded"),
+    "typed": ("broken:TYPED", "a setting odd of the type dict[str, int] | None: an option is a str"),
+}
+PACKAGE = """
+from dataclasses import dataclass, replace
+from kgkit.methods.settings import TaskTraining
+from kgkit.models.kinds import Kind
+from kgkit.models.manifest import ModelManifest
+
+OTHER = 1
+KIND = Kind(
+    name="broken", title="a broken model", manifest=ModelManifest, roles={"predictor": "broken:open"},
+    use="-", command="-", settings="broken:Settings", begin="broken:begin",
+)
+TYPED = replace(KIND, name="typed", settings="broken:Typed")
+
+@dataclass(frozen=True, kw_only=True)
+class Typed(TaskTraining):
+    TASKS = ("pair",)
+    encoder: str = "x"
+    odd: dict[str, int] | None = None
+"""
+
+
+@pytest.fixture
+def broken(tmp_path, monkeypatch):
+    """A folder in which packages are installed whose entry points are damaged."""
+    (tmp_path / "broken.py").write_text(PACKAGE)
+    install(tmp_path, "broken", "kgkit.models", {name: target for name, (target, _) in BROKEN.items()})
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_damaged_entry_point_is_one_sentence(broken, name):
+    done = run("train", name, "--help")
+    assert done.code in (1, 2) and BROKEN[name][1] in done.err and done.err.count("\n") == 1, done.err
+
+
+def test_a_damaged_entry_point_keeps_no_other_method_from_its_work(broken, tmp_path):
+    done = run("train", "--help")
+    assert done.code == 0 and "kbert" in done.out and "broken" not in done.out
+    done = run("train", "broke", "--help")
+    assert done.code == 2 and "broke" in done.err
+
+
+def test_a_model_whose_package_is_damaged_or_gone_is_listed_with_a_sentence(broken, tmp_path):
+    for kind in ("nothing", "gone", "broken"):
+        (tmp_path / "home/models" / kind).mkdir(parents=True)
+        manifest = {"format": FORMAT, "kind": kind, "name": kind, "task": "pair"}
+        (tmp_path / "home/models" / kind / MANIFEST).write_text(json.dumps(manifest))
+    done = run("models", "list", "--json", "--home", tmp_path / "home")
+    errors = {model["name"]: model.get("error", "") for model in json.loads(done.out)}
+    assert "which cannot be loaded" in errors["nothing"] and "no installed package knows" in errors["gone"]
+    done = run("predict", "--model", "broken", "--home", tmp_path / "home", PAGE)
+    assert "the role predictor of the kind broken names broken:open, which cannot be loaded" in done.err
+    assert run("models", "rm", "gone", "nothing", "--home", tmp_path / "home").code == 0
