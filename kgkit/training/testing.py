@@ -187,7 +187,7 @@ def _alike(first: Prediction, second: Prediction) -> bool:
     if isinstance(first.answer, float) and isinstance(second.answer, float):
         return abs(first.answer - second.answer) <= _TOLERANCE * max(1.0, abs(first.answer))
     pairs = zip(_shares(first), _shares(second), strict=True)
-    return first.answer == second.answer and all(abs(one - other) <= _TOLERANCE for one, other in pairs)
+    return first.answer == second.answer and all(abs(share - other) <= _TOLERANCE for share, other in pairs)
 
 
 def _shares(answer: Prediction) -> list[float]:

@@ -57,11 +57,11 @@ DataOption = Annotated[
     typer.Option("--data", metavar="FILE", help="Examples, or a folder of them. Repeat it for more."),
 ]
 
-_BEFORE: Final[Mapping[str, Any]] = {
+_DATA_OPTIONS: Final[Mapping[str, Any]] = {
     "data": DataOption, "name": NameOption, "gold": GoldOption, "dev": DevOption, "dev_gold": DevGoldOption,
     "kb": KBsOption, "vectors": VectorsOption, "encoder": EncoderOption, "control": ControlOption,
 }  # fmt: skip
-_BEHIND: Final[Mapping[str, Any]] = {
+_TRAINING_OPTIONS: Final[Mapping[str, Any]] = {
     "epochs": EpochsOption, "steps": StepsOption, "batch": TextsOption, "size": SizeOption, "lr": RateOption,
     "lr_new": NewRateOption, "seed": SeedOption, "bf16": Bf16Option, "device": DeviceOption,
     "home": HomeOption, "as_json": JSONOption, "quiet": QuietOption,
@@ -124,11 +124,11 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     yield parameter("task", tasks)
-    for name, annotation in _BEFORE.items():
+    for name, annotation in _DATA_OPTIONS.items():
         if name != "vectors" or settings.VECTORS:
             yield parameter(name, annotation)
     for name, field in by_name.items():
-        if name not in {"task", "decay", *_BEFORE, *_BEHIND}:
+        if name not in {"task", "decay", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
             if name in _OF_THE_COMMAND:
                 raise DamagedModel(f"the method {method} has a setting {name}: all commands have that option")
             help_text = helps.get(name, "")
@@ -139,7 +139,7 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
                     "str, int, float, bool, Path, Literal, or a tuple of them"
                 )
             yield parameter(name, annotation)
-    for name, annotation in _BEHIND.items():
+    for name, annotation in _TRAINING_OPTIONS.items():
         yield parameter(name, annotation)
 
 
@@ -165,15 +165,15 @@ def _annotation(field: "Field[Any]", hint: Any, help_text: str, least: int | Non
         option = f"{option}/--no-{option[2:]}" if both else option
         flag = typer.Option(option, help=help_text, metavar=None if both else "")
         return Annotated[bool | None, flag] if optional else Annotated[bool, flag]
-    several = get_origin(hint) is tuple and get_args(hint)[1:] == (...,)
-    item = get_args(hint)[0] if several else hint
+    is_tuple = get_origin(hint) is tuple and get_args(hint)[1:] == (...,)
+    item = get_args(hint)[0] if is_tuple else hint
     if item not in _METAVARS and get_origin(item) is not Literal:
         return None
     info = typer.Option(
         option, metavar=_METAVARS.get(item), help=help_text, min=least if item is int else None
     )
-    kind: Any = GenericAlias(list, (item,)) if several else item
-    return Annotated[kind | None, info] if optional or several else Annotated[kind, info]
+    kind: Any = GenericAlias(list, (item,)) if is_tuple else item
+    return Annotated[kind | None, info] if optional or is_tuple else Annotated[kind, info]
 
 
 def attribute_helps(settings: type) -> dict[str, str]:
