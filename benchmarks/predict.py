@@ -85,8 +85,8 @@ class BareEncoder:
 
     def __init__(self, encoder: str, size: int, device: torch.device) -> None:
         folder = find_model(encoder)
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        model: Any = AutoModel.from_pretrained(folder, dtype=torch.float32)
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        model: Any = AutoModel.from_pretrained(folder, dtype=torch.float32, trust_remote_code=False)
         self.model, self.size, self.device = model.to(device).eval(), size, device
 
     def inputs(self, texts: Sequence[str]) -> Any:
