@@ -6,6 +6,7 @@ keep their spans and are looked up, unless they were given candidates too.
 """
 
 from kgkit.candidates.alias import AliasConfig, AliasGenerator
+from kgkit.candidates.config import GeneratorConfig
 from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
 from kgkit.candidates.entries import longest
 from kgkit.candidates.for_kb import generator_for
@@ -17,7 +18,7 @@ from kgkit.candidates.input_mentions import (
 )
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.long_texts import document_batches, is_divisible, is_long
-from kgkit.candidates.matching import Generator, GeneratorConfig
+from kgkit.candidates.matching import Generator
 from kgkit.candidates.segment import SegmentConfig, SegmentGenerator, Segments, jieba_segments
 
 __all__ = [

@@ -9,10 +9,10 @@ from typing import Final, Literal
 from msgspec import structs
 
 from kgkit.candidates.compounds import Compound, CompoundMentions
+from kgkit.candidates.config import GeneratorConfig
 from kgkit.candidates.entries import (
     ANY,
     UNSEEN,
-    Cut,
     Entry,
     SurfaceForm,
     case_is_hidden,
@@ -21,7 +21,8 @@ from kgkit.candidates.entries import (
     longest,
 )
 from kgkit.candidates.hyphens import joining_hyphens
-from kgkit.candidates.matching import Generator, GeneratorConfig, surface_candidates
+from kgkit.candidates.matching import Generator, surface_candidates
+from kgkit.candidates.memory import Cut
 from kgkit.candidates.spelling import (
     function_words,
     in_capitals_only,

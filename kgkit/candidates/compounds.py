@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from kgkit.candidates.entries import UNSEEN, Cut, Entry, SurfaceForm, Varying
+from kgkit.candidates.entries import UNSEEN, Entry, SurfaceForm, Varying
 from kgkit.candidates.hyphens import HYPHENS, closed_spelling, with_plain_hyphens
+from kgkit.candidates.memory import Cut
 from kgkit.candidates.spelling import in_capitals_only
 from kgkit.store.layout import MAX_TOKENS
 from kgkit.types import Candidates, Mention
 
 if TYPE_CHECKING:
-    from kgkit.candidates.matching import GeneratorConfig
+    from kgkit.candidates.config import GeneratorConfig
     from kgkit.kb import KnowledgeBase
 
 _SHORT: Final = 3  # letters of an abbreviation

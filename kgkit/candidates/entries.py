@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from kgkit.candidates.memory import Memory, Spans
 from kgkit.candidates.spelling import position_hides_case
 from kgkit.store.surfaces import Matcher
 from kgkit.types import Candidates, Mention
@@ -55,31 +54,6 @@ class Varying(NamedTuple):
 
     candidates: Candidates
     hidden: Candidates | None
-
-
-class Cut(Struct, frozen=True, gc=False):
-    """A text and its tokens.
-
-    Attributes:
-        text: text that was cut.
-        pieces: white space and tokens in turn.
-        offsets: end of each of them.
-        entries: entries of the tokens.
-        memory: memory that these come from.
-        spans: meanings of spans of several tokens; of those in which a hyphen counts as a space, the
-            meanings as they are then written.
-        folded: text, folded, for tries: white space single, a line end between paragraphs; else empty.
-        bounds: end of each piece in `folded`.
-    """
-
-    text: str
-    pieces: list[str]
-    offsets: list[int]
-    entries: list[Entry]
-    memory: Memory
-    spans: Spans
-    folded: str
-    bounds: list[int]
 
 
 def case_is_hidden(text: str, pieces: list[str], offsets: list[int], index: int) -> bool:

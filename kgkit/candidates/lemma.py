@@ -15,8 +15,9 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
+from kgkit.candidates.config import GeneratorConfig
 from kgkit.candidates.entries import ANY, Entry, SurfaceForm, have_equal_rows
-from kgkit.candidates.matching import Generator, GeneratorConfig, candidates_from_weights, respellings
+from kgkit.candidates.matching import Generator, candidates_from_weights, respellings
 from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec

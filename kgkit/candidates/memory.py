@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
+from kgkit.candidates.entries import Entry
 from kgkit.text import token_splitter
 
 if TYPE_CHECKING:
-    from kgkit.candidates.entries import Entry
     from kgkit.types import Mention
 
 _MAX_CHUNK = 32
@@ -50,10 +52,10 @@ class Budget:
         self.remaining = self._size
 
 
-class Entries(dict[str, "Entry"]):
+class Entries(dict[str, Entry]):
     """Entries by token, made when first asked for."""
 
-    def __init__(self, make: Callable[[str, bool], "Entry"], budget: Budget, *, cased: bool) -> None:
+    def __init__(self, make: Callable[[str, bool], Entry], budget: Budget, *, cased: bool) -> None:
         super().__init__()
         self._make, self._cased, self._budget = make, cased, budget
         budget.caches.append(self)
@@ -137,7 +139,7 @@ class Memory:
         cased: flag for texts whose spelling tells something.
     """
 
-    def __init__(self, make: Callable[[str, bool], "Entry"], budget: Budget, *, cased: bool) -> None:
+    def __init__(self, make: Callable[[str, bool], Entry], budget: Budget, *, cased: bool) -> None:
         self.cased = cased
         self.entries = Entries(make, budget, cased=cased)
         self.spans, self.spaced_spans, self.compounds = Spans(budget), Spans(budget), Spans(budget)
@@ -223,3 +225,28 @@ class Omissions:
     def full(self) -> bool:
         """Whether there may be more than are known."""
         return len(self) >= self._most
+
+
+class Cut(Struct, frozen=True, gc=False):
+    """A text and its tokens.
+
+    Attributes:
+        text: text that was cut.
+        pieces: white space and tokens in turn.
+        offsets: end of each of them.
+        entries: entries of the tokens.
+        memory: memory that these come from.
+        spans: meanings of spans of several tokens; of those in which a hyphen counts as a space, the
+            meanings as they are then written.
+        folded: text, folded, for tries: white space single, a line end between paragraphs; else empty.
+        bounds: end of each piece in `folded`.
+    """
+
+    text: str
+    pieces: list[str]
+    offsets: list[int]
+    entries: list[Entry]
+    memory: Memory
+    spans: Spans
+    folded: str
+    bounds: list[int]

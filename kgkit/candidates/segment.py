@@ -19,10 +19,10 @@ from typing import Any
 
 from msgspec import structs
 
+from kgkit.candidates.config import GeneratorConfig
 from kgkit.candidates.entries import ANY, Entry, SurfaceForm, Varying
 from kgkit.candidates.matching import (
     Generator,
-    GeneratorConfig,
     is_case_informative,
     respellings,
     surface_candidates,

@@ -14,6 +14,7 @@ from kgkit.commands.train import (
     tagger,
 )
 from kgkit.commands.train.generated import method_command
+from kgkit.commands.verb import Verb
 from kgkit.errors import KgkitError
 
 
@@ -46,8 +47,6 @@ class Methods(TyperGroup):
 
 
 def _command_of(method: str) -> Any:
-    from kgkit.commands.app import Verb
-
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(method, cls=Verb)(method_command(method))
     return typer.main.get_command(app)
