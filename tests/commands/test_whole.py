@@ -76,7 +76,8 @@ def test_an_option_of_several_values_and_a_flag_may_be_given_twice(home):
 def test_the_commands_are_those_that_were_promised():
     assert set(VERBS) == {
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",
-        "kgkit predict", "kgkit tree", "kgkit models list", "kgkit models info", "kgkit models verify", "kgkit models rm",
+        "kgkit predict", "kgkit tree",
+        "kgkit models list", "kgkit models info", "kgkit models verify", "kgkit models rm",
         "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
         "kgkit evaluate probe", "kgkit evaluate classification", "kgkit evaluate relation",
         "kgkit evaluate typing", "kgkit evaluate wic", "kgkit evaluate tagging", "kgkit evaluate ranking",
