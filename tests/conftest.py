@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import kgkit
 from kb_builders.wordnet import WordNetBuilder
@@ -19,7 +20,12 @@ ROOT = Path(__file__).parent.parent
 
 
 def pytest_configure():
-    """Let Ctrl-C interrupt: whoever starts the tests in the background of a script has had it ignored."""
+    """Let Ctrl-C interrupt, and no example of Hypothesis have a deadline: a busy machine fails no test.
+
+    Whoever starts the tests in the background of a script has had Ctrl-C ignored.
+    """
+    settings.register_profile("no deadline", deadline=None)
+    settings.load_profile("no deadline")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
