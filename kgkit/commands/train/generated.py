@@ -1,13 +1,21 @@
-"""Commands that train the methods of other packages, made from their settings.
+"""Commands that train methods, ours and those of other packages, made from their settings.
 
 Each field of the dataclass is an option: its name, its type and its default are the field's, its help is what
-the section "Attributes" of the docstring says. What all methods have in common (`TaskTraining`) has the
-options of `kgkit.commands.train.methods`.
+the section "Attributes" of the docstring says, and its metadata say what else is not as usual:
+
+    option    what the option is called, where it is not the field's name
+    metavar   what stands for its value in the help
+    parse     function from the text of an option to a value, of a type that no option has otherwise
+    replaces  another setting, whose option is left out where this one is given
+
+What all methods have in common (`TaskTraining`) has the options of `kgkit.commands.train.methods`; its help
+is the method's own, where that has one.
 """
 
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
@@ -29,7 +37,7 @@ from kgkit.commands.train.methods import (
     TextsOption,
     run_training,
 )
-from kgkit.errors import DamagedModel
+from kgkit.errors import DamagedModel, UsageError
 
 if TYPE_CHECKING:
     from kgkit.methods.settings import TaskTraining
@@ -41,7 +49,14 @@ GoldOption = Annotated[
     ),
 ]
 KBsOption = Annotated[
-    list[str] | None, typer.Option("--kb", metavar="KB", help="Knowledge base; repeat it for more.")
+    list[str] | None,
+    typer.Option("--kb", metavar="KB", help="Knowledge base; repeat it for more, in their order."),
+]
+OnlyKBOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kb", metavar="KB", help="Knowledge base, if there are several; repeat it; none: a control."
+    ),
 ]
 VectorsOption = Annotated[
     list[str] | None,
@@ -57,6 +72,7 @@ DataOption = Annotated[
     typer.Option("--data", metavar="FILE", help="Examples, or a folder of them. Repeat it for more."),
 ]
 
+_NONE: Final = "none"
 _DATA_OPTIONS: Final[Mapping[str, Any]] = {
     "data": DataOption, "name": NameOption, "gold": GoldOption, "dev": DevOption, "dev_gold": DevGoldOption,
     "kb": KBsOption, "vectors": VectorsOption, "encoder": EncoderOption, "control": ControlOption,
@@ -85,27 +101,37 @@ def method_command(method: str) -> Callable[..., None]:
         MissingExtra: if it needs a package that an extra of kgkit brings.
     """
     from kgkit.models.kinds import find_method
-    from kgkit.training.methods import data_files, file_fields, settings_of
+    from kgkit.training.methods import data_files, settings_of
 
     kind = find_method(method)
     settings = settings_of(kind)
     parameters = list(_parameters(method, settings))
-    files = file_fields(settings)
+    tuples = {name for name, hint in get_type_hints(settings).items() if get_origin(hint) is tuple}
 
     def command(**values: Any) -> None:
         own = {name: values.pop(name) for name in [*_OF_THE_COMMAND] if name in values}
+        kbs = own["kb"] or ()
+        if settings.ONLY_KB and _NONE in kbs:
+            if len(kbs) > 1:
+                raise UsageError(f"--kb {_NONE} is a control, and has no other knowledge base")
+            values["control"] = True
         for name, value in values.items():
-            if isinstance(value, list) or (value is None and name in files):
+            if name in tuples:
                 values[name] = tuple(value or ())
+        for field in fields(settings):
+            other = field.metadata.get("replaces")
+            if other and values[field.name] and values[other] != getattr(settings, other):
+                given = f"{field.metadata.get('option', f'--{field.name}')} {values[field.name]}"
+                raise UsageError(f"{given} has an {other}: leave out --{other}")
         values["data"], values["dev"] = data_files(values["data"], values["dev"])
         values["bf16"] = "auto" if values["bf16"] is None else values["bf16"]
         run_training(
-            method, own["name"], settings(**values), own["kb"] or (), own.get("vectors") or (),
+            method, own["name"], settings(**values), kbs, own.get("vectors") or (),
             device=own["device"], home=own["home"], as_json=own["as_json"], quiet=own["quiet"],
         )  # fmt: skip
 
     command.__doc__ = (
-        f"Train {kind.title} for a task.\n\n"
+        f"Train {kind.title}{f': {kind.about}' if kind.about else ' for a task'}.\n\n"
         "A training that was stopped goes on where it was, if nothing has been changed since."
     )
     setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010  # what Typer reads
@@ -119,20 +145,22 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
     tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
 
     def parameter(name: str, annotation: Any) -> inspect.Parameter:
+        if name in helps:
+            kind, info = get_args(annotation)
+            annotation = Annotated[kind, _with_help(info, helps[name])]
         default = _OF_THE_COMMAND[name] if name in _OF_THE_COMMAND else _default(by_name[name])
         default = {"auto": None}.get(default, default) if name == "bf16" else default
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     yield parameter("task", tasks)
-    for name, annotation in _DATA_OPTIONS.items():
+    for name, annotation in {**_DATA_OPTIONS, "kb": OnlyKBOption if settings.ONLY_KB else KBsOption}.items():
         if name != "vectors" or settings.VECTORS:
             yield parameter(name, annotation)
     for name, field in by_name.items():
         if name not in {"task", "decay", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
             if name in _OF_THE_COMMAND:
                 raise DamagedModel(f"the method {method} has a setting {name}: all commands have that option")
-            help_text = helps.get(name, "")
-            annotation = _annotation(field, hints[name], help_text, settings.LEAST.get(name))
+            annotation = _annotation(field, hints[name], settings.LEAST.get(name))
             if annotation is None:
                 raise DamagedModel(
                     f"the method {method} has a setting {name} of the type {hints[name]}: an option is a "
@@ -153,27 +181,37 @@ def _default(field: "Field[Any]") -> Any:
     return (list(default) or None) if isinstance(default, tuple) else default
 
 
-def _annotation(field: "Field[Any]", hint: Any, help_text: str, least: int | None) -> Any:
+def _annotation(field: "Field[Any]", hint: Any, least: int | None) -> Any:
     """Return the type and the option of a setting; None if no option has such a type."""
-    option = f"--{field.name.replace('_', '-')}"
+    option = field.metadata.get("option", f"--{field.name.replace('_', '-')}")
     optional = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
     if optional:
         inner = [part for part in get_args(hint) if part is not NoneType]
         hint = inner[0] if len(inner) == 1 else hint
     if hint is bool:
-        both = optional or field.default is not False
+        both = "option" not in field.metadata and (optional or field.default is not False)
         option = f"{option}/--no-{option[2:]}" if both else option
-        flag = typer.Option(option, help=help_text, metavar=None if both else "")
+        flag = typer.Option(option, metavar=None if both else "", show_default=both and not optional)
         return Annotated[bool | None, flag] if optional else Annotated[bool, flag]
     is_tuple = get_origin(hint) is tuple and get_args(hint)[1:] == (...,)
-    item = get_args(hint)[0] if is_tuple else hint
-    if item not in _METAVARS and get_origin(item) is not Literal:
+    item, parse = get_args(hint)[0] if is_tuple else hint, field.metadata.get("parse")
+    if item not in _METAVARS and get_origin(item) is not Literal and parse is None:
         return None
     info = typer.Option(
-        option, metavar=_METAVARS.get(item), help=help_text, min=least if item is int else None
+        option,
+        metavar=field.metadata.get("metavar", _METAVARS.get(item)),
+        min=least if item is int else None,
+        parser=parse,
     )
     kind: Any = GenericAlias(list, (item,)) if is_tuple else item
     return Annotated[kind | None, info] if optional or is_tuple else Annotated[kind, info]
+
+
+def _with_help(info: Any, text: str) -> Any:
+    """Return an option with another help."""
+    info = copy(info)
+    info.help = text
+    return info
 
 
 def attribute_helps(settings: type) -> dict[str, str]:
@@ -182,6 +220,6 @@ def attribute_helps(settings: type) -> dict[str, str]:
     helps: dict[str, str] = {}
     for item in re.split(r"\n(?= {4}\w)", f"\n{section.split(chr(10) * 2)[0]}"):
         if match := _ITEM.match(item.strip()):
-            text = " ".join(match[2].split()).replace("`", "")
+            text = re.sub("[`*]", "", " ".join(match[2].split()))
             helps |= dict.fromkeys(match[1].split(", "), f"{text[:1].upper()}{text[1:]}")
     return helps
