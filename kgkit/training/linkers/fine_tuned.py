@@ -215,6 +215,7 @@ class _Window(NamedTuple):
     spans: NDArray[np.int64]  # (m, 2)
 
     def cut(self) -> "_Window":
+        """Return the window with each sentence cut to the candidates that training reads."""
         return self._replace(sentences=[cut(sentence) for sentence in self.sentences])
 
 

@@ -219,6 +219,7 @@ class LabelledSentence(NamedTuple):
     trainable: bool
 
     def scaled(self, scale: Matrix) -> "LabelledSentence":
+        """Return the sentence with features less their mean, `scale[0]`, over their deviation, `scale[1]`."""
         features = [(feature - scale[0]) / scale[1] for feature in self.sentence.features]
         return self._replace(sentence=self.sentence._replace(features=features))
 
@@ -384,6 +385,7 @@ class _Batches:
         return sum(self.counts)
 
     def epoch(self, number: int, indices: Sequence[int]) -> "Iterator[tuple[LinkerInputs, Tensor]]":
+        """Yield inputs and gold of batches in the order of epoch *number*; a batch is of one set."""
         drawn = np.random.default_rng([self.seed, number])
         batches = [
             [sentences[at] for at in part]
