@@ -33,6 +33,7 @@ class JSONLines(Format):
     has_occurrences = True
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return one file: a line about the KB, then the lines that the builder `jsonl` reads."""
         return {"": chunks(f"{line}\n" for line in _lines(records))}
 
 

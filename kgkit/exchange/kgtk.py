@@ -67,6 +67,7 @@ class KGTK(Format):
     builder = "kgtk"
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return one file of tab-separated edges: node1, label, node2 and their qualifiers."""
         return {"": chunks(f"{line}\n" for line in _lines(records))}
 
 
@@ -110,9 +111,11 @@ class KGTKBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file, with the properties that an export of kgkit's states in its head."""
         return files_of(source, _head(checked_file(source)))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of the edges; edges of one node are gathered into one entity."""
         ours = _head(source) is not None
         read = partial(_parts_of_ours if ours else _parts, source)
         return gather_parts(read, grouped=ours, named=None if ours else _as_words)

@@ -46,6 +46,7 @@ class NTriples(Format):
     builder = "ntriples"
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return one file: a triple a line, IRIs in full."""
         ox = oxigraph()
         return {"": _serialize(ox, _Writer(ox).triples(records), ox.RdfFormat.N_TRIPLES, None)}
 
@@ -59,6 +60,7 @@ class Turtle(Format):
     builder = "turtle"
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return one file with prefixes, triples of one subject together."""
         ox = oxigraph()
         return {"": _serialize(ox, _Writer(ox).triples(records), ox.RdfFormat.TURTLE, terms.PREFIXES)}
 

@@ -47,6 +47,7 @@ class ThreeColumns(Format):
     )
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return one file: subject, relation and object of each triple, tabs between them."""
         lines = (
             f"{_escape(triple.subject)}\t{_escape(triple.relation)}\t{_escape(triple.object)}\n"
             for triple in records.triples()
@@ -61,9 +62,11 @@ class ThreeColumnsBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file; it states no properties of a KB."""
         return files_of(checked_file(source), None)
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the triple of each line, and an entity and an alias for each key when it first occurs."""
         subjects: set[str] = set()
         for number, line in text_lines(source):
             fields = line.split("\t")

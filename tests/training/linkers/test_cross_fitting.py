@@ -156,7 +156,7 @@ def test_full_has_no_coherence_and_few_documents_are_told(kb, data, tmp_path):
         LinkerTraining(task="el", data=(data,), type="full", coherence=COHERENCE)
     few = tmp_path / "few.jsonl"
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:2]))
-    with pytest.raises(UsageError, match="coherence is learnt from 3 documents at least, there are 2"):
+    with pytest.raises(UsageError, match="coherence needs at least 3 documents of training data, found 2"):
         train_linker(
             kb, "m", LinkerTraining(task="el", data=(few,), reader=READ, coherence=COHERENCE), device="cpu"
         )

@@ -281,7 +281,7 @@ def test_what_the_kb_lacks_is_warned_of_and_all_of_it_is_refused(kb, corpus, tmp
     keys = gold.read_text().splitlines(keepends=True)
     gold.write_text("".join([*keys[:76], *(line.replace("dog%", "cat%") for line in keys[76:])]))
     list(sources_of(kb, generator, training(corpus), None))
-    lost = "are not in the knowledge base: they teach nothing"
+    lost = "are not in the knowledge base: these mentions are not trained on"
     assert f"2 gold entities, of 3 of 80 mentions, {lost}" in caplog.text
     el = tmp_path / "el.jsonl"
     entities = ["dog.n.01", "wolf", "wolf", "fox", None]
@@ -566,7 +566,7 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
     with pytest.raises(SourceError):
         train_linker(kb, "m", training((gold, gold)), device="cpu")
     gold.write_text("d0.s0.t0 cat%1\n")
-    with pytest.raises(UsageError, match="no mention has its gold among its candidates"):
+    with pytest.raises(UsageError, match="no mention has its gold entity among its candidates"):
         train_linker(kb, "m", training(corpus), device="cpu")
     for name in ("a/b", "gloss", "prior"):
         with pytest.raises(UsageError, match="cannot name a model"):
