@@ -11,8 +11,9 @@
 Importing this package is cheap; each name below is loaded when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from kgkit.building.add import add_to_kb
@@ -98,12 +99,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'kgkit' has no attribute {name!r}")
-    value = getattr(import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_attributes(__name__, _WHERE)
 
 
 def __dir__() -> list[str]:

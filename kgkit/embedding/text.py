@@ -31,6 +31,7 @@ from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.ranges import check_range
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work, find_vectors
 from kgkit.vectors.layout import MATRIX, Digests, Matrix
@@ -69,8 +70,7 @@ class TextConfig:
         Template(self.template)
         if self.dtype not in DTYPES:
             raise UsageError(f"dtype is {self.dtype!r}; it is one of {', '.join(DTYPES)}")
-        if self.chunk < 1 or (self.batch_tokens is not None and self.batch_tokens < 1):
-            raise UsageError(f"out of range in {self}: chunk and batch_tokens are at least 1")
+        check_range(self, "chunk", "batch_tokens", least=1)
 
 
 class _Totals(msgspec.Struct):

@@ -32,7 +32,7 @@ from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.lines import text_lines
 from kgkit.errors import SourceError
-from kgkit.exchange.contract import Format, checked_file, chunks, files_of, head_of
+from kgkit.exchange.contract import LineFormat, checked_file, files_of, head_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
@@ -58,7 +58,7 @@ _MEANING: Final = {"x00": "\0", "t": "\t", "n": "\n", "r": "\r"}
 _QUALIFIED: Final = re.compile(r"'(.*)'@([A-Za-z][A-Za-z0-9-]*)", re.DOTALL)
 
 
-class KGTK(Format):
+class KGTK(LineFormat):
     """Everything as edges."""
 
     name = "kgtk"
@@ -66,9 +66,9 @@ class KGTK(Format):
     suffixes = (".kgtk.tsv", ".kgtk")
     builder = "kgtk"
 
-    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
-        """Return one file of tab-separated edges: node1, label, node2 and their qualifiers."""
-        return {"": chunks(f"{line}\n" for line in _lines(records))}
+    def lines(self, records: KBRecords) -> Iterator[str]:
+        """Yield tab-separated edges: node1, label, node2 and their qualifiers."""
+        return _lines(records)
 
 
 def _lines(records: KBRecords) -> Iterator[str]:

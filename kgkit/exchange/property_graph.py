@@ -31,7 +31,7 @@ import msgspec
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.errors import NotThere, SourceError
-from kgkit.exchange.contract import Format, files_of, head_of
+from kgkit.exchange.contract import Format, entity_of, files_of, head_of
 from kgkit.exchange.tables import csv_chunks, csv_rows
 from kgkit.text import fold
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
@@ -209,15 +209,7 @@ def _of_nodes(path: Path, *, bare: bool) -> Iterator[Record]:
             label = label or key
             for surface in dict.fromkeys((label, *draft["synonym"])):
                 yield Alias(surface, key)
-        yield Entity(
-            key,
-            label,
-            draft.get("description", ""),
-            draft.get("kind", ""),
-            draft.get("pos", ""),
-            draft["types"],
-            draft["attributes"],
-        )
+        yield entity_of(key, label, draft, draft["types"], draft["attributes"])
 
 
 def _take(draft: dict[str, Any], name: str, value: str, path: Path, number: int, *, separator: str) -> None:

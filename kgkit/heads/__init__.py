@@ -11,8 +11,9 @@
 Importing this package loads no torch; what needs it is loaded when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier, ClassifierConfig
@@ -22,23 +23,23 @@ if TYPE_CHECKING:
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
 
 _WHERE = {
-    "KAR": "knowbert",
-    "Classifier": "classifier",
-    "ClassifierConfig": "classifier",
-    "EntityLinker": "entity_linker",
-    "EntityLinkerConfig": "entity_linker",
-    "KARConfig": "knowbert",
-    "KBert": "kbert",
-    "KBertConfig": "kbert",
-    "KBertInputs": "kbert",
-    "KnowBert": "knowbert",
-    "KnowBertConfig": "knowbert",
-    "KnowBertOutput": "knowbert",
-    "LinkerInputs": "entity_linker",
-    "LinkerOutput": "entity_linker",
-    "TaggerInputs": "tagger",
-    "WordTagger": "tagger",
-    "WordTaggerConfig": "tagger",
+    "KAR": ".knowbert",
+    "Classifier": ".classifier",
+    "ClassifierConfig": ".classifier",
+    "EntityLinker": ".entity_linker",
+    "EntityLinkerConfig": ".entity_linker",
+    "KARConfig": ".knowbert",
+    "KBert": ".kbert",
+    "KBertConfig": ".kbert",
+    "KBertInputs": ".kbert",
+    "KnowBert": ".knowbert",
+    "KnowBertConfig": ".knowbert",
+    "KnowBertOutput": ".knowbert",
+    "LinkerInputs": ".entity_linker",
+    "LinkerOutput": ".entity_linker",
+    "TaggerInputs": ".tagger",
+    "WordTagger": ".tagger",
+    "WordTaggerConfig": ".tagger",
 }
 
 __all__ = [
@@ -61,8 +62,4 @@ __all__ = [
     "WordTaggerConfig",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__ = lazy_attributes(__name__, _WHERE)

@@ -10,7 +10,6 @@ Departures:
     tag of their own, [ENT], which it neither learns nor scores.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,7 +45,7 @@ from kgkit.models.kinds import KBERT, KNOWBERT, KBertManifest
 from kgkit.models.manifest import MANIFEST, Needs, read_header
 from kgkit.trees import FlatTree, TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document, LinkedDocument
-from kgkit.versions import read_current
+from kgkit.versions import file_sha256, read_current
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -256,7 +255,7 @@ def _linker_sha256(home: Home, linker: str) -> str:
     try:
         return read_current(
             lambda: find_model_folder(linker, home),
-            lambda folder: hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
+            lambda folder: file_sha256(folder / MANIFEST),
         )
     except (NotThere, UnknownName):
         return ""

@@ -10,7 +10,7 @@ from kgkit.errors import DamagedModel
 from kgkit.models.arrays import read_archive, read_array
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import damaged, decode_manifest, read_header
-from kgkit.models.publishing import checksum
+from kgkit.versions import file_sha256
 
 
 def verify_model(folder: Path) -> list[str]:
@@ -31,7 +31,7 @@ def verify_model(folder: Path) -> list[str]:
             problems.append(f"{name} is not there")
         elif path.stat().st_size != size:
             problems.append(f"{name} has {path.stat().st_size:,} bytes, and had {size:,}")
-        elif name in header.sha256 and checksum(path) != header.sha256[name]:
+        elif name in header.sha256 and file_sha256(path) != header.sha256[name]:
             problems.append(f"{name} has another content than it had (SHA-256)")
         else:
             problems += _header_problem(path)

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
 from kgkit.errors import MissingExtra
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
@@ -26,7 +27,6 @@ from kgkit.models.publishing import read_trained, stage_model, work_folder, writ
 from kgkit.models.registering import catalogue
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
-from kgkit.training.runs import RunRecord, peak_memory, sha256_of
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def train_recorded(
     """Train a model, and keep it and its scores in the catalog.
 
     Args:
-        run: run that the training is, as `kgkit.training.runs.recorded` makes it.
+        run: run that the training is, as `kgkit.catalog.runs.recorded` makes it.
         home: home that the model is kept in.
         name: name of the model.
         kind: kind of the model.

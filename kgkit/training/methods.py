@@ -6,6 +6,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+from kgkit.catalog.runs import recorded
 from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
@@ -13,7 +14,6 @@ from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.folder import text_vectors
 from kgkit.models.kinds import Kind, find_method, load_object
 from kgkit.training.job import TrainedModel, note_best_epoch, train_recorded
-from kgkit.training.runs import recorded
 from kgkit.training.tasks import train_method
 from kgkit.types import Progress
 

@@ -88,11 +88,11 @@ def el(
     Reads JSON lines: doc_id, tokens, sentences, and mentions with their tokens and
     entity, null for NIL. Entities are titles of pages, as are the keys of the KB.
     """
+    from kgkit.catalog.runs import recorded
     from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
     from kgkit.home import Home
     from kgkit.linking import Linker, LinkerConfig
     from kgkit.models.registering import trained_model_name
-    from kgkit.training import recorded
 
     check_sets(data if redirects is None else [*data, redirects], predictions)
     check_reliability(reliability)

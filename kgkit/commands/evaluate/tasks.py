@@ -1,5 +1,6 @@
 """`kgkit evaluate TASK`: score a model on the task that it was trained for, whichever method it is of."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
@@ -83,18 +84,6 @@ def task_command(task: str) -> Callable[..., None]:
     def evaluate(
         data: DataOption,
         model: ModelOption,
-        predictions: AnswersOption = None,
-        batch: BatchOption = 32,
-        device: DeviceOption = "auto",
-        home: HomeOption = None,
-        as_json: JSONOption = False,
-        quiet: QuietOption = False,
-    ) -> None:
-        _score(task, data, [], model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
-
-    def evaluate_with_gold(
-        data: DataOption,
-        model: ModelOption,
         gold: GoldOption = None,
         predictions: AnswersOption = None,
         batch: BatchOption = 32,
@@ -105,7 +94,11 @@ def task_command(task: str) -> Callable[..., None]:
     ) -> None:
         _score(task, data, gold or [], model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
 
-    return evaluate_with_gold if task in _WITH_GOLD else evaluate
+    if task not in _WITH_GOLD:
+        options = inspect.signature(evaluate)
+        rest = [option for name, option in options.parameters.items() if name != "gold"]
+        setattr(evaluate, "__signature__", options.replace(parameters=rest))  # noqa: B010  # what Typer reads
+    return evaluate
 
 
 def _score(
@@ -121,10 +114,10 @@ def _score(
     as_json: bool,
     quiet: bool,
 ) -> None:
+    from kgkit.catalog.runs import recorded
     from kgkit.home import Home
     from kgkit.models.opening import open_model
     from kgkit.models.registering import trained_model_name
-    from kgkit.training import recorded
 
     if gold and len(gold) != len(data):
         raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")

@@ -29,6 +29,7 @@ from kgkit.commands.train.methods import (
     ControlOption,
     DevGoldOption,
     DevOption,
+    EncoderOption,
     EpochsOption,
     NewRateOption,
     RateOption,
@@ -52,20 +53,11 @@ KBsOption = Annotated[
     list[str] | None,
     typer.Option("--kb", metavar="KB", help="Knowledge base; repeat it for more, in their order."),
 ]
-OnlyKBOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kb", metavar="KB", help="Knowledge base, if there are several; repeat it; none: a control."
-    ),
-]
 VectorsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--vectors", metavar="KB/NAME", help="Vectors of its entities; repeat it for more; else text."
     ),
-]
-EncoderOption = Annotated[
-    str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
 DataOption = Annotated[
     list[Path],
@@ -141,6 +133,8 @@ def method_command(method: str) -> Callable[..., None]:
 def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect.Parameter]:
     """Yield the options of a method: the common ones around its own."""
     hints, helps = get_type_hints(settings), attribute_helps(settings)
+    if settings.ONLY_KB:
+        helps.setdefault("kb", "Knowledge base, if there are several; repeat it for more; none: a control.")
     by_name = {field.name: field for field in fields(settings)}
     tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
 
@@ -153,7 +147,7 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     yield parameter("task", tasks)
-    for name, annotation in {**_DATA_OPTIONS, "kb": OnlyKBOption if settings.ONLY_KB else KBsOption}.items():
+    for name, annotation in _DATA_OPTIONS.items():
         if name != "vectors" or settings.VECTORS:
             yield parameter(name, annotation)
     for name, field in by_name.items():

@@ -26,6 +26,9 @@ DevOption = Annotated[
 DevGoldOption = Annotated[
     list[Path] | None, typer.Option("--dev-gold", metavar="FILE", help="As --gold, of --dev.")
 ]
+EncoderOption = Annotated[
+    str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
+]
 ControlOption = Annotated[
     bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")
 ]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kgkit.embedding.align.anchors import Anchors
 from kgkit.errors import UsageError
+from kgkit.ranges import check_range
 from kgkit.types import Progress
 from kgkit.vectors.scan import unit
 
@@ -43,8 +44,9 @@ class AlignConfig:
     most_checked: int = 10_000  # anchors of each part whose neighbours are looked for
 
     def __post_init__(self) -> None:
-        if not 0 <= self.held_out < 1 or self.ridge < 0 or self.most_checked < 1:
-            raise UsageError(f"out of range in {self}: held_out in [0, 1), ridge >= 0, most_checked >= 1")
+        check_range(self, "held_out", least=0, below=1)
+        check_range(self, "ridge", least=0)
+        check_range(self, "most_checked", least=1)
         if not self.neighbours or min(self.neighbours) < 1:
             raise UsageError(f"neighbours is {self.neighbours}; they are numbers from 1")
 

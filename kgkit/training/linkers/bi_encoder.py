@@ -17,7 +17,7 @@ would betray the answer (tried: the loss falls, and the linker is worth nothing 
     m  mentions    R  candidates of all mentions    N  texts in the bank
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
@@ -251,12 +251,8 @@ def freeze(model: "PreTrainedModel", share: float) -> None:
     stack = next(stacks, None)
     if stack is not None:
         model.requires_grad_(False)
-        for layer in _from(stack, round(deep * share)):
+        for layer in list(stack)[round(deep * share) :]:
             layer.requires_grad_(True)
-
-
-def _from(stack: nn.ModuleList, first: int) -> Iterable[nn.Module]:
-    return list(stack)[first:]
 
 
 def _is_ambiguous(part: TextBatch) -> Tensor:

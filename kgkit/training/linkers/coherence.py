@@ -18,13 +18,13 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, Matrix, Numbers
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.linker import LinkerConfig
 from kgkit.linking.scoring import Scores
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
+from kgkit.ranges import check_range
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import Candidates, Progress
@@ -70,12 +70,11 @@ class CoherenceTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        few = self.rounds < 0 or self.members < 2 or self.hidden < 0 or min(self.epochs, self.batch) < 1
-        if few or self.lr <= 0 or not 0 <= self.dropout < 1:
-            raise UsageError(
-                f"out of range in {self}: members >= 2, epochs, batch >= 1, lr > 0, dropout in [0, 1), "
-                "rounds, hidden >= 0"
-            )
+        check_range(self, "rounds", "hidden", least=0)
+        check_range(self, "epochs", "batch", least=1)
+        check_range(self, "members", least=2)
+        check_range(self, "lr", above=0)
+        check_range(self, "dropout", least=0, below=1)
 
 
 class TrainedSecondStage(NamedTuple):

@@ -31,6 +31,7 @@ from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.linking.ridge import Matrix, RidgeArrays
+from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.bi_encoder import BiEncoder, StepBatch, TextBatch, freeze, read
 from kgkit.training.linkers.head import (
@@ -102,15 +103,10 @@ class FullConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        sizes = min(
-            self.width, self.head_epochs, self.epochs, self.tokens, self.fresh, self.refreshed, self.length
-        )
-        rates = min(self.lr, self.encoder_lr, self.text_lr)
-        shares = all(0 <= share <= 1 for share in (self.frozen, self.text_frozen))
-        if sizes < 1 or rates <= 0 or min(self.ridge, self.seed) < 0 or not shares:
-            raise UsageError(
-                f"out of range in {self}: sizes, epochs >= 1, rates > 0, ridge, seed >= 0, frozen from 0 to 1"
-            )
+        check_range(self, "width", "head_epochs", "epochs", "tokens", "fresh", "refreshed", "length", least=1)
+        check_range(self, "ridge", "seed", least=0)
+        check_range(self, "lr", "encoder_lr", "text_lr", above=0)
+        check_range(self, "frozen", "text_frozen", least=0, most=1)
 
 
 class TrainedFull(NamedTuple):

@@ -24,6 +24,7 @@ from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import FEATURES, candidate_features, prior_features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
+from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
@@ -74,11 +75,9 @@ class HeadConfig:
     heads: int = 1
 
     def __post_init__(self) -> None:
-        sizes = min(self.width, self.epochs, self.batch, self.heads)
-        if sizes < 1 or self.lr <= 0 or min(self.ridge, self.seed) < 0:
-            raise UsageError(
-                f"out of range in {self}: width, epochs, batch, heads >= 1, lr > 0, ridge, seed >= 0"
-            )
+        check_range(self, "width", "epochs", "batch", "heads", least=1)
+        check_range(self, "ridge", "seed", least=0)
+        check_range(self, "lr", above=0)
         if self.portable not in (None, "kb", "data"):
             raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")
 

@@ -24,6 +24,7 @@ from kgkit.errors import (
     UsageError,
 )
 from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.inputs.mention_vectors import features
 from kgkit.linking import Linker
 from kgkit.linking.head import HeadScorer
 from kgkit.linking.prior_features import candidate_features
@@ -32,7 +33,6 @@ from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.features import features
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
 from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import WriteFailed
-from kgkit.inputs import SpanReader
+from kgkit.inputs.spans import SpanReader
 from kgkit.types import Document, Progress
 from kgkit.versions import free_space
 

@@ -22,7 +22,7 @@ import msgspec
 
 from kgkit.errors import KgkitError, NotThere, UsageError
 from kgkit.home import Home
-from kgkit.models.publishing import checksum
+from kgkit.versions import file_sha256
 
 __all__ = ["RunRecord", "recorded", "sha256_of"]
 
@@ -118,7 +118,7 @@ def sha256_of(path: Path) -> str:
     stat = path.stat()
     key = (str(path.absolute()), stat.st_size, stat.st_mtime_ns)
     if key not in _digests:
-        _digests[key] = checksum(path)
+        _digests[key] = file_sha256(path)
     return _digests[key]
 
 
