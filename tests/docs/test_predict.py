@@ -14,12 +14,7 @@ from tests.doc_pages import Session, differences
 from tests.tiny_encoder import tiny_encoder
 
 PAGE = "docs/predict.md"
-OPINIONS = [
-    ("the room is clean", "1"),
-    ("the bed is new", "1"),
-    ("it was too loud", "0"),
-    ("it was so dark", "0"),
-]
+OPINIONS = {"the room is clean": "1", "the bed is new": "1", "it was too loud": "0", "it was so dark": "0"}
 ENTAILMENT = [
     ("the dog barks", "a dog", "1"),
     ("the dog barks", "a cat", "0"),
@@ -42,8 +37,8 @@ def train(folder, task, name, records):
     path = folder / f"{task}.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     kgkit.train(
-        "kbert", name=name, home=folder / "home", task=task, data=path, encoder=str(folder / "encoder"), size=16,
-        batch=8, epochs=12, lr=3e-3, lr_new=3e-2, bf16=False, control=True, device="cpu",
+        "kbert", name=name, home=folder / "home", task=task, data=path, encoder=str(folder / "encoder"),
+        size=16, batch=8, epochs=12, lr=3e-3, lr_new=3e-2, bf16=False, control=True, device="cpu",
     )  # fmt: skip
 
 
@@ -53,7 +48,7 @@ def session(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "home"))
     tiny_encoder(tmp_path / "encoder")
-    opinions = [{"text": text, "label": label} for text, label in OPINIONS]
+    opinions = [{"text": text, "label": label} for text, label in OPINIONS.items()]
     pairs = [{"text_a": a, "text_b": b, "label": label} for a, b, label in ENTAILMENT]
     train(tmp_path, "classification", "opinions", opinions * 4)
     train(tmp_path, "pair", "entailment", pairs * 4)

@@ -295,7 +295,7 @@ def test_what_the_kb_lacks_is_warned_of_and_all_of_it_is_refused(kb, corpus, tmp
         list(sources_of(kb, generator, training(corpus), None))
     caplog.clear()
     gold.write_text("".join(f"{line.split()[0]} {'tree%1' if 'dog' in line else 'dog%1'}\n" for line in keys))
-    with pytest.raises(UsageError, match=r"its gold among its candidates$"):
+    with pytest.raises(UsageError, match=r"its gold entity among its candidates$"):
         list(sources_of(kb, generator, training(corpus), None))
     assert lost not in caplog.text
 
