@@ -95,7 +95,7 @@ def test_folds_are_of_documents_in_a_row_and_as_long_as_each_other():
         [True, True, True, False, False],
         [False, False, False, True, True],
     ]
-    with pytest.raises(UsageError, match="3 documents at least, there are 2"):
+    with pytest.raises(UsageError, match="at least 3 documents of training data, found 2"):
         list(folds_of(2, 3))
 
 
