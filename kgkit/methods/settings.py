@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.kb import KnowledgeBase
+
+_WHOLE: Final = ("epochs", "steps", "batch", "size", "seed")
 
 
 class ChosenKB(NamedTuple):
@@ -88,8 +90,19 @@ class TaskTraining:
                 raise UsageError(f"{len(data)} files of data and {len(gold)} of gold: each needs the other")
         for name, least in self.LEAST.items():
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise UsageError(f"{name} is {value}; it is {least} or more")
+            if value is not None and not (_is_number(value) and value >= least):
+                raise UsageError(f"{name} is {value!r}; it is {least} or more")
+        for name in _WHOLE:
+            value = getattr(self, name)
+            if not isinstance(value, int) and (value, name) != (None, "steps"):
+                raise UsageError(f"{name} is {value!r}; it is a whole number")
         for name in ("lr", "lr_new"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} is {getattr(self, name)}; it is above 0")
+            value = getattr(self, name)
+            if not (_is_number(value) and value > 0):
+                raise UsageError(f"{name} is {value!r}; it is above 0")
+        if self.bf16 not in (True, False, "auto"):
+            raise UsageError(f"bf16 is {self.bf16!r}; it is true, false or auto")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
