@@ -9,7 +9,10 @@ import pytest
 
 from kgkit.commands.train import generated, kbert
 from kgkit.commands.train.generated import attribute_helps, method_command
+from kgkit.errors import DamagedModel
 from kgkit.methods.settings import TaskTraining
+from kgkit.models.kinds import find_method
+from kgkit.training.methods import settings_of
 from tests.cli_helpers import run
 
 
@@ -105,3 +108,34 @@ def test_the_common_options_are_those_of_our_own_commands():
     assert own_names - made_names == {"no_soft_position", "no_visible_matrix"}
     for name in own_names & made_names:
         assert own[name].default == made[name].default, name
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithDevice(Settings):
+    device: str = "mine"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithHelp(Settings):
+    help: str = ""
+
+
+@pytest.mark.parametrize(("settings", "name"), [(WithDevice, "device"), (WithHelp, "help")])
+def test_a_setting_that_would_take_the_option_of_all_commands_is_refused(settings, name, monkeypatch):
+    monkeypatch.setattr("kgkit.training.methods.settings_of", lambda kind: settings)
+    with pytest.raises(DamagedModel, match=f"has a setting {name}: all commands have that option"):
+        method_command("kbert")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreadable(TaskTraining):
+    TASKS = ("pair",)
+
+    encoder: str = "x"
+    what: "Nowhere | None" = None  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_a_type_that_cannot_be_read_is_damage_of_the_package(monkeypatch):
+    monkeypatch.setattr("kgkit.training.methods.load_object", lambda *_: Unreadable)
+    with pytest.raises(DamagedModel, match=r"whose types cannot be read .*'Nowhere' is not defined"):
+        settings_of(find_method("kbert"))
