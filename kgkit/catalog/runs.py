@@ -193,11 +193,12 @@ def _ending(error: BaseException) -> tuple[str, int]:
 
 
 def _digests_of(path: Path) -> Iterator[tuple[str, str | None]]:
-    """Give the path and SHA-256 of a file, or of those in a folder; None for one that cannot be read."""
+    """Give the path and SHA-256 of a file, or of those in a folder; None for one that cannot be read here."""
     files = sorted(item for item in path.rglob("*") if item.is_file()) if path.is_dir() else [path]
     for file in files:
         try:
-            yield str(file), sha256_of(file)
+            # A pipe can be read once, by the run itself.
+            yield str(file), sha256_of(file) if file.is_file() else None
         except OSError:
             yield str(file), None  # the run will say so itself
 

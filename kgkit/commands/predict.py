@@ -141,14 +141,14 @@ def _check_bf16(predictor: "Predictor") -> None:
 
 
 def _records(task: "Task", file: Path, line_format: "LineFormat") -> "Iterator[ParsedRecord]":
-    """Yield the records of a file, or of standard input; of an empty one none."""
+    """Yield the records of a file, or of standard input; of an empty one none. A pipe is read once only."""
     from kgkit.evaluation.files import decoded_lines, lines
 
-    if file != _STDIN:
+    if file.is_file():
         if next(lines(file), None) is not None:
             yield from task.read_records(file, line_format)
         return
-    numbered = decoded_lines(sys.stdin.buffer, file)
+    numbered = decoded_lines(sys.stdin.buffer, file) if file == _STDIN else lines(file)
     first = next(numbered, None)
     if first is not None:
         from itertools import chain

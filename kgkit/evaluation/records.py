@@ -20,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from kgkit.errors import SourceError
+from kgkit.errors import SourceError, abbreviate
 from kgkit.evaluation.examples import Example
 
 FIRST: Final = ("text", "text_a", "sentence", "sentence1")
@@ -121,7 +121,7 @@ class Fields:
         """
         name, value = self._named(names)
         if value is not None and not isinstance(value, str):
-            raise self.record.error(f"{_EXPECTED}: {name} is {value!r}")
+            raise self.record.error(f"{_EXPECTED}: {name} is {abbreviate(repr(value))}")
         if value is not None:
             self._check_code_points(name, value)
         return value
@@ -130,7 +130,9 @@ class Fields:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise self.record.error(f"{name} has a code point that is half of a pair: {text!r}") from None
+            raise self.record.error(
+                f"{name} has a code point that is half of a pair: {abbreviate(repr(text))}"
+            ) from None
 
     def name(self, *names: str) -> str | None:
         """Take a label or an id: a string, or what JSON calls a whole number, true or false.
@@ -142,7 +144,7 @@ class Fields:
         if value is None or isinstance(value, str):
             return value
         if not isinstance(value, int):
-            raise self.record.error(f"{_EXPECTED}: {name} is {value!r}")
+            raise self.record.error(f"{_EXPECTED}: {name} is {abbreviate(repr(value))}")
         return msgspec.json.encode(value).decode()
 
     def label(self) -> str | None:
@@ -170,7 +172,7 @@ class Fields:
         except (ValueError, OverflowError):
             number = math.nan
         if isinstance(value, bool) or not abs(number) <= _LARGEST:
-            raise self.record.error(f"the {names[0]} is {value!r}: expected a finite number")
+            raise self.record.error(f"the {names[0]} is {abbreviate(repr(value))}: expected a finite number")
         return number
 
     def strings(self, *names: str) -> list[str] | None:
@@ -183,7 +185,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-            raise self.record.error(f"{name} is {value!r}: expected a list of strings")
+            raise self.record.error(f"{name} is {abbreviate(repr(value))}: expected a list of strings")
         self._check_code_points(name, "".join(value))
         return list(value)
 
@@ -203,8 +205,8 @@ class Fields:
         ]
         if len(plain) != len(spans) or len(plain) != count:
             raise self.record.error(
-                f"{name} is {value!r}: expected {count} spans of the text as [start, end], in code points, "
-                "none of them empty"
+                f"{name} is {abbreviate(repr(value))}: expected {count} spans of the text as [start, end], "
+                "in code points, none of them empty"
             )
         return tuple(plain)
 

@@ -42,7 +42,7 @@ from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.folder import BUILT_IN, find_model_folder, find_trained, has_model
 from kgkit.models.kinds import KBERT, KNOWBERT, KBertManifest
-from kgkit.models.manifest import MANIFEST, Needs, read_header
+from kgkit.models.manifest import MANIFEST, Needs, checking_settings, read_header
 from kgkit.trees import FlatTree, TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document, LinkedDocument
 from kgkit.versions import file_sha256, read_current
@@ -225,7 +225,8 @@ def open_predictor(folder: Path, manifest: KBertManifest, opening: "Opening") ->
     classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
     with ExitStack() as stack:
         kbs = [_open_build(name, build, home, stack) for name, build in manifest.kbs.items()]
-        readers = _readers(encoder, kbs, manifest, manifest.relations, device)
+        with checking_settings(folder):
+            readers = _readers(encoder, kbs, manifest, manifest.relations, device)
         method = KBertMethod(manifest.task, kbert, classifier, encoder, *readers)
         return Predictor(method, manifest, stack.pop_all())
 

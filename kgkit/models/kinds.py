@@ -34,6 +34,7 @@ from kgkit.models.manifest import (
 )
 
 GROUP: Final = "kgkit.models"
+OWN_PACKAGE: Final = "kgkit"
 
 _EXTRAS: Final = (
     "accelerate",
@@ -116,8 +117,25 @@ class Kind(Generic[ManifestType]):
         return self.use.replace("{name}", manifest.name)
 
     def roles_in(self, manifest: ManifestType) -> tuple[Role, ...]:
-        """Return the roles that a model has, the main one first."""
-        return tuple(self.roles) if self.roles_of is None else self.roles_of(manifest)
+        """Return the roles that a model has, the main one first.
+
+        Raises:
+            DamagedModel: if the kind cannot say which these are.
+        """
+        if self.roles_of is None:
+            return tuple(self.roles)
+        try:
+            roles = tuple(self.roles_of(manifest))
+        except Exception as error:  # whatever the package of a stranger does
+            what = f"{type(error).__name__}: {error}"
+            raise DamagedModel(f"the kind {self.name} cannot say which roles a model has ({what})") from error
+        if not roles or not {*roles} <= self.roles.keys():
+            names = ", ".join(map(str, roles)) or "none"
+            raise DamagedModel(
+                f"the kind {self.name} says that the model {manifest.name} has the roles {names}: expected "
+                f"one or more of {', '.join(self.roles)}"
+            )
+        return roles
 
     def missing(self, role: Role, manifest: ModelManifest) -> UsageError:
         """Return the error that says what a model does in the place of a role that it does not have."""
@@ -136,7 +154,7 @@ def find_kind(manifest: ModelManifest, folder: Path) -> Kind[Any]:
     Raises:
         DamagedModel: if no package that is installed knows the kind.
     """
-    for entry in entry_points(group=GROUP, name=manifest.kind):
+    if (entry := find_entry_point(manifest.kind)) is not None:
         return load_kind(entry)
     names = ", ".join(kind_names()) or "none: from a checkout, run `pip install -e .` first"
     raise damaged(
@@ -158,7 +176,7 @@ def find_method(name: str) -> Kind[Any]:
         UnknownName: if no installed package has one of that name; says which there are.
         DamagedModel: if its entry point cannot be loaded.
     """
-    for entry in entry_points(group=GROUP, name=name):
+    if (entry := find_entry_point(name)) is not None:
         kind = load_kind(entry)
         if kind.settings:
             return kind
@@ -167,12 +185,34 @@ def find_method(name: str) -> Kind[Any]:
 
 def method_names() -> list[str]:
     """Return the names of the kinds that are trained for tasks; a kind that cannot be loaded is left out."""
-    names = set[str]()
-    for entry in entry_points(group=GROUP):
+    names = []
+    for name in kind_names():
         with suppress(DamagedModel, MissingExtra):
-            if load_kind(entry).settings:
-                names.add(entry.name)
-    return sorted(names)
+            if (entry := find_entry_point(name)) is not None and load_kind(entry).settings:
+                names.append(name)
+    return names
+
+
+def find_entry_point(name: str) -> EntryPoint | None:
+    """Return the entry point of a kind; None if no installed package has one.
+
+    kgkit's own kinds are its own, whatever other packages call theirs.
+
+    Raises:
+        DamagedModel: if several packages have one of that name.
+    """
+    entries = sorted(entry_points(group=GROUP, name=name), key=_package)
+    own = [entry for entry in entries if _package(entry) == OWN_PACKAGE]
+    if len(entries) > 1 and not own:
+        raise DamagedModel(
+            f"the packages {', '.join(map(_package, entries))} have a kind {name} each, in the entry-point "
+            f"group {GROUP}: remove all but one"
+        )
+    return next(iter(own or entries), None)
+
+
+def _package(entry: EntryPoint) -> str:
+    return "" if entry.dist is None else entry.dist.name
 
 
 def load_kind(entry: EntryPoint) -> Kind[Any]:
@@ -189,6 +229,9 @@ def load_kind(entry: EntryPoint) -> Kind[Any]:
         raise DamagedModel(
             f"{owner} is {entry.value}, a {type(kind).__name__}; it is to be a {__name__}.Kind"
         )
+    manifest: object = kind.manifest
+    if not (isinstance(manifest, type) and issubclass(manifest, ModelManifest)):
+        raise DamagedModel(f"{owner} has the manifest {manifest!r}, which is no {ModelManifest.__name__}")
     if kind.name != entry.name:
         raise DamagedModel(f"{owner} is the kind {kind.name}: both are to have one name")
     if bool(kind.settings) != bool(kind.begin):
@@ -212,7 +255,7 @@ def load_object(target: str, owner: str) -> Any:
         value: Any = import_module(module)
         for part in name.split("."):
             value = getattr(value, part)
-    except Exception as error:  # whatever the package of a stranger does when it is imported
+    except (Exception, SystemExit) as error:  # whatever a stranger's package does when it is imported
         if isinstance(error, UsageError):
             raise
         if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:

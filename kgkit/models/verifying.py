@@ -9,7 +9,7 @@ import msgspec
 from kgkit.errors import DamagedModel
 from kgkit.models.arrays import read_archive, read_array
 from kgkit.models.kinds import find_kind
-from kgkit.models.manifest import damaged, decode_manifest, read_header
+from kgkit.models.manifest import damaged, decode_manifest, file_in, read_header
 from kgkit.versions import file_sha256
 
 
@@ -22,11 +22,12 @@ def verify_model(folder: Path) -> list[str]:
     try:
         header = read_header(folder)
         decode_manifest(folder, find_kind(header, folder).manifest)
+        paths = {name: file_in(folder, name) for name in header.sizes}
     except DamagedModel as error:
         return [str(error)]
     problems = []
     for name, size in header.sizes.items():
-        path = folder / name
+        path = paths[name]
         if not path.is_file():
             problems.append(f"{name} is not there")
         elif path.stat().st_size != size:

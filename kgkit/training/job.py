@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
-from kgkit.errors import MissingExtra
+from kgkit.errors import MissingExtra, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
 from kgkit.models.kinds import Kind
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 log = logging.getLogger(__name__)
+
+LARGEST_SEED: Final = 2**32 - 1
+"""The largest seed that NumPy takes."""
 
 
 class Outcome(NamedTuple):
@@ -107,14 +110,18 @@ def run_job(
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
-        UsageError: if *name* cannot name a model.
+        UsageError: if *name* cannot name a model, *seed* is out of range, or a file is a pipe.
         MissingExtra: if torch, transformers or accelerate is needed and not installed.
         NotThere: if a file is not there.
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
-    folder, began = model_folder(home, name), time.monotonic()
+    folder, began, files = model_folder(home, name), time.monotonic(), [*files]
+    if pipe := next((path for path in files if path.is_fifo()), None):
+        raise UsageError(f"{pipe} is a pipe, and a training reads its data twice: write them to a file")
     if seed is not None:
+        if not 0 <= seed <= LARGEST_SEED:
+            raise UsageError(f"seed is {seed}; it is from 0 to {LARGEST_SEED}")
         check_gradient()
         from transformers import set_seed
 

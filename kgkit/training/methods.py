@@ -24,8 +24,8 @@ def train(
     method: str,
     *,
     name: str,
-    kbs: Sequence[str] = (),
-    vectors: Sequence[str] = (),
+    kbs: Sequence[str] | str = (),
+    vectors: Sequence[str] | str = (),
     home: Home | Path | str | None = None,
     device: str = "auto",
     progress: Progress | None = None,
@@ -36,12 +36,13 @@ def train(
     Args:
         method: `kbert`, `knowbert`, or a kind of an installed package that is trained for tasks.
         name: name of the model.
-        kbs: names of knowledge bases.
+        kbs: names of knowledge bases, or the name of one.
         vectors: vectors of their entities, as KB/NAME, for a method that reads some, as `knowbert`.
         home: home of the knowledge bases, in which the model is kept.
         device: torch device on which it is trained.
         progress: function that receives what is done, how much, and of how much.
-        settings: fields of the method's settings, as `KBertTraining`; a file may stand for a list of one.
+        settings: fields of the method's settings, as `KBertTraining`; a file may stand for a list of one, and
+            None for no files.
 
     Raises:
         UnknownName: if there is no such method.
@@ -58,16 +59,36 @@ def train(
     kind = find_method(method)
     settings_class = settings_of(kind)
     for key in file_fields(settings_class) & settings.keys():
-        value = settings[key]
-        files = [value] if isinstance(value, str | Path) else value
-        settings[key] = tuple(Path(path) for path in files)
+        settings[key] = tuple(map(Path, _listed(settings[key], key)))
+    if isinstance(settings.get("encoder"), Path):
+        settings["encoder"] = str(settings["encoder"])
     settings["data"], settings["dev"] = data_files(settings.get("data", ()), settings.get("dev", ()))
     try:
         training = settings_class(**settings)
     except TypeError as error:
         raise UsageError(f"{method} has no such settings: {error}") from None
     where = home if isinstance(home, Home) else Home.find(home)
-    return train_model(where, name, kind, training, kbs, vectors, device=device, progress=progress)
+    names, paths = (
+        [str(item) for item in _listed(value, key)] for key, value in (("kbs", kbs), ("vectors", vectors))
+    )
+    return train_model(where, name, kind, training, names, paths, device=device, progress=progress)
+
+
+def _listed(value: object, name: str) -> list[str | Path]:
+    """Return the strings and paths of an argument: one may stand for a list of one, and None for none.
+
+    Raises:
+        UsageError: if it is something else.
+    """
+    if value is None:
+        return []
+    if isinstance(value, str | Path):
+        return [value]
+    items: list[object] = [*value] if isinstance(value, Iterable) else [value]
+    paths = [item for item in items if isinstance(item, str | Path)]
+    if len(paths) < len(items):
+        raise UsageError(f"{name} is {value!r}: expected strings or paths")
+    return paths
 
 
 def settings_of(kind: Kind[Any]) -> type[TaskTraining]:
@@ -85,6 +106,13 @@ def settings_of(kind: Kind[Any]) -> type[TaskTraining]:
         )
     if not hasattr(settings, "TASKS"):
         raise DamagedModel(f"{owner} has the settings {kind.settings}, which do not say its tasks (TASKS)")
+    try:
+        get_type_hints(settings)
+    except Exception as error:  # whatever stands in an annotation
+        raise DamagedModel(
+            f"{owner} has the settings {kind.settings}, whose types cannot be read ({error}): import at run "
+            "time what they name"
+        ) from error
     return settings
 
 

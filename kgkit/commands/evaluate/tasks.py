@@ -142,6 +142,8 @@ def _score(
         messages.progress(f"scoring {model}") as tell,
         run as record,
     ):
+        if predictions is not None:
+            _check_writable(sets, predictor.labels)
         for name, _, examples in sets:
 
             def show(count: int, total: int, name: str = name) -> None:
@@ -228,6 +230,21 @@ def _write_table(sets: Sequence[_Set], scores: Mapping[str, Mapping[str, float]]
         cells = [percents(scores[name][metric])[0] if metric in scores[name] else "" for metric in metrics]
         rows.append((name, [(number(len(examples)), *cells)]))
     write_scores([], ["examples", *(metric.replace("_", " ") for metric in metrics)], rows)
+
+
+def _check_writable(sets: Sequence[_Set], labels: Sequence[str]) -> None:
+    """Refuse ids and labels that a line with tabs cannot have, before anything is computed."""
+    from kgkit.errors import abbreviate
+
+    values = {
+        "an id": (example.id for _, _, examples in sets for example in examples), "a label": iter(labels)
+    }  # fmt: skip
+    for what, texts in values.items():
+        if strange := next((text for text in texts if not {*text}.isdisjoint("\t\n\r")), None):
+            raise UsageError(
+                f"{what} is {abbreviate(repr(strange))}: the lines of --predictions have tabs between their "
+                "fields, so that none may be within; `kgkit predict` writes JSON"
+            )
 
 
 def _write_answers(path: Path, task: "Task", answers: "Mapping[str, Sequence[Prediction]]") -> None:

@@ -80,6 +80,9 @@ _OF_THE_COMMAND: Final[Mapping[str, Any]] = {
 }  # fmt: skip
 """Defaults of the options that are no settings."""
 
+_OF_ALL_COMMANDS: Final = frozenset(["help", "json"])
+"""Further options that no setting can have."""
+
 _METAVARS: Final[Mapping[object, str]] = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
 _ITEM: Final = re.compile(r"^(\w+(?:, \w+)*): (.+)$", re.DOTALL)
 
@@ -146,14 +149,14 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
         default = {"auto": None}.get(default, default) if name == "bf16" else default
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
+    if taken := [name for name in by_name if name in _OF_THE_COMMAND or name in _OF_ALL_COMMANDS]:
+        raise DamagedModel(f"the method {method} has a setting {taken[0]}: all commands have that option")
     yield parameter("task", tasks)
     for name, annotation in _DATA_OPTIONS.items():
         if name != "vectors" or settings.VECTORS:
             yield parameter(name, annotation)
     for name, field in by_name.items():
         if name not in {"task", "decay", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
-            if name in _OF_THE_COMMAND:
-                raise DamagedModel(f"the method {method} has a setting {name}: all commands have that option")
             annotation = _annotation(field, hints[name], settings.LEAST.get(name))
             if annotation is None:
                 raise DamagedModel(
