@@ -17,11 +17,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kgkit.errors import MissingExtra
+import msgspec
+
+from kgkit.errors import DamagedModel, MissingExtra
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
 from kgkit.models.kinds import Kind
-from kgkit.models.manifest import FORMAT
+from kgkit.models.manifest import FORMAT, ManifestType
 from kgkit.models.publishing import stage_model, work_folder, write_manifest
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
@@ -97,6 +99,8 @@ def run_job(
         UsageError: if *name* cannot name a model.
         MissingExtra: if torch, transformers or accelerate is needed and not installed.
         NotThere: if a file is not there.
+        DamagedModel: if the fields of the manifest are not those that the kind's has; what was trained is
+            kept, and published by the same call once that is mended.
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
@@ -118,9 +122,39 @@ def run_job(
         results |= {"seconds": round(prepared - began + seconds, 1), "peak_memory": peak_memory()}
         with stage_model(folder) as (staged, final):
             own = outcome.save(staged, results)
-            about = {"format": FORMAT, "kind": kind.name, "name": name, "results": results, "data": data}
-            write_manifest(staged, kind.manifest(**{**about, "command": command, **own}))
+            about = {"results": results, "data": data, "command": command}
+            write_manifest(staged, make_manifest(kind, name, **{**about, **own}))
     return final
+
+
+def make_manifest(kind: Kind[ManifestType], name: str, **fields: Any) -> ManifestType:
+    """Return the manifest of a model of a kind.
+
+    Raises:
+        DamagedModel: if the manifest lacks one of the fields, needs one that is not among them, or could not
+            be read again, as one of another type could not.
+    """
+    known = {field.name: field for field in msgspec.structs.fields(kind.manifest)}
+    fields = {"format": FORMAT, "kind": kind.name, "name": name, **fields}
+    owner, manifest = f"the kind {kind.name}", kind.manifest.__name__
+    if strange := sorted(fields.keys() - known.keys()):
+        raise DamagedModel(
+            f"{owner} gives its manifest the field {strange[0]}, which {manifest} does not have: add it "
+            "there, or leave it out of what its `begin` returns"
+        )
+    if lacking := [key for key, field in known.items() if field.required and key not in fields]:
+        raise DamagedModel(
+            f"{owner} does not give its manifest the field {lacking[0]}, which {manifest} needs: add it to "
+            "what its `begin` returns"
+        )
+    try:
+        made = kind.manifest(**fields)
+        msgspec.json.decode(msgspec.json.encode(made), type=kind.manifest)
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise DamagedModel(
+            f"{owner} gives its manifest a field that could not be read again as {manifest}: {error}"
+        ) from error
+    return made
 
 
 def fit(

@@ -22,7 +22,7 @@ from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.kinds import Kind, load_object
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
-from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, fit, make_manifest, run_job, scores_by_epoch
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def train_method(
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
+        DamagedModel: if the fields of the manifest that the method gives are not those that its kind has.
         UsageError: if *name* cannot name a model, the settings do not fit each other, or there is nothing to
             learn.
         NotThere: if an encoder or a file is not there.
@@ -84,6 +85,7 @@ def train_method(
         begin = load_object(kind.begin, owner)
         chosen = () if training.control else kbs
         beginning: Beginning = begin(training, data, Resources(home, chosen, device, stack))
+        make_manifest(kind, name, **_fields(training, beginning))  # before the first step: does it fit?
         return _plan(training, data, beginning, device, progress)
 
     return run_job(
@@ -128,9 +130,14 @@ def _plan(
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
         method.save(folder, about=about_data(training))
-        return {**manifest_fields(training), **beginning.manifest}
+        return _fields(training, beginning)
 
     return Plan(beginning.identity, train)
+
+
+def _fields(training: TaskTraining, beginning: "Beginning") -> dict[str, Any]:
+    """Return the fields of a manifest that settings and method decide."""
+    return {**manifest_fields(training), **beginning.manifest}
 
 
 def about_data(training: TaskTraining) -> str:

@@ -55,7 +55,7 @@ KBsOption = Annotated[
 OnlyKBOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--kb", metavar="KB", help="Knowledge base, if there are several; repeat it; none: a control."
+        "--kb", metavar="KB", help="Knowledge base; repeat it for more; else the only one; none: a control."
     ),
 ]
 VectorsOption = Annotated[
@@ -215,11 +215,23 @@ def _with_help(info: Any, text: str) -> Any:
 
 
 def attribute_helps(settings: type) -> dict[str, str]:
-    """Return what the section "Attributes" of a docstring says of each attribute, as helps of options."""
+    """Return what the section "Attributes" of a docstring says of each attribute, as helps of options.
+
+    A help begins with a capital, unless its first word is a value of the option, or is marked as code.
+    """
+    hints = get_type_hints(settings)
     _, _, section = (inspect.getdoc(settings) or "").partition("\nAttributes:\n")
     helps: dict[str, str] = {}
     for item in re.split(r"\n(?= {4}\w)", f"\n{section.split(chr(10) * 2)[0]}"):
         if match := _ITEM.match(item.strip()):
             text = re.sub("[`*]", "", " ".join(match[2].split()))
-            helps |= dict.fromkeys(match[1].split(", "), f"{text[:1].upper()}{text[1:]}")
+            for name in match[1].split(", "):
+                is_value = match[2].startswith("`") or re.split(r"\W", text)[0] in _values(hints.get(name))
+                helps[name] = text if is_value else f"{text[:1].upper()}{text[1:]}"
     return helps
+
+
+def _values(hint: Any) -> set[Any]:
+    """Return the values that a `Literal` has, within other types too."""
+    parts = get_args(hint)
+    return {*parts} if get_origin(hint) is Literal else {value for part in parts for value in _values(part)}
