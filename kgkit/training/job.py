@@ -13,7 +13,7 @@ whose function `train` returns the `Outcome`; most call `fit` there.
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,11 +23,12 @@ from kgkit.errors import DamagedModel, MissingExtra
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
 from kgkit.models.kinds import Kind
-from kgkit.models.manifest import FORMAT, ManifestType
-from kgkit.models.publishing import stage_model, work_folder, write_manifest
+from kgkit.models.manifest import FORMAT, ManifestType, ModelManifest
+from kgkit.models.publishing import read_trained, stage_model, work_folder, write_manifest
+from kgkit.models.registering import catalogue
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
-from kgkit.training.runs import peak_memory, sha256_of
+from kgkit.training.runs import RunRecord, peak_memory, sha256_of
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -65,6 +66,18 @@ class Plan(NamedTuple):
     identity: object
     train: Callable[[Path], Outcome]
     exclusive: bool = True
+
+
+class TrainedModel(NamedTuple):
+    """A model that was trained.
+
+    Attributes:
+        folder: folder of its files; it goes when the name is trained again.
+        manifest: its manifest.
+    """
+
+    folder: Path
+    manifest: ModelManifest
 
 
 def run_job(
@@ -155,6 +168,42 @@ def make_manifest(kind: Kind[ManifestType], name: str, **fields: Any) -> Manifes
             f"{owner} gives its manifest a field that could not be read again as {manifest}: {error}"
         ) from error
     return made
+
+
+def train_recorded(
+    run: AbstractContextManager[RunRecord],
+    home: Home,
+    name: str,
+    kind: Kind[ManifestType],
+    train: Callable[[], Path],
+    note_scores: Callable[[RunRecord, ManifestType], object],
+) -> TrainedModel:
+    """Train a model, and keep it and its scores in the catalog.
+
+    Args:
+        run: run that the training is, as `kgkit.training.runs.recorded` makes it.
+        home: home that the model is kept in.
+        name: name of the model.
+        kind: kind of the model.
+        train: function that trains the model, and returns the folder of its files.
+        note_scores: function that notes what was measured, of the model's manifest.
+    """
+    with run as record:
+        folder = train()
+        manifest = read_trained(home, name, folder, kind)
+        record.model = name if catalogue(home, manifest) else None
+        note_scores(record, manifest)
+    return TrainedModel(folder, manifest)
+
+
+def note_best_epoch(record: RunRecord, manifest: ModelManifest) -> None:
+    """Note the scores of the epoch whose weights a model has, on what was held out."""
+    results = manifest.results
+    for epoch in results["epochs"]:
+        if epoch["epoch"] == results.get("best_epoch"):
+            for metric in sorted(set(epoch) - {"epoch"}):
+                items = int(results.get("held_out", 0))
+                record.score(manifest.task, "held out", metric, epoch[metric], items)
 
 
 def fit(

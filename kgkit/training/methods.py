@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.home import Home
@@ -13,26 +13,12 @@ from kgkit.kb import open_kb
 from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.folder import text_vectors
 from kgkit.models.kinds import Kind, find_method, load_object
-from kgkit.models.manifest import ModelManifest
-from kgkit.models.publishing import read_trained
-from kgkit.models.registering import catalogue
+from kgkit.training.job import TrainedModel, note_best_epoch, train_recorded
 from kgkit.training.runs import recorded
 from kgkit.training.tasks import train_method
 from kgkit.types import Progress
 
 _SHOWN: Final = 5  # files, in an error
-
-
-class TrainedModel(NamedTuple):
-    """A model that was trained.
-
-    Attributes:
-        folder: folder of its files; it goes when the name is trained again.
-        manifest: its manifest.
-    """
-
-    folder: Path
-    manifest: ModelManifest
 
 
 def train(
@@ -165,20 +151,15 @@ def train_model(
         home, command=command, config=asdict(training), seeds=[training.seed], device=device,
         data=training.files,
     )  # fmt: skip
-    with ExitStack() as stack, run as record:
-        chosen = [] if training.control else _choose_kbs(training, kbs, vectors, home, stack)
-        folder = train_method(
-            kind, home, name, training, chosen, device=device, command=command, progress=progress
-        )
-        manifest = read_trained(home, name, folder, kind)
-        record.model = name if catalogue(home, manifest) else None
-        results = manifest.results
-        for epoch in results["epochs"]:
-            if epoch["epoch"] == results.get("best_epoch"):
-                for metric in sorted(set(epoch) - {"epoch"}):
-                    items = int(results.get("held_out", 0))
-                    record.score(training.task, "held out", metric, epoch[metric], items)
-    return TrainedModel(folder, manifest)
+    with ExitStack() as stack:
+
+        def train_chosen() -> Path:
+            chosen = [] if training.control else _choose_kbs(training, kbs, vectors, home, stack)
+            return train_method(
+                kind, home, name, training, chosen, device=device, command=command, progress=progress
+            )
+
+        return train_recorded(run, home, name, kind, train_chosen, note_best_epoch)
 
 
 def data_files(data: Iterable[Path], dev: Iterable[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from kgkit.errors import UsageError
 from tests.cli_helpers import run
 from tests.training.linkers.test_linkers import corpus, encoder, folder, kb
 
@@ -33,8 +34,9 @@ def test_examples_are_kept_out_by_their_letters(kb, corpus, tmp_path):
     ("options", "said"),
     [
         (["--seed", 1], "ridge draws nothing at random: leave out --seed"),
-        (["--epochs", 2], "--control and --epochs are settings of the types head and full, not of ridge"),
-        (["--control"], "--control and --epochs are settings of the types head and full, not of ridge"),
+        (["--epochs", 2], "--epochs and --bf16 are settings of the types head and full, not of ridge"),
+        (["--control"], "--control, --epochs and --bf16 are settings of the types head and full, not of"),
+        (["--no-bf16"], "--control, --epochs and --bf16 are settings of the types head and full, not of"),
         (["--portable", "kb"], "add --type head"),
         (["--type", "head", "--seed", -1], "--seed"),
         (["--rung", "head"], "it is called --type now"),
@@ -44,3 +46,27 @@ def test_options_that_do_not_go_together_are_refused(kb, corpus, options, said):
     done = train(kb, corpus, *options)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
+
+
+@pytest.mark.parametrize("model_type", ["head", "full"])
+@pytest.mark.parametrize(("options", "bf16"), [((), None), (("--bf16",), True), (("--no-bf16",), False)])
+def test_products_are_computed_as_the_command_says(kb, corpus, monkeypatch, model_type, options, bf16):
+    chosen = []
+
+    def record(opened, name, training, **others):
+        chosen.append(training.head or training.full)
+        raise UsageError("this is enough")
+
+    monkeypatch.setattr("kgkit.training.linkers.train.train_linker", record)
+    assert train(kb, corpus, "--type", model_type, *options).code == 2
+    usual = False if model_type == "head" else "auto"
+    assert [settings.bf16 for settings in chosen] == [usual if bf16 is None else bf16]
+
+
+def test_a_head_is_trained_in_bfloat16(kb, corpus):
+    short = ("--type", "head", "--epochs", 1)
+    trained = {option: train(kb, corpus, *short, option) for option in ("--bf16", "--no-bf16")}
+    assert {option: done.code for option, done in trained.items()} == {"--bf16": 0, "--no-bf16": 0}
+    config = {option: json.loads(done.out)["config"]["head"] for option, done in trained.items()}
+    assert config["--bf16"].pop("bf16") and not config["--no-bf16"].pop("bf16")
+    assert config["--bf16"] == config["--no-bf16"]

@@ -328,8 +328,10 @@ def test_the_commands_train_score_and_tag(encoder, files, tmp_path):
     done = run(
         "train", "tagger", "--data", data, "--dev", dev, "--encoder", encoder, "--name", "small",
         "--epochs", 1, "--lr", 1e-2, "--seed", 3, "--device", "cpu", "--scope", "sentence", "--home", home,
+        "--bf16",
     )  # fmt: skip
     assert done.code == 0, done.err
+    assert TAGGER.read(find_trained(Home(home), "small")).config["bf16"] is True
     assert "small: a tagger of LOC, PER" in done.out
     assert TAGGER.read(find_trained(Home(home), "small")).reader == {
         "size": 22,

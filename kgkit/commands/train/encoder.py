@@ -1,15 +1,13 @@
 """`kgkit train encoder`: a small BERT from scratch, for a language without a pretrained one."""
 
-import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
-from kgkit.commands.output import check_files, typed, write_json, write_line
+from kgkit.commands.output import typed, write_line
 from kgkit.commands.train.methods import (
     Bf16Option,
     DevOption,
@@ -17,8 +15,14 @@ from kgkit.commands.train.methods import (
     SizeOption,
     StepsOption,
     TextsOption,
+    follow_training,
     write_results,
 )
+
+if TYPE_CHECKING:
+    from kgkit.home import Home
+    from kgkit.training.job import TrainedModel
+    from kgkit.types import Progress
 
 
 def encoder(
@@ -59,13 +63,10 @@ def encoder(
     It serves as --encoder of kgkit train kbert, and as --from of kgkit train knowbert.
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
-    from kgkit.home import Home
     from kgkit.methods.knowbert_settings import KnowBertTraining
-    from kgkit.models.folder import model_folder
     from kgkit.models.kinds import KNOWBERT
-    from kgkit.models.publishing import older, read_trained
-    from kgkit.models.registering import catalogue
     from kgkit.training import recorded
+    from kgkit.training.job import note_best_epoch, train_recorded
     from kgkit.training.pretraining import EncoderShape, train_encoder
 
     shape = EncoderShape(
@@ -76,33 +77,21 @@ def encoder(
         batch=batch, size=size, lr=lr, lr_new=lr, seed=seed, bf16="auto" if bf16 is None else bf16,
     )  # fmt: skip
     files = [*training.files, vocabulary]
-    check_files(files)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    began, replaced = time.monotonic(), older(model_folder(where, name))
-    run = recorded(
-        where, command=typed(), config=asdict(training) | {"shape": asdict(shape)}, seeds=[seed],
-        device=device, data=files,
-    )  # fmt: skip
-    with messages.progress(f"training {name}") as show, run as record:
 
-        def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
+    def train(where: "Home", tell: "Progress") -> "TrainedModel":
+        run = recorded(
+            where, command=typed(), config=asdict(training) | {"shape": asdict(shape)}, seeds=[seed],
+            device=device, data=files,
+        )  # fmt: skip
 
-        folder = train_encoder(
-            where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
-        )
-        manifest = read_trained(where, name, folder, KNOWBERT)
-        record.model = name if catalogue(where, manifest) else None
-        results = manifest.results
-        for epoch in (epoch for epoch in results["epochs"] if epoch["epoch"] == results["best_epoch"]):
-            for metric in sorted(set(epoch) - {"epoch"}):
-                record.score(task, "held out", metric, epoch[metric], int(results["held_out"]))
-    note = f", in the place of {replaced}" if replaced else ""
-    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{note}: {folder.parent}")
-    if as_json:
-        import msgspec
+        def train_shape() -> Path:
+            return train_encoder(
+                where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
+            )
 
-        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
-        return
-    write_line(f"{name}: {layers} layers of {width}")
-    write_results(results)
+        return train_recorded(run, where, name, KNOWBERT, train_shape, note_best_epoch)
+
+    manifest = follow_training(name, files, train, home=home, as_json=as_json, quiet=quiet)
+    if manifest is not None:
+        write_line(f"{name}: {layers} layers of {width}")
+        write_results(manifest.results)

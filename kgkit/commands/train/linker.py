@@ -1,13 +1,11 @@
 """`kgkit train linker`: a linker learns from mentions of which it is known what they mean."""
 
-import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DeviceOption,
     HomeOption,
@@ -21,8 +19,16 @@ from kgkit.commands.options import (
     WithoutOption,
     chosen_kb,
 )
-from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
+from kgkit.commands.output import typed, write_line
+from kgkit.commands.train.methods import follow_training, write_figures
 from kgkit.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from kgkit.home import Home
+    from kgkit.models.manifest import ModelManifest
+    from kgkit.training import RunRecord
+    from kgkit.training.job import TrainedModel
+    from kgkit.types import Progress
 
 _SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
 
@@ -109,6 +115,15 @@ def linker(
             help="head: so many, each with a seed of its own; their scores are averaged.",
         ),
     ] = 1,
+    bf16: Annotated[
+        bool | None,
+        typer.Option(
+            "--bf16/--no-bf16",
+            help="head, full: multiply in bfloat16, or in float32; else head in float32, full in what is "
+            "faster here.",
+            show_default=False,
+        ),
+    ] = None,
     kb: KBOption = None,
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
@@ -120,20 +135,17 @@ def linker(
 
     What was read of the data is kept: to train again with other settings takes less time.
     """
-    from kgkit.home import Home
     from kgkit.kb import open_kb
-    from kgkit.models.folder import model_folder
     from kgkit.models.kinds import LINKER
-    from kgkit.models.publishing import older, read_trained
-    from kgkit.models.registering import catalogue
     from kgkit.training import recorded
+    from kgkit.training.job import train_recorded
     from kgkit.training.linkers.coherence import CoherenceTraining
     from kgkit.training.linkers.settings import LinkerTraining
     from kgkit.training.linkers.train import train_linker
 
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
-    settings = _settings(model_type, portable, control, epochs, seed, heads)
+    settings = _settings(model_type, portable, control, epochs, seed, heads, bf16)
     if seed and settings is None and not coherence:
         raise UsageError(f"{model_type} draws nothing at random: leave out --seed, or add --coherence")
     training = LinkerTraining(
@@ -151,43 +163,33 @@ def linker(
         if coherence
         else None,
     )
-    check_files(training.files)
-    messages = Messages(quiet=quiet, bars=not as_json)
-    where, began = Home.find(home), time.monotonic()
-    replaced = older(model_folder(where, name))
-    run = recorded(
-        where, command=typed(), config=asdict(training), device=device, seeds=[*range(seed, seed + heads)],
-        data=training.files,
-    )  # fmt: skip
-    with (
-        messages.progress(f"training {name}") as show,
-        open_kb(chosen_kb(kb, home), home) as opened,
-        run as record,
-    ):
 
-        def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage}, {count:,} of {total:,}" if total else f"{stage}, {count:,}")
-
-        folder = train_linker(opened, name, training, device=device, progress=tell)
-        manifest = read_trained(where, name, folder, LINKER)
-        record.model = name if catalogue(where, manifest) else None
+    def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
         held_out = int(manifest.results.get("held_out", 0))
         for metric in _SHARES if held_out else ():
             record.score(task, "held out", metric, manifest.results[metric], held_out)
-    replacing = f", in the place of {replaced}" if replaced else ""
-    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
-    if as_json:
-        import msgspec
 
-        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
+    def train(where: "Home", tell: "Progress") -> "TrainedModel":
+        run = recorded(
+            where, command=typed(), config=asdict(training), device=device,
+            seeds=[*range(seed, seed + heads)], data=training.files,
+        )  # fmt: skip
+        with open_kb(chosen_kb(kb, home), home) as opened:
+
+            def train_for_kb() -> Path:
+                return train_linker(opened, name, training, device=device, progress=tell)
+
+            return train_recorded(run, where, name, LINKER, train_for_kb, note_scores)
+
+    manifest = follow_training(name, training.files, train, home=home, as_json=as_json, quiet=quiet)
+    if manifest is None:
         return
     of = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
     write_line(f"{name}: {manifest.type}, {manifest.task}, for {of}")
-    rows = [
+    write_figures(
         (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
         for what, value in manifest.results.items()
-    ]
-    write_table([Column(heading=""), Column(heading="", align="right")], rows)
+    )
 
 
 def _settings(
@@ -197,14 +199,15 @@ def _settings(
     epochs: int | None,
     seed: int,
     heads: int,
+    bf16: bool | None,
 ) -> Any:
     """Return the settings of the model types that follow a gradient; None for the others."""
     if (portable or heads != 1) and model_type != "head":
         raise UsageError("--portable and --heads are settings of the type head: add --type head")
     if model_type not in ("head", "full"):
-        if control or epochs is not None:
+        if control or epochs is not None or bf16 is not None:
             raise UsageError(
-                f"--control and --epochs are settings of the types head and full, not of {model_type}"
+                f"--control, --epochs and --bf16 are settings of the types head and full, not of {model_type}"
             )
         return None
     try:
@@ -213,8 +216,7 @@ def _settings(
     except ImportError as error:
         raise MissingExtra(error.name or "accelerate", "models") from error
     chosen: dict[str, Any] = {"control": control, "seed": seed}
-    if epochs is not None:
-        chosen["epochs"] = epochs
+    chosen |= {key: value for key, value in {"epochs": epochs, "bf16": bf16}.items() if value is not None}
     return (
         FullConfig(**chosen) if model_type == "full" else HeadConfig(portable=portable, heads=heads, **chosen)
     )

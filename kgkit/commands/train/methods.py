@@ -1,7 +1,7 @@
 """What the commands that train a method have in common."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -11,7 +11,10 @@ from kgkit.commands.messages import Messages
 from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
 
 if TYPE_CHECKING:
+    from kgkit.home import Home
     from kgkit.methods.settings import TaskTraining
+    from kgkit.training.job import TrainedModel
+    from kgkit.types import Progress
 
 LEAST_SIZE: Final = 8
 """The least number of word pieces that a command takes."""
@@ -50,6 +53,51 @@ Bf16Option = Annotated[
 ]
 
 
+def follow_training(
+    name: str,
+    files: Iterable[Path],
+    train: "Callable[[Home, Progress], TrainedModel]",
+    *,
+    home: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> Any:
+    """Train a model, and tell how far it is, and how long it took.
+
+    Args:
+        name: name of the model.
+        files: files that are read; all are to be there.
+        train: function that trains the model.
+        home: home of the model; None: the usual one.
+        as_json: whether the manifest is written in the place of a table.
+        quiet: whether messages are left out.
+
+    Returns:
+        The manifest of the model; None if it was written.
+    """
+    from kgkit.home import Home
+    from kgkit.models.folder import model_folder
+    from kgkit.models.publishing import older
+
+    check_files(files)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    began, replaced = time.monotonic(), older(model_folder(where, name))
+    with messages.progress(f"training {name}") as show:
+
+        def tell(stage: str, count: int, total: int) -> None:
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
+
+        folder, manifest = train(where, tell)
+    replacing = f", in the place of {replaced}" if replaced else ""
+    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
+    if not as_json:
+        return manifest
+    import msgspec
+
+    write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
+    return None
+
+
 def run_training(
     method: str,
     name: str,
@@ -70,41 +118,30 @@ def run_training(
         training: settings of the method.
         kbs, vectors: as `kgkit.training.methods.train` takes them.
         device: torch device on which it is trained.
-        home: home of the model; None: the usual one.
-        as_json: whether the manifest is written in the place of a table.
-        quiet: whether messages are left out.
+        home, as_json, quiet: as `follow_training` takes them.
     """
-    from kgkit.home import Home
-    from kgkit.models.folder import model_folder
     from kgkit.models.kinds import find_method
-    from kgkit.models.publishing import older
     from kgkit.training.methods import train_model
 
-    check_files(training.files)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    began, replaced = time.monotonic(), older(model_folder(where, name))
-    with messages.progress(f"training {name}") as show:
-
-        def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
-
-        folder, manifest = train_model(
+    def train(where: "Home", tell: "Progress") -> "TrainedModel":
+        return train_model(
             where, name, find_method(method), training, kbs, vectors, device=device, command=typed(),
             progress=tell,
         )  # fmt: skip
-    replacing = f", in the place of {replaced}" if replaced else ""
-    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
-    import msgspec
 
-    fields = msgspec.to_builtins(manifest)
-    if as_json:
-        write_json({"path": str(folder.parent), **fields})
+    manifest = follow_training(name, training.files, train, home=home, as_json=as_json, quiet=quiet)
+    if manifest is None:
         return
-    kbs_of = fields.get("kbs") if method == "knowbert" else None
-    zeros = [kb for kb, about in (kbs_of or {}).items() if about["zero_vectors"]]
+    kbs_of = getattr(manifest, "kbs", None) if method == "knowbert" else None
+    zeros = [kb for kb, about in (kbs_of or {}).items() if about.zero_vectors]
     names = [f"{kb} (vectors as zeros)" if kb in zeros else kb for kb in manifest.needs.kbs]
     write_line(f"{name}: {training.task}, {', '.join(names) or 'no knowledge base'}")
     write_results(manifest.results)
+
+
+def write_figures(rows: Iterable[tuple[str, str]]) -> None:
+    """Write names and figures, a line each."""
+    write_table([Column(heading=""), Column(heading="", align="right")], [*rows])
 
 
 def write_results(results: dict[str, Any]) -> None:
@@ -114,7 +151,7 @@ def write_results(results: dict[str, Any]) -> None:
         for metric, value in results.items()
         if isinstance(value, int | float)
     ]
-    write_table([Column(heading=""), Column(heading="", align="right")], rows)
+    write_figures(rows)
     if labels := results.get("labels"):
         write_line(f"labels: {', '.join(labels)}")
     for kb, scores in results.get("linkers", {}).items():

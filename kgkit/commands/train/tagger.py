@@ -1,13 +1,11 @@
 """`kgkit train tagger`: train a tagger on texts with marked names."""
 
-import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DataOption,
     DeviceOption,
@@ -17,7 +15,15 @@ from kgkit.commands.options import (
     QuietOption,
     SeedOption,
 )
-from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
+from kgkit.commands.output import Column, typed, write_line, write_table
+from kgkit.commands.train.methods import Bf16Option, follow_training, write_figures
+
+if TYPE_CHECKING:
+    from kgkit.home import Home
+    from kgkit.models.manifest import ModelManifest
+    from kgkit.training import RunRecord
+    from kgkit.training.job import TrainedModel
+    from kgkit.types import Progress
 
 
 def tagger(
@@ -55,6 +61,7 @@ def tagger(
         ),
     ] = "document",
     seed: SeedOption = 0,
+    bf16: Bf16Option = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -64,44 +71,40 @@ def tagger(
 
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
-    from kgkit.home import Home
     from kgkit.inputs.tagging import TaggingConfig
     from kgkit.models.kinds import TAGGER
-    from kgkit.models.publishing import read_trained
-    from kgkit.models.registering import catalogue
     from kgkit.training import recorded
+    from kgkit.training.job import train_recorded
     from kgkit.training.tagging import TaggerTraining, train_tagger
 
     training = TaggerTraining(
         data=tuple(data), dev=tuple(dev or ()), encoder=encoder, epochs=epochs, lr=lr, seed=seed,
-        reader=TaggingConfig(scope=scope),
+        bf16="auto" if bf16 is None else bf16, reader=TaggingConfig(scope=scope),
     )  # fmt: skip
     files = [*training.data, *training.dev]
-    check_files(files)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    began = time.monotonic()
-    run = recorded(where, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files)
-    with messages.progress(f"training {name}") as show, run as record:
 
-        def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
-
-        folder = train_tagger(where, name, training, device=device, command=typed(), progress=tell)
-        manifest = read_trained(where, name, folder, TAGGER)
-        record.model = name if catalogue(where, manifest) else None
+    def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
+        results = manifest.results
         for metric, key in ("f1", "f1"), ("span f1", "span_f1"):
-            if key in manifest.results:
-                record.score("ner", "held out", metric, manifest.results[key], manifest.results["dev_names"])
-    messages.write(f"trained {name} in {time.monotonic() - began:.1f} s: {folder.parent}")
-    if as_json:
-        import msgspec
+            if key in results:
+                record.score("ner", "held out", metric, results[key], results["dev_names"])
 
-        write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
+    def train(where: "Home", tell: "Progress") -> "TrainedModel":
+        run = recorded(
+            where, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files
+        )
+
+        def train_on_names() -> Path:
+            return train_tagger(where, name, training, device=device, command=typed(), progress=tell)
+
+        return train_recorded(run, where, name, TAGGER, train_on_names, note_scores)
+
+    manifest = follow_training(name, files, train, home=home, as_json=as_json, quiet=quiet)
+    if manifest is None:
         return
     write_line(f"{name}: a tagger of {', '.join(manifest.types)}")
     results = manifest.results
-    rows = [(what.replace("_", " "), f"{results[what]:,}") for what in ("documents", "words", "names")]
-    write_table([Column(heading=""), Column(heading="", align="right")], rows)
+    write_figures((what, f"{results[what]:,}") for what in ("documents", "words", "names"))
     if results["epochs"]:
         write_line()
         columns = [Column(heading=heading, align="right") for heading in ("epoch", "F1", "F1 of spans")]

@@ -14,7 +14,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -76,6 +76,7 @@ class FullConfig:
         lr, encoder_lr, text_lr, decay: of AdamW, of all together.
         frozen, text_frozen: share of an encoder's layers, from the bottom, that stay as they are.
         dropout: of the mentions' vectors; in the encoders it is their own.
+        bf16: whether products of the encoders are in bfloat16; auto: where the device is made for it.
         seed: of weights, order and dropout.
     """
 
@@ -97,6 +98,7 @@ class FullConfig:
     frozen: float = 1 / 3
     text_frozen: float = 1 / 2
     dropout: float = 0.1
+    bf16: bool | Literal["auto"] = "auto"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -373,7 +375,7 @@ def _trained(
     train(
         joint, source, _loss,
         [torch.optim.AdamW(groups, lr=config.lr, weight_decay=config.decay, fused=True)],
-        TrainingConfig(epochs=config.epochs, device=device, seed=config.seed),
+        TrainingConfig(epochs=config.epochs, bf16=config.bf16, device=device, seed=config.seed),
         work,
         evaluate=accuracy if source.held else None,
         progress=progress,

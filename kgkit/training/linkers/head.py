@@ -54,6 +54,7 @@ class HeadConfig:
         control: without the vectors of entities, as everything else is.
         epochs, batch, lr, decay: of AdamW, in one cycle; a batch is of so many mentions.
         dropout: of the mentions' vectors.
+        bf16: whether products are in bfloat16; auto: where the device is made for it.
         seed: of weights, order and dropout.
         heads: that are trained, each with a seed of its own from *seed* on; their scores are averaged.
     """
@@ -68,6 +69,7 @@ class HeadConfig:
     lr: float = 1e-3
     decay: float = 0.01
     dropout: float = 0.1
+    bf16: bool | Literal["auto"] = False
     seed: int = 0
     heads: int = 1
 
@@ -189,8 +191,8 @@ def fitted_head(
     train(
         head, _Batches(sentences, hidden, vectors, config), _loss,
         [torch.optim.AdamW(head.parameters(), lr=config.lr, weight_decay=config.decay)],
-        TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=False, device=device,
-                       seed=config.seed),
+        TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=config.bf16,
+                       device=device, seed=config.seed),
         folder,
         evaluate=accuracy if held else None,
         progress=progress,

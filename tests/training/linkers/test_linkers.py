@@ -325,13 +325,13 @@ def test_a_model_knows_the_command_that_trains_it_again(kb, corpus):
     assert older(folder) == "the older m (ridge, for words)"
     settings = training(
         corpus, type="head", examples=True, without=(Path("x y"),), candidates="lemma",
-        head=HeadConfig(width=16, epochs=3, seed=2, heads=2, portable="kb", control=True),
+        head=HeadConfig(width=16, epochs=3, bf16=True, seed=2, heads=2, portable="kb", control=True),
         coherence=CoherenceTraining(popularity=("fame",), nil=True, seed=2),
     )  # fmt: skip
     assert command_of("words", "m", settings) == (
         f"kgkit train linker --task wsd --type head --name m --kb words {files} --candidates lemma "
-        "--examples --without 'x y' --portable kb --control --epochs 3 --seed 2 --heads 2 --coherence --nil "
-        "--popularity fame"
+        "--examples --without 'x y' --portable kb --control --epochs 3 --bf16 --seed 2 --heads 2 --coherence "
+        "--nil --popularity fame"
     )
 
 
