@@ -17,14 +17,12 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from kgkit.errors import DamagedModel, MissingExtra
+from kgkit.errors import MissingExtra
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
 from kgkit.models.kinds import Kind
-from kgkit.models.manifest import FORMAT, ManifestType, ModelManifest
-from kgkit.models.publishing import read_trained, stage_model, work_folder, write_manifest
+from kgkit.models.manifest import ManifestType, ModelManifest
+from kgkit.models.publishing import make_manifest, read_trained, stage_model, work_folder, write_manifest
 from kgkit.models.registering import catalogue
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
@@ -138,36 +136,6 @@ def run_job(
             about = {"results": results, "data": data, "command": command}
             write_manifest(staged, make_manifest(kind, name, **{**about, **own}))
     return final
-
-
-def make_manifest(kind: Kind[ManifestType], name: str, **fields: Any) -> ManifestType:
-    """Return the manifest of a model of a kind.
-
-    Raises:
-        DamagedModel: if the manifest lacks one of the fields, needs one that is not among them, or could not
-            be read again, as one of another type could not.
-    """
-    known = {field.name: field for field in msgspec.structs.fields(kind.manifest)}
-    fields = {"format": FORMAT, "kind": kind.name, "name": name, **fields}
-    owner, manifest = f"the kind {kind.name}", kind.manifest.__name__
-    if strange := sorted(fields.keys() - known.keys()):
-        raise DamagedModel(
-            f"{owner} gives its manifest the field {strange[0]}, which {manifest} does not have: add it "
-            "there, or leave it out of what its `begin` returns"
-        )
-    if lacking := [key for key, field in known.items() if field.required and key not in fields]:
-        raise DamagedModel(
-            f"{owner} does not give its manifest the field {lacking[0]}, which {manifest} needs: add it to "
-            "what its `begin` returns"
-        )
-    try:
-        made = kind.manifest(**fields)
-        msgspec.json.decode(msgspec.json.encode(made), type=kind.manifest)
-    except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise DamagedModel(
-            f"{owner} gives its manifest a field that could not be read again as {manifest}: {error}"
-        ) from error
-    return made
 
 
 def train_recorded(

@@ -20,9 +20,10 @@ from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
 from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.kinds import Kind, load_object
+from kgkit.models.publishing import make_manifest
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
-from kgkit.training.job import Outcome, Plan, fit, make_manifest, run_job, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
 from kgkit.types import Progress
 
 if TYPE_CHECKING:

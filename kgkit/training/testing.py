@@ -25,7 +25,8 @@ from kgkit.methods.answering import TaskData, answers_of, batch_of, loss_of
 from kgkit.methods.contract import Method
 from kgkit.models.kinds import find_method
 from kgkit.models.opening import open_model
-from kgkit.training.methods import TrainedModel, settings_of, train
+from kgkit.training.job import TrainedModel
+from kgkit.training.methods import settings_of, train
 
 _NOUNS = ("dog", "cat", "tree", "fruit")
 _TOLERANCE = 1e-5  # of a probability, padded differently

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kgkit.errors import UsageError
-from kgkit.methods.settings import TaskTraining, convert_setting
+from kgkit.methods.setting_types import convert_setting
+from kgkit.methods.settings import TaskTraining
 
 
 class Pair(NamedTuple):
