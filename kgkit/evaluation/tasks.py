@@ -134,7 +134,7 @@ class Task:
         """The special pieces that open and close each marked name."""
         return tuple(marker_pairs(self.names)) if self.names else ()
 
-    def read(self, path: Path, gold: Path | None = None) -> list[Example]:
+    def read(self, path: Path | str, gold: Path | str | None = None) -> list[Example]:
         """Return the examples of a file.
 
         Args:
@@ -146,6 +146,7 @@ class Task:
             UsageError: if *gold* is given and the task has its gold in the files of examples.
             SourceError: if the file is not what it should be, or two examples have one id.
         """
+        path, gold = Path(path), None if gold is None else Path(gold)
         if gold is not None and not self.gold_files:
             raise UsageError(f"files of {self.name} have their labels in themselves: leave out {gold}")
         if self.reader is not None and not self._are_records(path):
@@ -154,7 +155,7 @@ class Task:
             raise UsageError(f"{path} has its labels in its own lines: leave out the gold file {gold}")
         return [parsed.example for parsed in self.parse_lines(lines(path), path, plain=False)]
 
-    def read_records(self, path: Path, line_format: LineFormat = "auto") -> Iterator[ParsedRecord]:
+    def read_records(self, path: Path | str, line_format: LineFormat = "auto") -> Iterator[ParsedRecord]:
         """Yield the examples of a file, and the fields of each that the task does not use.
 
         It reads what `read` reads, and beside it files without gold whose lines are texts and nothing else.
@@ -168,6 +169,7 @@ class Task:
             NotThere: if there is no such file.
             SourceError: if the file is not what it should be.
         """
+        path = Path(path)
         if self.reader is None or line_format != "auto" or self._are_records(path, named=True):
             yield from self.parse_lines(lines(path), path, unique=False, line_format=line_format)
         else:

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.settings import TaskTraining
-from kgkit.trees.building import QUERIES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +16,7 @@ class KBertTraining(TaskTraining):
 
     Attributes:
         encoder: folder, package or hub id of the encoder, or a model of `kgkit train encoder`.
+        size: word pieces of a text, special ones and its facts included.
         query: words of a text that are looked up: `longest` surfaces, `jieba`'s words, or what a linker links
             (`link`).
         linker: linker that the query `link` asks: `prior`, `gloss`, or a trained one.
@@ -55,8 +55,6 @@ class KBertTraining(TaskTraining):
                 f"the task {self.task} marks names, and the sentence trees of a K-BERT carry no marks: train "
                 "a KnowBert for it"
             )
-        if self.query not in QUERIES:
-            raise UnknownName("query", self.query, QUERIES)
         if self.query == "link" and not self.linker:
             raise UsageError("the query link asks a linker: name one, as prior (--linker)")
         if self.linker and self.query != "link":

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.settings import TaskTraining
 
@@ -100,8 +100,6 @@ class KnowBertTraining(TaskTraining):
             raise UsageError(f"usage examples teach senses: leave them out of the task {self.task}")
         if self.linking and self.task != "mlm":
             raise UsageError(f"links are learnt beside the task mlm, not beside {self.task}")
-        if self.back not in BACK:
-            raise UnknownName("way back", self.back, BACK)
         if self.back != BACK[0] and self.task != "mlm":
             raise UsageError(f"the way back is begun anew in the task mlm, not in {self.task}")
 

@@ -1,12 +1,13 @@
 """The settings that the trainings of all methods have in common."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, get_type_hints
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.kb import KnowledgeBase
+from kgkit.methods.setting_types import convert_setting
 from kgkit.ranges import check_range
 
 
@@ -39,9 +40,13 @@ class TaskTraining:
         bf16: whether products are in bfloat16; auto: where the device is made for it.
         seed: seed of weights, order and dropout.
 
+    Each field, those of derived classes included, has a value of the type that it is annotated with; see
+    `convert_setting` for what is converted.
+
     Raises:
         UnknownName: if there is no such task.
-        UsageError: for a number out of range, or settings that do not fit each other.
+        UsageError: for a value of another type, a number out of range, or settings that do not fit each
+            other.
     """
 
     TASKS: ClassVar[tuple[str, ...]]
@@ -78,6 +83,10 @@ class TaskTraining:
         return (*self.data, *self.gold, *self.dev, *self.dev_gold)
 
     def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for field in fields(self):
+            value = convert_setting(field.name, getattr(self, field.name), hints[field.name])
+            object.__setattr__(self, field.name, value)
         if self.task not in self.TASKS:
             raise UnknownName("task", self.task, self.TASKS)
         if not self.data:

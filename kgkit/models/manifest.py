@@ -61,7 +61,8 @@ class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
         config: everything else that decides its numbers.
         results: what was measured while it was trained.
         data: the SHA-256 of each file it was trained on, and of those that chose the epoch.
-        command: that trains the like; empty if it is not known.
+        command: that trains the like, as it was typed, or the call of `kgkit.train`; empty if it is not
+            known.
         sizes: of its files, in bytes, by their path in the folder.
         sha256: of its files.
         kgkit_version: of the kgkit that trained it.

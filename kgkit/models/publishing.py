@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -27,7 +27,7 @@ from kgkit.errors import DamagedModel, KBBusy, KgkitError, WriteFailed
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import Kind
-from kgkit.models.manifest import MANIFEST, ManifestType, ModelManifest, read_header
+from kgkit.models.manifest import FORMAT, MANIFEST, ManifestType, ModelManifest, read_header
 from kgkit.versions import (
     LOCK,
     NEW,
@@ -178,6 +178,36 @@ def older(folder: Path) -> str:
         return ""
     kbs = ", ".join(header.needs.kbs)
     return f"the older {header.name} ({header.type or header.kind}{', for ' if kbs else ''}{kbs})"
+
+
+def make_manifest(kind: Kind[ManifestType], name: str, **fields: Any) -> ManifestType:
+    """Return the manifest of a model of a kind.
+
+    Raises:
+        DamagedModel: if the manifest lacks one of the fields, needs one that is not among them, or could not
+            be read again, as one of another type could not.
+    """
+    known = {field.name: field for field in msgspec.structs.fields(kind.manifest)}
+    fields = {"format": FORMAT, "kind": kind.name, "name": name, **fields}
+    owner, struct = f"the kind {kind.name}", kind.manifest.__name__
+    if strange := sorted(fields.keys() - known.keys()):
+        raise DamagedModel(
+            f"{owner} gives its manifest the field {strange[0]}, which {struct} does not have: add it "
+            "there, or leave it out of what its `begin` returns"
+        )
+    if lacking := [key for key, field in known.items() if field.required and key not in fields]:
+        raise DamagedModel(
+            f"{owner} does not give its manifest the field {lacking[0]}, which {struct} needs: add it to "
+            "what its `begin` returns"
+        )
+    try:
+        manifest = kind.manifest(**fields)
+        msgspec.json.decode(msgspec.json.encode(manifest), type=kind.manifest)
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise DamagedModel(
+            f"{owner} gives its manifest a field that could not be read again as {struct}: {error}"
+        ) from error
+    return manifest
 
 
 def write_manifest(staged: Path, manifest: ModelManifest) -> None:

@@ -22,8 +22,8 @@ from kgkit.errors import MissingExtra, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
 from kgkit.models.kinds import Kind
-from kgkit.models.manifest import FORMAT, ManifestType, ModelManifest
-from kgkit.models.publishing import read_trained, stage_model, work_folder, write_manifest
+from kgkit.models.manifest import ManifestType, ModelManifest
+from kgkit.models.publishing import make_manifest, read_trained, stage_model, work_folder, write_manifest
 from kgkit.models.registering import catalogue
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
@@ -113,6 +113,8 @@ def run_job(
         UsageError: if *name* cannot name a model, *seed* is out of range, or a file is a pipe.
         MissingExtra: if torch, transformers or accelerate is needed and not installed.
         NotThere: if a file is not there.
+        DamagedModel: if the fields of the manifest are not those that the kind's has; what was trained is
+            kept, and published by the same call once that is mended.
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
@@ -138,8 +140,8 @@ def run_job(
         results |= {"seconds": round(prepared - began + seconds, 1), "peak_memory": peak_memory()}
         with stage_model(folder) as (staged, final):
             own = outcome.save(staged, results)
-            about = {"format": FORMAT, "kind": kind.name, "name": name, "results": results, "data": data}
-            write_manifest(staged, kind.manifest(**{**about, "command": command, **own}))
+            about = {"results": results, "data": data, "command": command}
+            write_manifest(staged, make_manifest(kind, name, **{**about, **own}))
     return final
 
 

@@ -1,8 +1,9 @@
 """Training by the name of a method, as the commands do: settings and names in, a model in the catalog out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -47,7 +48,7 @@ def train(
     Raises:
         UnknownName: if there is no such method.
         DamagedModel: if the package of the method is damaged.
-        UsageError: if there is no such setting, or as the method's training does.
+        UsageError: if there is no such setting, one is of another type, or as the method's training does.
 
     Example:
         >>> model = kgkit.train(
@@ -58,20 +59,24 @@ def train(
     """
     kind = find_method(method)
     settings_class = settings_of(kind)
+    given = {"name": name, "kbs": kbs, "vectors": vectors, "home": home, "device": device, **settings}
+    usual = {"kbs": (), "vectors": (), "home": None, "device": "auto"}
+    changed = {key: value for key, value in given.items() if key not in usual or value != usual[key]}
+    check_names(method, settings_class, settings)
     for key in file_fields(settings_class) & settings.keys():
         settings[key] = tuple(map(Path, _listed(settings[key], key)))
     if isinstance(settings.get("encoder"), Path):
         settings["encoder"] = str(settings["encoder"])
     settings["data"], settings["dev"] = data_files(settings.get("data", ()), settings.get("dev", ()))
-    try:
-        training = settings_class(**settings)
-    except TypeError as error:
-        raise UsageError(f"{method} has no such settings: {error}") from None
+    training = settings_class(**settings)
     where = home if isinstance(home, Home) else Home.find(home)
     names, paths = (
         [str(item) for item in _listed(value, key)] for key, value in (("kbs", kbs), ("vectors", vectors))
     )
-    return train_model(where, name, kind, training, names, paths, device=device, progress=progress)
+    return train_model(
+        where, name, kind, training, names, paths, device=device, command=call_of(method, changed),
+        progress=progress,
+    )  # fmt: skip
 
 
 def _listed(value: object, name: str) -> list[str | Path]:
@@ -89,6 +94,42 @@ def _listed(value: object, name: str) -> list[str | Path]:
     if len(paths) < len(items):
         raise UsageError(f"{name} is {value!r}: expected strings or paths")
     return paths
+
+
+def check_names(method: str, settings_class: type[TaskTraining], settings: Mapping[str, Any]) -> None:
+    """Make sure that the settings of a training are those that a method has, and that none is lacking.
+
+    Raises:
+        UsageError: if the method has no setting of a name, or needs one that is not there.
+    """
+    needed = {
+        field.name: field.default is MISSING and field.default_factory is MISSING
+        for field in fields(settings_class)
+    }
+    names = [*needed, "kbs", "vectors", "home", "device", "progress"]
+    for name in settings:
+        if name not in needed:
+            close = get_close_matches(name, names, n=1)
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise UsageError(f"{method} has no setting {name!r}: {meant}there are {', '.join(names)}")
+    for name, is_needed in needed.items():
+        if is_needed and name not in ("data", *settings):  # of data, the settings themselves say it
+            raise UsageError(f"{method} needs the setting {name}, as in kgkit.train({method!r}, {name}=…)")
+
+
+def call_of(method: str, arguments: Mapping[str, Any]) -> str:
+    """Return the call of `kgkit.train` with these arguments, for a manifest, in the place of a command."""
+    words = [repr(method), *(f"{name}={_as_literal(value)!r}" for name, value in arguments.items())]
+    return f"kgkit.train({', '.join(words)})"
+
+
+def _as_literal(value: Any) -> Any:
+    """Return an argument as one would write it: paths as strings."""
+    if isinstance(value, Home | Path):
+        return str(value.path if isinstance(value, Home) else value)
+    if isinstance(value, list | tuple):
+        return [_as_literal(item) for item in value]
+    return value
 
 
 def settings_of(kind: Kind[Any]) -> type[TaskTraining]:

@@ -20,6 +20,7 @@ from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
 from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.kinds import Kind, load_object
+from kgkit.models.publishing import make_manifest
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
@@ -61,6 +62,7 @@ def train_method(
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
+        DamagedModel: if the fields of the manifest that the method gives are not those that its kind has.
         UsageError: if *name* cannot name a model, the settings do not fit each other, or there is nothing to
             learn.
         NotThere: if an encoder or a file is not there.
@@ -87,6 +89,7 @@ def train_method(
         begin = load_object(kind.begin, owner)
         chosen = () if training.control else kbs
         beginning: Beginning = begin(training, data, Resources(home, chosen, device, stack))
+        make_manifest(kind, name, **_fields(training, beginning))  # before the first step: does it fit?
         return _plan(training, data, beginning, device, progress)
 
     return run_job(
@@ -121,7 +124,7 @@ def _plan(
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
         method.save(folder, about=about_data(training))
-        return {**manifest_fields(training), **beginning.manifest}
+        return _fields(training, beginning)
 
     return Plan(beginning.identity, train)
 
@@ -146,6 +149,11 @@ def fit_method(
     )
     optimizers = [AdamW(groups, fused=True)]
     return fit(model, batches, loss, optimizers, config, work, evaluate=evaluate, progress=progress)
+
+
+def _fields(training: TaskTraining, beginning: "Beginning") -> dict[str, Any]:
+    """Return the fields of a manifest that settings and method decide."""
+    return {**manifest_fields(training), **beginning.manifest}
 
 
 def about_data(training: TaskTraining) -> str:

@@ -7,7 +7,9 @@ A check that fails raises AssertionError, and says what does not hold. No pytest
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -28,6 +30,7 @@ from kgkit.training.methods import settings_of, train
 
 _NOUNS = ("dog", "cat", "tree", "fruit")
 _TOLERANCE = 1e-5  # of a probability, padded differently
+_NAMES = ("check-whole", "check-stopped")  # of models
 _COUNT = 8  # examples of a task
 
 
@@ -43,7 +46,8 @@ def check_method(
             `toy_data(task)`: always with the same weights.
         tasks: names of the tasks that the method reads.
         plain: function from the bare encoder and what `Method.collate` returns to the encoder's vectors,
-            (B, T, H), which those of a control must be bit for bit; None: it is not checked.
+            (B, T, H), which those of a control must be bit for bit: what the head computes without
+            knowledge, pooling included; None: it is not checked.
 
     Raises:
         AssertionError: if something does not hold.
@@ -95,9 +99,13 @@ def check_control(method: Method, plain: Callable[[Any, Any], Tensor]) -> None:
     head: Any = model.head
     batch = batch_of(method, toy_examples(method.task))
     with torch.no_grad():
-        logits = model.classifier(plain(head.model, batch.inputs), batch.positions, batch.rows)
-        same = torch.equal(model(batch), logits)
-    _require(same, f"{method.task}: the control is not the plain encoder")
+        expected = model.classifier(plain(head.model, batch.inputs), batch.positions, batch.rows)
+        logits = model(batch)
+    _require(
+        torch.equal(logits, expected),
+        f"{method.task}: the control is not the plain encoder: its logits differ by up to "
+        f"{(logits - expected).abs().max().item():.2g} from those of what `plain` returns",
+    )
 
 
 def check_training(method: str, home: Home | Path | str, **settings: Any) -> None:
@@ -105,18 +113,36 @@ def check_training(method: str, home: Home | Path | str, **settings: Any) -> Non
 
     Args:
         method: name of an installed method.
-        home: home of the knowledge bases; the models `check-whole` and `check-stopped` are trained in it.
+        home: home of the knowledge bases and models that the settings name. Nothing is written there: what is
+            trained lies in a temporary home, and is removed.
         settings: arguments of `kgkit.train` but *method*, *name* and *home*: a few steps will do, on the CPU.
 
     Raises:
         AssertionError: if something does not hold.
     """
-    where = home if isinstance(home, Home) else Home.find(home)
-    device = settings.setdefault("device", "cpu")
-    whole = train(method, name="check-whole", home=where, **settings)
+    with _temporary_home(home if isinstance(home, Home) else Home.find(home)) as where:
+        _check_training(method, where, {"device": "cpu", **settings})
+
+
+@contextmanager
+def _temporary_home(home: Home) -> Iterator[Home]:
+    """Give a home with the knowledge bases and models of another one, which is left as it is."""
+    with TemporaryDirectory() as folder:
+        temporary = Home(Path(folder))
+        if (home.path / "kbs").is_dir():
+            (temporary.path / "kbs").symlink_to(home.path / "kbs", target_is_directory=True)
+        temporary.models.mkdir()
+        for model in home.models.iterdir() if home.models.is_dir() else ():
+            (temporary.models / model.name).symlink_to(model, target_is_directory=True)
+        yield temporary
+
+
+def _check_training(method: str, where: Home, settings: dict[str, Any]) -> None:
+    device, (first_name, second_name) = settings["device"], _NAMES
+    whole = train(method, name=first_name, home=where, **settings)
     training = msgspec.convert(whole.manifest.config, settings_of(find_method(method)), dec_hook=_as_path)
     data = TaskData.read(training)
-    with open_model("check-whole", "predictor", home=where, device=device) as predictor:
+    with open_model(first_name, "predictor", home=where, device=device) as predictor:
         answers = answers_of(predictor.method, data.held_out, size=training.batch)
         scores = data.task.score(data.held_out, answers, data.labels)
     for metric, value in scores.items():
@@ -131,9 +157,9 @@ def check_training(method: str, home: Home | Path | str, **settings: Any) -> Non
             raise KeyboardInterrupt
 
     try:
-        train(method, name="check-stopped", home=where, progress=stop, **settings)
+        train(method, name=second_name, home=where, progress=stop, **settings)
     except KeyboardInterrupt:
-        stopped = train(method, name="check-stopped", home=where, **settings)
+        stopped = train(method, name=second_name, home=where, **settings)
     else:
         raise UsageError("the training has too few steps to be stopped: name more data, or more epochs")
     first, second = _weights(whole), _weights(stopped)

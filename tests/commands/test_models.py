@@ -85,8 +85,14 @@ def test_info_says_all_that_the_manifest_does(home):
         assert sentence in told
     as_json = json.loads(run("models", "info", "names", "--json", "--home", home).out)
     assert as_json["config"]["lr"] == 0.5 and as_json["roles"] == ["tagger"] and as_json["sha256"]
+    publish(home, kbert())
+    assert "\n  size: 16\n" in run("models", "info", "facts", "--home", home).out
+    as_json = json.loads(run("models", "info", "facts", "--json", "--home", home).out)
+    files = sum(path.stat().st_size for path in (home / "models/facts/current/").iterdir())
+    assert (as_json["size"], as_json["bytes"]) == (16, files)
     done = run("models", "info", "nmaes", "--home", home)
-    assert done.code == 2 and "no model named 'nmaes'; there are: prior, gloss, names, wsd-minilm" in done.err
+    names = "prior, gloss, facts, names, wsd-minilm"
+    assert done.code == 2 and f"no model named 'nmaes'; there are: {names}" in done.err
 
 
 def test_verify_finds_files_that_are_gone_shorter_or_other(home):

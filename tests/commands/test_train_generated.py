@@ -106,6 +106,27 @@ def test_the_help_of_an_option_is_what_the_docstring_says():
     }  # fmt: skip
 
 
+def test_a_help_that_begins_with_a_value_keeps_it_as_it_is_written():
+    @dataclass(frozen=True, kw_only=True)
+    class Pooled(Settings):
+        """Settings with values.
+
+        Attributes:
+            pooling: cls: the first vector, mean: the mean of all.
+            other: `cls` as above.
+            third: clsx is no value.
+        """
+
+        pooling: Literal["cls", "mean"] | None = None
+        other: str = ""
+        third: Literal["cls"] = "cls"
+
+    assert attribute_helps(Pooled) == {
+        "pooling": "cls: the first vector, mean: the mean of all.", "other": "cls as above.",
+        "third": "Clsx is no value.",
+    }  # fmt: skip
+
+
 def test_the_metadata_of_a_field_say_how_its_option_is_written(trained, monkeypatch, tmp_path):
     import typer
 

@@ -1,6 +1,7 @@
 """docs/adding-a-head.md is done as it is written: from an empty folder to `kgkit train`, and back."""
 
 import json
+import sys
 import tomllib
 
 import pytest
@@ -9,6 +10,8 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
+import kgkit
+from kgkit.errors import UsageError
 from kgkit.models.manifest import FORMAT, MANIFEST
 from tests.cli_helpers import run
 from tests.doc_pages import ROOT, Session, blocks, differences
@@ -29,6 +32,42 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_a_setting_of_ones_own_is_made_as_the_page_says_and_checked_before_anything_is_trained(
+    folder, monkeypatch
+):
+    [patch] = [block.content for block in blocks(ROOT / PAGE) if block.kind == "diff"]
+    files = dict(FILES)
+    for hunk in patch.split("--- ")[1:]:
+        name, _, body = hunk.partition("\n")
+        old = "".join(line[1:] for line in body.splitlines(keepends=True) if line[0] in " -")
+        new = "".join(line[1:] for line in body.splitlines(keepends=True) if line[0] in " +")
+        assert files[name].count(old) == 1, (name, old)
+        files[name] = files[name].replace(old, new)
+    assert {name for name in files if files[name] != FILES[name]} == {
+        "kgkit_sums/__init__.py", "kgkit_sums/method.py", "kgkit_sums/head.py",
+    }  # fmt: skip
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "kgkit_sums"]:
+        monkeypatch.delitem(sys.modules, name)
+    tiny_encoder(folder / "encoder")
+    (folder / "x.tsv").write_text("text_a\tlabel\n" + "a dog\tdog\na cat eats fruit\tcat\n" * 2)
+    settings = {
+        "name": "x", "task": "classification", "data": "x.tsv", "encoder": "./encoder", "control": True,
+        "size": 16, "steps": 1, "device": "cpu",
+    }  # fmt: skip
+    with pytest.raises(UsageError, match=r"^pooling is 'max'; it is 'cls' or 'mean'$"):
+        kgkit.train("sums", pooling="max", **settings)
+    assert not (folder / "home").exists()
+    model = kgkit.train("sums", pooling="mean", **settings)
+    assert json.loads((model.folder / "sums/config.json").read_text())["pooling"] == "mean"
+    with kgkit.open_model("x", device="cpu") as opened:
+        assert len([*opened(["a dog", "a cat eats fruit"])]) == 2
+    for name in [name for name in sys.modules if name.partition(".")[0] == "kgkit_sums"]:
+        monkeypatch.delitem(sys.modules, name)
+
+
 def install(folder, package, group, entries):
     metadata = folder / f"{package}-1.dist-info"
     metadata.mkdir()
@@ -40,10 +79,10 @@ def install(folder, package, group, entries):
 
 
 def test_the_page_can_be_followed_from_its_first_line_to_its_last(folder):
-    tiny_encoder(folder / "encoder", mask=True)
     session = Session(folder)
     try:
         assert "\n".join(differences(PAGE, session, compare=True)) == ""
+        assert not [*(folder / "home/models").glob("*")] and not [*(folder / "home/runs").glob("*")]
     finally:
         session.end()
 

@@ -42,6 +42,16 @@ def write(tmp_path):
     return files
 
 
+def test_a_file_is_read_by_its_name_as_by_its_path(write):
+    records, senses, gold = write('{"text": "a", "label": 1}\n', "dog\tN\t0-0\ta dog\tthe dog\n", "T\n")
+    task = find_task("classification")
+    assert task.read(str(records)) == task.read(records)
+    assert [*task.read_records(str(records))] == [*task.read_records(records)]
+    assert find_task("wic").read(str(senses), str(gold)) == find_task("wic").read(senses, gold)
+    with pytest.raises(NotThere, match="no file nowhere"):
+        task.read("nowhere.tsv")
+
+
 # -- the table --------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ A method has one row in `MODELS`: a function that makes one, untrained, for a ta
 """
 
 import json
+import re
 from importlib.metadata import entry_points
 
 import pytest
@@ -18,7 +19,7 @@ from safetensors.torch import load_file
 import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.encoder import Encoder
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import DamagedModel, UnknownName, UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.tasks import TASKS
 from kgkit.heads import Classifier, EntityLinkerConfig, KARConfig, KBert, KnowBert
@@ -115,7 +116,8 @@ def test_a_check_that_fails_says_what_does_not_hold(encoder, knowledge):
     def other(encoder, inputs):
         return plain_kbert(encoder, inputs) + 1
 
-    with pytest.raises(AssertionError, match="pair: the control is not the plain encoder"):
+    differs = r"pair: the control is not the plain encoder: its logits differ by up to \d\.\d+ from those of"
+    with pytest.raises(AssertionError, match=differs):
         check_control(kbert_of("pair", True, encoder, knowledge), other)
     method = kbert_of("pair", False, encoder, knowledge)
     method.model.classifier.forward = lambda hidden, *_: hidden.sum(1)[:, :2] * len(hidden)
@@ -280,6 +282,55 @@ def test_a_training_that_was_stopped_ends_as_one_that_was_not(home, settings, na
     assert first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)
 
 
+def test_what_is_trained_is_not_lost_where_it_cannot_be_published(home, settings, monkeypatch):
+    save, steps = KBertMethod.save, []
+
+    def fail(*_, **__):
+        raise RuntimeError("not today")
+
+    monkeypatch.setattr(KBertMethod, "save", fail)
+    for expected in (4, 0):
+        steps.clear()
+        with pytest.raises(RuntimeError, match="not today"):
+            kgkit.train(
+                "kbert", name="kept", home=home, progress=lambda stage, *_: steps.append(stage),
+                **settings("choice", steps=4),
+            )  # fmt: skip
+        assert sum(stage.startswith("training") for stage in steps) == expected
+    monkeypatch.setattr(KBertMethod, "save", save)
+    model = kgkit.train("kbert", name="kept", home=home, **settings("choice", steps=4))
+    assert find_trained(home, "kept") == model.folder and not [*(home.path / "runs").glob("kbert-kept-*")]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"pooling": "cls"}, "gives its manifest the field pooling, which KBertManifest does not have"),
+        ({"query": None}, "does not give its manifest the field query, which KBertManifest needs"),
+        ({"query": 3}, "a field that could not be read again as KBertManifest: Expected `str`, got `int`"),
+    ],
+)
+def test_fields_that_do_not_fit_the_manifest_are_told_before_the_first_step(
+    home, settings, monkeypatch, change, sentence
+):
+    from kgkit.methods import kbert
+
+    begin = kbert.begin_kbert
+
+    def changed(*args):
+        beginning = begin(*args)
+        fields = {**beginning.manifest, **change}
+        return beginning._replace(manifest={key: value for key, value in fields.items() if value is not None})
+
+    monkeypatch.setattr(kbert, "begin_kbert", changed)
+    steps = []
+    with pytest.raises(DamagedModel, match=f"^the kind kbert (gives its manifest )?{re.escape(sentence)}"):
+        kgkit.train(
+            "kbert", name="unfit", home=home, progress=lambda *step: steps.append(step), **settings("choice")
+        )
+    assert not steps and not (home.models / "unfit").exists()
+
+
 def test_python_trains_the_model_that_the_command_does(home, settings):
     from tests.cli_helpers import run
 
@@ -292,6 +343,11 @@ def test_python_trains_the_model_that_the_command_does(home, settings):
     )  # fmt: skip
     assert done.code == 0, done.err
     assert json.loads(done.out)["config"] == python.manifest.config
+    call = f"kgkit.train('kbert', name='python', kbs=['pets'], home={str(home.path)!r}, device='cpu', task="
+    assert python.manifest.command.startswith(call) and "steps=2" in python.manifest.command
+    again = {"kgkit": kgkit, "call": python.manifest.command}
+    exec("again = eval(call)", again)
+    assert again["again"].manifest.command == python.manifest.command
     first = weights(python)
     second = weights(python._replace(folder=find_trained(home, "command")))
     assert all(torch.equal(first[key], second[key]) for key in first)
@@ -300,8 +356,16 @@ def test_python_trains_the_model_that_the_command_does(home, settings):
 def test_arguments_that_do_not_fit_are_refused(home, settings):
     with pytest.raises(UnknownName, match="no method named 'bert'; there are: kbert, knowbert"):
         kgkit.train("bert", name="x", home=home)
-    with pytest.raises(UsageError, match=r"kbert has no such settings: .*'rung'"):
+    with pytest.raises(UsageError, match=r"kbert has no setting 'rung': there are task, data, .*, kbs"):
         kgkit.train("kbert", name="x", home=home, **settings("choice", rung="ridge"))
+    with pytest.raises(UsageError, match=r"kbert has no setting 'kb': did you mean kbs\? there are"):
+        kgkit.train("kbert", name="x", home=home, kb="pets", **settings("choice"))
+    with pytest.raises(UsageError, match=r"kbert needs the setting task, as in kgkit\.train\("):
+        kgkit.train("kbert", name="x", home=home, data="x.tsv")
+    wrong = {"lr": ("fast", "a number"), "steps": (2.5, "a whole number or"), "query": ("all", "'longest', ")}
+    for key, (value, words) in wrong.items():
+        with pytest.raises(UsageError, match=f"^{key} is {value!r}; it is {words}"):
+            kgkit.train("kbert", name="x", home=home, **settings("choice") | {key: value})
     with pytest.raises(UsageError, match="nothing to learn from"):
         kgkit.train("knowbert", name="x", home=home, task="pair")
 

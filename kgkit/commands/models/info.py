@@ -16,7 +16,7 @@ ModelArgument = Annotated[
 
 _SHOWN = {
     "format", "kind", "name", "type", "task", "encoder", "needs", "config", "results", "data", "command",
-    "sizes", "sha256", "kgkit_version", "created", "path", "size", "what", "roles",
+    "sizes", "sha256", "kgkit_version", "created", "path", "bytes", "what", "roles",
 }  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def _sentences(model: Mapping[str, Any]) -> Iterator[str]:
         yield f"It was trained on {model['created']}{by}."
     if model["command"]:
         yield f"The command was: {model['command']}"
-    yield f"It takes {model['size'] / 1e6:,.1f} MB in {model['path']}."
+    yield f"It takes {model['bytes'] / 1e6:,.1f} MB in {model['path']}."
 
 
 def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -74,7 +74,7 @@ def _summary(folder: Path, home: "Home") -> dict[str, Any]:
     return {
         **msgspec.to_builtins(manifest),
         "path": str(folder),
-        "size": sum(manifest.sizes.values()) + own.stat().st_size,
+        "bytes": sum(manifest.sizes.values()) + own.stat().st_size,
         "what": kind.called(manifest),
         "roles": list(kind.roles_in(manifest)),
         "needs": [need._asdict() for need in check_needs(manifest.needs, home)],
@@ -91,5 +91,5 @@ def _row(model: dict[str, Any]) -> list[str]:
         return [model["name"], *[""] * 6, model["error"]]
     kind = f"{model['kind']} ({model['type']})" if model["type"] else model["kind"]
     roles = ", ".join(model["roles"])
-    fields = [kind, roles, model["task"], Path(model["encoder"]).name, size(model["size"])]
+    fields = [kind, roles, model["task"], Path(model["encoder"]).name, size(model["bytes"])]
     return [model["name"], *fields, model["created"][:10], needs_in_words(model["needs"])]

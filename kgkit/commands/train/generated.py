@@ -137,7 +137,7 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
     """Yield the options of a method: the common ones around its own."""
     hints, helps = get_type_hints(settings), attribute_helps(settings)
     if settings.ONLY_KB:
-        helps.setdefault("kb", "Knowledge base, if there are several; repeat it for more; none: a control.")
+        helps.setdefault("kb", "Knowledge base; repeat it for more; else the only one; none: a control.")
     by_name = {field.name: field for field in fields(settings)}
     tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
 
@@ -212,11 +212,23 @@ def _with_help(info: Any, text: str) -> Any:
 
 
 def attribute_helps(settings: type) -> dict[str, str]:
-    """Return what the section "Attributes" of a docstring says of each attribute, as helps of options."""
+    """Return what the section "Attributes" of a docstring says of each attribute, as helps of options.
+
+    A help begins with a capital, unless its first word is a value of the option, or is marked as code.
+    """
+    hints = get_type_hints(settings)
     _, _, section = (inspect.getdoc(settings) or "").partition("\nAttributes:\n")
     helps: dict[str, str] = {}
     for item in re.split(r"\n(?= {4}\w)", f"\n{section.split(chr(10) * 2)[0]}"):
         if match := _ITEM.match(item.strip()):
             text = re.sub("[`*]", "", " ".join(match[2].split()))
-            helps |= dict.fromkeys(match[1].split(", "), f"{text[:1].upper()}{text[1:]}")
+            for name in match[1].split(", "):
+                is_value = match[2].startswith("`") or re.split(r"\W", text)[0] in _values(hints.get(name))
+                helps[name] = text if is_value else f"{text[:1].upper()}{text[1:]}"
     return helps
+
+
+def _values(hint: Any) -> set[Any]:
+    """Return the values that a `Literal` has, within other types too."""
+    parts = get_args(hint)
+    return {*parts} if get_origin(hint) is Literal else {value for part in parts for value in _values(part)}

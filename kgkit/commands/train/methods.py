@@ -38,7 +38,7 @@ StepsOption = Annotated[
 ]
 TextsOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")]
 SizeOption = Annotated[
-    int, typer.Option("--size", min=LEAST_SIZE, metavar="N", help="Word pieces of a text, with its facts.")
+    int, typer.Option("--size", min=LEAST_SIZE, metavar="N", help="Word pieces of a text.")
 ]
 RateOption = Annotated[
     float, typer.Option("--lr", metavar="RATE", help="The highest learning rate of the encoder.")
