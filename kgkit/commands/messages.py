@@ -80,6 +80,8 @@ class Messages:
         write = self.write
 
         class Handler(logging.Handler):
+            """Handler that writes the warnings of libraries as messages."""
+
             def emit(self, record: logging.LogRecord) -> None:
                 write(f"warning: {record.getMessage()}")
 
@@ -107,6 +109,7 @@ class Messages:
             task, due = shown.add_task(title), 0.0
 
             def tell(text: str) -> None:
+                """Show *text* on the line of the terminal, unless another was shown shortly before."""
                 nonlocal due
                 if (now := time.monotonic()) >= due:
                     due = now + _SECONDS_ON_TERMINAL
@@ -120,6 +123,7 @@ def _write_periodically(title: str) -> ProgressCallback:
     due = time.monotonic() + _SECONDS_IN_LOG
 
     def tell(text: str) -> None:
+        """Write a line, unless another was written shortly before."""
         nonlocal due
         if (now := time.monotonic()) >= due:
             due = now + _SECONDS_IN_LOG

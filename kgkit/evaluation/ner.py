@@ -142,6 +142,7 @@ def writing_names(path: Path) -> Iterator[WriteNames]:
     with written(path) as stream:
 
         def write(gold: NamedDocument, predicted: Sequence[Name]) -> None:
+            """Write a document, a token a line: token, gold tag, predicted tag."""
             document = gold.document
             spans, ends = document.tokens or [], {end for _, end in document.sentences or ()}
             columns = [document.text[start:end] for start, end in spans], _tags(spans, gold.names)

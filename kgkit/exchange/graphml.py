@@ -73,7 +73,7 @@ class GraphML(LineFormat):
     has_occurrences = True
 
     def lines(self, records: KBRecords) -> Iterator[str]:
-        """Yield the lines of the file."""
+        """Yield the file: a node for each entity with its fields as data, an edge for each triple."""
         return _lines(records)
 
 
@@ -126,9 +126,11 @@ class GraphMLBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file, with the properties that an export of kgkit's states in its head."""
         return files_of(source, _head(checked_file(source)))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of each node and edge in the order of the file, which has one part."""
         ours = _head(source) is not None
         names: dict[str, tuple[str, str]] = {}
         for number, element in enumerate(_elements(source)):
@@ -211,6 +213,7 @@ def _line(source: Path, number: int) -> int | None:
         starts.append((name.rpartition("}")[2], parser.CurrentLineNumber))
 
     def end(_: str) -> None:
+        """Note the line of an element that ends, if it is the one sought."""
         nonlocal line_break, line
         tag, begin = starts.pop()
         if tag in _ELEMENTS or (tag == "data" and starts and starts[-1][0] == "graph"):

@@ -33,7 +33,7 @@ class JSONLines(LineFormat):
     has_occurrences = True
 
     def lines(self, records: KBRecords) -> Iterator[str]:
-        """Yield the lines of the file."""
+        """Yield a line about the KB, then the lines that the builder `jsonl` reads."""
         return _lines(records)
 
 

@@ -67,7 +67,7 @@ class KGTK(LineFormat):
     builder = "kgtk"
 
     def lines(self, records: KBRecords) -> Iterator[str]:
-        """Yield the lines of the file."""
+        """Yield tab-separated edges: node1, label, node2 and their qualifiers."""
         return _lines(records)
 
 
@@ -111,9 +111,11 @@ class KGTKBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file, with the properties that an export of kgkit's states in its head."""
         return files_of(source, _head(checked_file(source)))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of the edges; edges of one node are gathered into one entity."""
         ours = _head(source) is not None
         read = partial(_parts_of_ours if ours else _parts, source)
         return gather_parts(read, grouped=ours, named=None if ours else _as_words)

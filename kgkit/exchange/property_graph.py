@@ -74,6 +74,10 @@ class PropertyGraph(Format):
     folder = True
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return the tables of nodes, relationships, surfaces and their meanings, redirects and forms.
+
+        A JSON file beside them has the properties of the KB.
+        """
         tables: Mapping[str, tuple[Sequence[str], Iterator[Sequence[str]]]] = {
             "nodes.csv": (_NODES, map(_node, records.entities())),
             "relationships.csv": (
@@ -141,6 +145,7 @@ class PropertyGraphBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the tables of the folder, with the properties that an export of kgkit's states."""
         nodes, edges, tables = _tables(source)
         head = source / _KB
         if not head.is_file():
@@ -153,6 +158,7 @@ class PropertyGraphBuilder(Builder):
         return properties._replace(read=[nodes, *edges, *tables.values(), head])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of the nodes, then of the relationships, then of the other tables."""
         nodes, edges, tables = _tables(source)
         yield from _of_nodes(nodes, bare=not (source / _KB).is_file())
         for table in edges:

@@ -47,7 +47,7 @@ class ThreeColumns(LineFormat):
     )
 
     def lines(self, records: KBRecords) -> Iterator[str]:
-        """Yield the lines of the file."""
+        """Yield subject, relation and object of each triple, tabs between them."""
         for triple in records.triples():
             yield f"{_escape(triple.subject)}\t{_escape(triple.relation)}\t{_escape(triple.object)}"
 
@@ -59,9 +59,11 @@ class ThreeColumnsBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file; it states no properties of a KB."""
         return files_of(checked_file(source), None)
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the triple of each line, and an entity and an alias for each key when it first occurs."""
         subjects: set[str] = set()
         for number, line in text_lines(source):
             fields = line.split("\t")

@@ -203,6 +203,7 @@ class RidgeScorer(Scorer):
         ]
 
     def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        """Return the scores with two parts: the weighed prior, and all else as context."""
         return [
             [self._parts(query, candidates) for query, candidates in mentions]
             for mentions in self._read(documents)

@@ -120,6 +120,7 @@ def loss_of(classifier: Classifier) -> Callable[[nn.Module, Batch], tuple[Tensor
     """Return the loss of a batch, for `kgkit.training.loop.train` of a `TaskModel` with this classifier."""
 
     def loss(model: nn.Module, batch: Batch) -> tuple[Tensor, float]:
+        """Return the mean loss of a batch, and the number of answers it is of."""
         if batch.gold is None:
             raise UsageError("there are examples without a label: nothing can be learnt from them")
         logits = _by_example(model(batch), batch, classifier.config)

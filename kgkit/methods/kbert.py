@@ -283,6 +283,7 @@ def _link_once(linkers: MultiKBLinker, device: str) -> FindMentions:
     linked: dict[str, LinkedDocument] = {}  # texts come again in each epoch
 
     def find_mentions(documents: Iterable[Document]) -> Iterator[LinkedDocument]:
+        """Yield documents with their links, which texts linked before are not linked for again."""
         import torch
 
         batch = [*documents]

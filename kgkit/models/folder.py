@@ -100,6 +100,7 @@ def names_with(purpose: Kind[Any] | Role | None, home: Home) -> list[str]:
     """Return the names of the models of a kind, or with a role, that can be read; None: of all models."""
 
     def fits(folder: Path) -> bool:
+        """Say whether the model in *folder* is of the kind, or has the role."""
         header = read_header(folder)
         if isinstance(purpose, Kind):
             return header.kind == purpose.name

@@ -184,6 +184,7 @@ class StoreEditor(StoreWriter):
         return not self._tables.keys() <= self._table_names.keys()
 
     def finish(self) -> dict[str, str]:
+        """Return the digest of each table: of a changed one over all its rows, else the one of the base."""
         for table in self._tables:
             if table not in self._table_names:
                 with self._env.begin() as transaction:

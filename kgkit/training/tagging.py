@@ -206,6 +206,7 @@ class _Batches:
         return self.count
 
     def epoch(self, number: int, indices: Sequence[int]) -> "Iterator[tuple[TaggerInputs, Tensor]]":
+        """Yield inputs and gold labels (n, W) of batches of windows of like sizes; -1 is padding."""
         import torch
 
         drawn = np.random.default_rng([self.seed, number])

@@ -77,6 +77,7 @@ def ner(
 
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:
     def rows(score: "NameScores") -> Iterator[tuple[str, ...]]:
+        """Yield a row for all names, one for each type, and one for spans whatever their type."""
         for part, counted in {"all": score.overall, **score.by_type, "spans": score.spans}.items():
             counts = map(number, (counted.gold, counted.predicted, counted.right))
             yield part, *counts, *percents(counted.precision, counted.recall, counted.f1)

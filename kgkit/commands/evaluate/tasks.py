@@ -74,6 +74,7 @@ class _Set(NamedTuple):
 
     @property
     def labelled(self) -> bool:
+        """Whether any of the examples has a label."""
         return any(example.gold is not None for example in self.examples)
 
 

@@ -236,6 +236,7 @@ def _as_dict(score: "Scores", first: "Scores") -> dict[str, Any]:
 
 def _write(scores: list[tuple[str, "Scores", "Scores"]], model: str) -> None:
     def rows(score: "Scores", first: "Scores") -> Iterator[tuple[str, ...]]:
+        """Yield a row for all parts of speech, then one for each."""
         for pos, part in {"": score.overall, **score.by_pos}.items():
             baseline = first.by_pos[pos] if pos else first.overall
             ratios = percents(part.precision, part.recall, part.f1, baseline.f1)

@@ -44,8 +44,11 @@ class HasWordPieces(Protocol):
     """The part of an encoder that a map is fitted to."""
 
     @property
-    def name(self) -> str: ...
-    def word_pieces(self) -> tuple[list[str], Rows]: ...
+    def name(self) -> str:
+        """The name of the encoder, as messages have it."""
+
+    def word_pieces(self) -> tuple[list[str], Rows]:
+        """Return the word pieces of its vocabulary and their input vectors, (V, H) float32."""
 
 
 class _About(msgspec.Struct, frozen=True, kw_only=True):

@@ -74,6 +74,8 @@ class Mixture:
         return self.language + self.linking
 
     def epoch(self, number: int, indices: Sequence[int]) -> Iterator[LanguageBatch | LinkingBatch | None]:
+        """Yield batches of passages and of linking examples; None for the latter where `idle`."""
+
         def drawn(what: int) -> np.random.Generator:  # what is drawn for one thing changes nothing else
             return np.random.default_rng([self.seed, number, what, 1])
 
