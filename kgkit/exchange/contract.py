@@ -103,18 +103,14 @@ def head_of(records: KBRecords) -> dict[str, Any]:
     }
 
 
-class _Head(msgspec.Struct, frozen=True):
-    """What `head_of` writes."""
+class _Head(SourceInfo, frozen=True, kw_only=True):
+    """What `head_of` writes: of the source, and of the whole."""
 
     name: str = ""
-    version: str = ""
-    licence: str = ""
-    url: str = ""
-    date: str = ""
     language: str = ""
     generator: Literal["alias", "lemma"] = "alias"
     smoothing: Annotated[float, msgspec.Meta(ge=0, le=MAX_COUNT)] = 0.0
-    inverses: dict[str, str] = {}
+    inverses: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] | None = None) -> Files:
