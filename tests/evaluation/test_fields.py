@@ -2,12 +2,14 @@
 
 import math
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.errors import SourceError
+from kgkit.evaluation.examples import Example
 from kgkit.evaluation.records import (
     FIRST,
     PAIRS,
@@ -19,7 +21,11 @@ from kgkit.evaluation.records import (
     records_of_lines,
 )
 
-LAYOUT = Layout(lambda fields: fields, lambda fields: ("label", "text_a", "text_b")[: len(fields)], "a row")
+LAYOUT = Layout(
+    lambda fields: cast("Example", fields),
+    lambda fields: ("label", "text_a", "text_b")[: len(fields)],
+    "a row",
+)
 
 
 def fields(number=7, **values):
