@@ -160,7 +160,7 @@ def documents(count):
 
 
 def test_features_are_read_once_and_go_on_where_they_stopped(encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr("kgkit.training.linkers.features._AT_ONCE", 4)
+    monkeypatch.setattr("kgkit.inputs.mention_vectors._AT_ONCE", 4)
     reader = SpanReader(encoder, READ)
     whole = np.array(features(reader, documents(20), tmp_path / "a"))
     told = []
