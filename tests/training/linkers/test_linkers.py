@@ -559,7 +559,7 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
         LinkerTraining(task="wsd", data=())
     with pytest.raises(UnknownName, match="there are: ridge, head"):
         LinkerTraining(task="wsd", data=(data,), gold=(gold,), type="ladder")
-    with pytest.raises(UsageError, match="ridge > 0"):
+    with pytest.raises(UsageError, match="ridge is 0; it is above 0"):
         RidgeConfig(ridge=0)
     with pytest.raises(NotThere):
         train_linker(kb, "m", training((tmp_path / "no", gold)), device="cpu")
