@@ -101,10 +101,10 @@ def _plan(
     training: TaskTraining, data: "TaskData", beginning: "Beginning", device: str, progress: Progress | None
 ) -> Plan:
     """Return how a method is trained and saved."""
-    from kgkit.methods.answering import answers_of, batch_of, loss_of
+    from kgkit.methods.answering import answers_of, batch_of, length_of, loss_of
 
     method, learn = beginning.method, data.learn
-    lengths = [sum(map(len, (*example.texts, *example.choices))) for example in learn]
+    lengths = [length_of(example) for example in learn]
 
     def evaluate(_: Any) -> dict[str, float]:
         answers = answers_of(method, data.held_out, size=training.batch)

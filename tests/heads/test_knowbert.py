@@ -260,7 +260,7 @@ def test_what_does_not_fit_is_refused():
         KnowBert(bert(), {"a": CONFIG})({"c": known()}, input_ids=words())
     with pytest.raises(UsageError, match="cannot be divided among 3 heads"):
         dataclasses.replace(CONFIG, heads=3)
-    with pytest.raises(UsageError, match="layer >= 0"):
+    with pytest.raises(UsageError, match="layer is -1; it is 0 or more"):
         dataclasses.replace(CONFIG, layer=-1)
     checkpointing = KnowBert(bert(), {"a": CONFIG}).train()
     for layer in checkpointing.model.encoder.layer:

@@ -30,7 +30,6 @@ from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_layout
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
-from kgkit.linking.ridge import Matrix, RidgeArrays
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.bi_encoder import BiEncoder, StepBatch, TextBatch, freeze, read
@@ -38,6 +37,7 @@ from kgkit.training.linkers.head import (
     HeadConfig,
     Hidden,
     LabelledSentence,
+    TrainedHead,
     cut,
     fitted_head,
     labelled_sentences,
@@ -109,28 +109,6 @@ class FullConfig:
         check_range(self, "frozen", "text_frozen", least=0, most=1)
 
 
-class TrainedFull(NamedTuple):
-    """A fine-tuned linker with its measurements.
-
-    Attributes:
-        arrays: means and counts of the training data, by the fine-tuned encoders.
-        heads: KnowBert's linker, in evaluation mode, alone.
-        scale: (2, F) mean and deviation of the features.
-        temperature: T, chosen on held-out documents.
-        results: accuracy and calibration on these, and the sizes of the training data.
-        config: settings it was trained with.
-        vectors: vectors of the entities' texts.
-    """
-
-    arrays: RidgeArrays
-    heads: list[EntityLinker]
-    scale: Matrix
-    temperature: float
-    results: dict[str, float]
-    config: FullConfig
-    vectors: "Vectors"
-
-
 def train_full(
     kb: "KnowledgeBase",
     name: str,
@@ -141,7 +119,7 @@ def train_full(
     *,
     device: str = "auto",
     progress: Progress | None = None,
-) -> TrainedFull:
+) -> TrainedHead:
     """Train a linker with its encoders, which are left in `work/encoder` and `work/texts`.
 
     Args:
@@ -202,7 +180,7 @@ def train_full(
         scored = list(Hidden(again).summed(scorer, held))
     temperature = best_temperature(scored, usual_temperature(config.ridge))
     results = {**amounts(parts, arrays), **measured(scored, temperature)}
-    return TrainedFull(arrays, [joint.linker], scale, temperature, results, config, tuned_vectors)
+    return TrainedHead(arrays, [joint.linker], scale, temperature, results, config, tuned_vectors)
 
 
 class _Window(NamedTuple):

@@ -33,6 +33,8 @@ from kgkit.types import NO_SENSE, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from kgkit.vectors import Vectors
 
 _MOST: Final = 30  # candidates of a mention that are learnt from, as published
@@ -92,6 +94,7 @@ class TrainedHead(NamedTuple):
         temperature: T, chosen on held-out documents.
         results: accuracy and calibration on these, and the sizes of the training data.
         config: settings it was trained with.
+        vectors: vectors of the entities' texts, of a fine-tuned linker; None: those it was trained over.
     """
 
     arrays: RidgeArrays | None
@@ -99,7 +102,8 @@ class TrainedHead(NamedTuple):
     scale: Matrix
     temperature: float
     results: dict[str, float]
-    config: HeadConfig
+    config: "DataclassInstance"
+    vectors: "Vectors | None" = None
 
 
 def train_head(

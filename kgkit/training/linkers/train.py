@@ -31,7 +31,6 @@ from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.training.linkers.fine_tuned import TrainedFull
     from kgkit.training.linkers.head import TrainedHead
     from kgkit.vectors import Vectors
 
@@ -106,19 +105,20 @@ def _prepare(
 
                 where, config = model_folder(home, name), training.full or FullConfig()
                 full = train_full(kb, name, where, data, config, work, **options)
-                return Outcome(
-                    full.results, partial(_save, kb, training, reader, full.vectors, full, None, work)
-                )
+                own = vectors if full.vectors is None else full.vectors
+                save = partial(_save, kb, training, reader, own, full, None, work)
+                return Outcome(full.results, save)
             from kgkit.training.linkers.head import HeadConfig, train_head
 
-            first = train_head(data, training.head or HeadConfig(), work, **options)
+            head_config = training.head or HeadConfig()
+            first = train_head(data, head_config, work, **options)
         second = None
         if training.coherence is not None:  # learns from what a first stage says that has not seen a document
             folds = training.coherence.members
             scores = (
                 cross_fit_ridge(data, first.temperature, folds, first.arrays.weights)
                 if isinstance(first, TrainedRidge)
-                else cross_fit_head(data, first.config, first.temperature, folds, work, **options)
+                else cross_fit_head(data, head_config, first.temperature, folds, work, **options)
             )
             second = train_coherence(kb, parts[0].labelled, scores, training.coherence, progress)
         save = partial(_save, kb, training, reader, vectors, first, second, work)
@@ -132,7 +132,7 @@ def _save(
     training: LinkerTraining,
     reader: SpanReader,
     vectors: "Vectors",
-    trained: "TrainedRidge | TrainedHead | TrainedFull",
+    trained: "TrainedRidge | TrainedHead",
     second: TrainedSecondStage | None,
     work: Path,
     staged: Path,

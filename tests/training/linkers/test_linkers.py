@@ -160,7 +160,7 @@ def documents(count):
 
 
 def test_features_are_read_once_and_go_on_where_they_stopped(encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr("kgkit.training.linkers.features._AT_ONCE", 4)
+    monkeypatch.setattr("kgkit.inputs.mention_vectors._AT_ONCE", 4)
     reader = SpanReader(encoder, READ)
     whole = np.array(features(reader, documents(20), tmp_path / "a"))
     told = []
@@ -559,7 +559,7 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
         LinkerTraining(task="wsd", data=())
     with pytest.raises(UnknownName, match="there are: ridge, head"):
         LinkerTraining(task="wsd", data=(data,), gold=(gold,), type="ladder")
-    with pytest.raises(UsageError, match="ridge > 0"):
+    with pytest.raises(UsageError, match="ridge is 0; it is above 0"):
         RidgeConfig(ridge=0)
     with pytest.raises(NotThere):
         train_linker(kb, "m", training((tmp_path / "no", gold)), device="cpu")
