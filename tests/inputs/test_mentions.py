@@ -27,8 +27,8 @@ def document(*spans):
 
 @pytest.mark.parametrize(
     ("span", "expected"),
-    [((0, 3), (0, 1)), ((0, 4), (0, 1)), ((1, 5), (0, 2)), ((3, 4), (1, 1)), ((6, 9), (1, 3)), ((0, 99), (0, 3)),
-     ((10, 12), (3, 3))],
+    [((0, 3), (0, 1)), ((0, 4), (0, 1)), ((1, 5), (0, 2)), ((3, 4), (1, 1)), ((6, 9), (1, 3)),
+     ((0, 99), (0, 3)), ((10, 12), (3, 3))],
 )  # fmt: skip
 def test_the_pieces_of_a_span_are_those_that_share_a_code_point_with_it(span, expected):
     assert pieces((0, 3), (4, 7), (7, 9)).within(*span) == expected
