@@ -141,8 +141,8 @@ def test_answers_that_are_no_tags_mean_no_names(answer):
 
 @pytest.mark.parametrize(
     ("gold", "labels"),
-    [("a", {"a"}), (("O", "B-X", "O"), {"O", "B-X"}), (frozenset("ab"), {"a", "b"}), (1.5, set()), (None, set()),
-     (frozenset(), set())],
+    [("a", {"a"}), (("O", "B-X", "O"), {"O", "B-X"}), (frozenset("ab"), {"a", "b"}), (1.5, set()),
+     (None, set()), (frozenset(), set())],
 )  # fmt: skip
 def test_the_labels_of_an_example_are_those_of_its_gold(gold, labels):
     assert {*gold_labels(Example("x", ("t",), gold=gold))} == labels
