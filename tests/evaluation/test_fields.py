@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.errors import SourceError
+from kgkit.evaluation.examples import Example
 from kgkit.evaluation.records import (
     FIRST,
     PAIRS,
@@ -19,7 +20,11 @@ from kgkit.evaluation.records import (
     records_of_lines,
 )
 
-LAYOUT = Layout(lambda fields: fields, lambda fields: ("label", "text_a", "text_b")[: len(fields)], "a row")
+LAYOUT = Layout(
+    lambda fields: Example(fields.id(), fields.texts()),
+    lambda fields: ("label", "text_a", "text_b")[: len(fields)],
+    "a row",
+)
 
 
 def fields(number=7, **values):

@@ -147,9 +147,9 @@ def test_settings_of_a_knowbert_that_do_not_fit_are_refused(task, settings, mess
 def test_settings_cannot_be_changed_and_have_no_positions():
     training = kbert()
     with pytest.raises(FrozenInstanceError):
-        training.epochs = 9  # type: ignore[misc]
+        training.epochs = 9
     with pytest.raises(TypeError):
-        KBertTraining("classification", DATA)  # type: ignore[misc]
+        KBertTraining("classification", DATA)
     with pytest.raises(TypeError, match="epoch"):
         kbert(epoch=3)
 
