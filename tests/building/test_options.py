@@ -8,7 +8,7 @@ from kgkit.building.engines.pieces import join_pieces, with_attributes
 from kgkit.building.options import bytes_of, cores, path_list
 from kgkit.errors import UsageError
 
-EMPTY: tuple[object, ...] = ("k", "", "", "", "", (), {})
+EMPTY: tuple = ("k", "", "", "", "", (), {})
 
 
 @pytest.mark.parametrize(

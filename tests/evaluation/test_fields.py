@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -22,7 +21,7 @@ from kgkit.evaluation.records import (
 )
 
 LAYOUT = Layout(
-    lambda fields: cast("Example", fields),
+    lambda fields: Example(fields.id(), fields.texts()),
     lambda fields: ("label", "text_a", "text_b")[: len(fields)],
     "a row",
 )

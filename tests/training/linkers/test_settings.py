@@ -1,0 +1,227 @@
+"""The settings of a linker's training: what does not fit is refused, and its command repeats all of them."""
+
+import shlex
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("torch")
+
+from kgkit.errors import UnknownName, UsageError
+from kgkit.training.linkers.coherence import CoherenceTraining
+from kgkit.training.linkers.cross_fitting import folds_of
+from kgkit.training.linkers.fine_tuned import FullConfig
+from kgkit.training.linkers.head import HeadConfig
+from kgkit.training.linkers.labelled import MissingGold
+from kgkit.training.linkers.settings import LAYERS, TYPES, UNTRAINED, LinkerTraining, command_of, usual_reader
+
+DATA, GOLD = (Path("a.xml"), Path("b.xml")), (Path("a.key"), Path("b.key"))
+
+
+def wsd(**settings):
+    return LinkerTraining(**{"task": "wsd", "data": DATA, "gold": GOLD, **settings})
+
+
+def words_of(training):
+    command = command_of("wordnet", "senses", training)
+    assert command.startswith("kgkit train linker ")
+    return shlex.split(command)[3:]
+
+
+def values_of(words, option):
+    return [value for name, value in pairwise(words) if name == option]
+
+
+@pytest.mark.parametrize("name", ["ridge ", "Ridge", "", "linear"])
+def test_an_unknown_type_is_refused_with_those_there_are(name):
+    with pytest.raises(UnknownName) as refused:
+        wsd(type=name)
+    assert refused.value.names == TYPES
+
+
+@pytest.mark.parametrize("name", ["mlm", "WSD", ""])
+def test_an_unknown_task_is_refused(name):
+    with pytest.raises(UnknownName, match="there are: wsd, el"):
+        LinkerTraining(task=name, data=DATA)
+
+
+@pytest.mark.parametrize("name", UNTRAINED)
+def test_a_type_that_is_not_trained_needs_coherence_above_it(name):
+    with pytest.raises(UsageError, match=f"^{name} is not trained: link with --model {name}, or"):
+        wsd(type=name)
+    assert wsd(type=name, coherence=CoherenceTraining()).type == name
+
+
+def test_coherence_above_a_fine_tuned_linker_is_refused_with_what_to_train_instead():
+    with pytest.raises(UsageError, match=r"trained once for each fold of them\. Train coherence above head"):
+        wsd(type="full", coherence=CoherenceTraining())
+
+
+@pytest.mark.parametrize(("data", "gold"), [(DATA, ()), (DATA, GOLD[:1]), (DATA[:1], GOLD)])
+def test_senses_have_a_file_of_gold_for_each_file_of_data(data, gold):
+    with pytest.raises(UsageError, match=f"^{len(data)} files of data and {len(gold)} of gold"):
+        wsd(data=data, gold=gold)
+
+
+def test_entities_have_no_files_of_gold():
+    with pytest.raises(UsageError, match="leave out the files of gold"):
+        LinkerTraining(task="el", data=DATA, gold=GOLD)
+
+
+def test_without_data_there_have_to_be_examples():
+    with pytest.raises(UsageError, match="name files of data"):
+        wsd(data=(), gold=())
+    assert wsd(data=(), gold=(), examples=True).files == ()
+
+
+def test_the_files_of_a_training_are_all_that_it_reads():
+    assert wsd(without=(Path("c"),)).files == (*DATA, *GOLD, Path("c"))
+
+
+@pytest.mark.parametrize(
+    ("config", "settings"),
+    [
+        (HeadConfig, {"width": 0}), (HeadConfig, {"epochs": 0}), (HeadConfig, {"batch": 0}),
+        (HeadConfig, {"heads": 0}), (HeadConfig, {"lr": 0}), (HeadConfig, {"ridge": -1}),
+        (HeadConfig, {"seed": -1}),
+        (FullConfig, {"width": 0}), (FullConfig, {"head_epochs": 0}), (FullConfig, {"epochs": 0}),
+        (FullConfig, {"tokens": 0}), (FullConfig, {"fresh": 0}), (FullConfig, {"refreshed": 0}),
+        (FullConfig, {"length": 0}), (FullConfig, {"lr": 0}), (FullConfig, {"encoder_lr": -1}),
+        (FullConfig, {"text_lr": 0}), (FullConfig, {"frozen": 1.1}), (FullConfig, {"text_frozen": -0.1}),
+        (CoherenceTraining, {"members": 1}), (CoherenceTraining, {"rounds": -1}),
+        (CoherenceTraining, {"hidden": -1}), (CoherenceTraining, {"epochs": 0}),
+        (CoherenceTraining, {"batch": 0}), (CoherenceTraining, {"lr": 0}),
+        (CoherenceTraining, {"dropout": 1}),
+    ],
+)  # fmt: skip
+def test_a_setting_out_of_range_is_refused_with_the_ranges(config, settings):
+    with pytest.raises(UsageError, match=rf"out of range in {config.__name__}\(.*>"):
+        config(**settings)
+
+
+@pytest.mark.parametrize("portable", ["", "KB", "both"])
+def test_the_prior_of_a_portable_head_is_one_of_two(portable):
+    with pytest.raises(UsageError, match="it is 'kb' or 'data'"):
+        HeadConfig(portable=portable)
+
+
+def test_settings_at_the_edge_of_their_range_are_accepted():
+    assert FullConfig(frozen=0, text_frozen=1, ridge=0).frozen == 0
+    assert CoherenceTraining(rounds=0, hidden=0, members=2, dropout=0).members == 2
+    assert HeadConfig(ridge=0, heads=1, portable="data").heads == 1
+
+
+# -- the command that trains it again ---------------------------------------
+
+
+def test_the_command_has_each_file_of_data_with_its_gold():
+    words = words_of(wsd())
+    assert values_of(words, "--data") == [*map(str, DATA)]
+    assert values_of(words, "--gold") == [*map(str, GOLD)]
+    assert words.index("a.key") < words.index("b.xml")
+    assert values_of(words, "--kb") == ["wordnet"] and values_of(words, "--name") == ["senses"]
+    assert values_of(words, "--task") == ["wsd"] and values_of(words, "--type") == ["ridge"]
+
+
+def test_the_command_leaves_out_what_is_as_usual():
+    words = words_of(wsd(head=HeadConfig(), type="head"))
+    assert {word for word in words if word.startswith("--")} == {
+        "--task", "--type", "--name", "--kb", "--data", "--gold",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"candidates": "lemma"}, ["--candidates", "lemma"]),
+        ({"vectors": "minilm"}, ["--vectors", "minilm"]),
+        ({"examples": True}, ["--examples"]),
+        ({"without": (Path("x y"), Path("z"))}, ["--without", "x y", "--without", "z"]),
+        ({"type": "head", "head": HeadConfig(seed=3, epochs=9)}, ["--epochs", "9", "--seed", "3"]),
+        ({"type": "head", "head": HeadConfig(control=True)}, ["--control"]),
+        ({"type": "head", "head": HeadConfig(portable="kb", heads=2)}, ["--portable", "kb", "--heads", "2"]),
+        ({"type": "full", "full": FullConfig(epochs=5)}, ["--epochs", "5"]),
+        ({"coherence": CoherenceTraining()}, ["--coherence"]),
+        ({"coherence": CoherenceTraining(nil=True)}, ["--coherence", "--nil"]),
+        (
+            {"coherence": CoherenceTraining(popularity=("in", "out"), seed=4)},
+            ["--coherence", "--popularity", "in", "--popularity", "out", "--seed", "4"],
+        ),
+    ],
+)
+def test_the_command_has_the_options_of_what_is_not_as_usual(settings, words):
+    usual, own = words_of(wsd()), words_of(wsd(**settings))
+    start = [word.replace("ridge", settings.get("type", "ridge")) for word in usual]
+    assert own[: len(start)] == start
+    rest = own[len(start) :]
+    assert sorted(rest) == sorted(words)
+
+
+def test_one_seed_is_given_once():
+    training = wsd(type="head", head=HeadConfig(seed=4), coherence=CoherenceTraining(seed=4))
+    assert words_of(training).count("--seed") == 1
+
+
+def test_a_file_with_odd_characters_is_quoted():
+    words = words_of(wsd(data=(Path("a 'b' $c.xml"),), gold=(Path("g;h"),)))
+    assert values_of(words, "--data") == ["a 'b' $c.xml"] and values_of(words, "--gold") == ["g;h"]
+
+
+# -- readers, folds and gold that is missing --------------------------------
+
+
+def encoder(layers, window):
+    model = SimpleNamespace(config=SimpleNamespace(num_hidden_layers=layers))
+    tokenizer = SimpleNamespace(num_special_tokens_to_add=lambda: 2)
+    return SimpleNamespace(model=model, tokenizer=tokenizer, window=window)
+
+
+@pytest.mark.parametrize("model_type", LAYERS)
+def test_a_reader_takes_the_layers_that_the_encoder_has(model_type):
+    assert usual_reader(model_type, encoder(12, 512)).layers == LAYERS[model_type]
+    shallow = usual_reader(model_type, encoder(2, 512)).layers
+    assert shallow == tuple(layer for layer in LAYERS[model_type] if layer >= -3)
+
+
+@pytest.mark.parametrize("window", [10, 34, 128])
+def test_the_windows_of_a_reader_fit_the_encoder(window):
+    settings = usual_reader("ridge", encoder(12, window))
+    assert settings.size <= window - 2 and 4 * settings.context <= settings.size
+
+
+@pytest.mark.parametrize(("count", "folds"), [(2, 2), (7, 3), (50, 5)])
+def test_each_document_is_in_one_fold_and_folds_differ_by_one_at_most(count, folds):
+    masks = [*folds_of(count, folds)]
+    assert len(masks) == folds and sum(mask.astype(int) for mask in masks).tolist() == [1] * count
+    sizes = [int(mask.sum()) for mask in masks]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_missing_gold_is_counted_by_mention_and_by_entity(caplog):
+    missing = MissingGold(SimpleNamespace(name="towns", build="abc"))
+    missing.warn()
+    assert not caplog.records
+    for gold, in_kb in (("a", True), ("b", False), ("b", False), ("c", True)):
+        missing.note(gold, in_kb=in_kb)
+    missing.warn()
+    assert "1 gold entities, of 2 of 4 mentions, are not in the knowledge base" in caplog.text
+    assert str(missing.error()) == "no training examples: no mention has its gold entity among its candidates"
+
+
+def test_a_kb_that_lacks_most_of_the_gold_is_named():
+    missing = MissingGold(SimpleNamespace(name="towns", build="abc"))
+    for gold in "aab":
+        missing.note(gold, in_kb=gold == "b")
+    assert "the gold entities of 2 of 3 mentions are not in the knowledge base towns@abc" in str(
+        missing.error()
+    )
+
+
+def test_the_options_of_the_command_are_settings():
+    from kgkit.training.linkers import settings
+
+    names = {field.name for config in (HeadConfig, FullConfig) for field in fields(config)}
+    assert {*settings._OPTIONS} <= names
