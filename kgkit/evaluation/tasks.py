@@ -355,10 +355,8 @@ class Task:
             return np.array(gold, np.int64)
         indices, own = _indices(labels), gold_labels(example)
         if unknown := sorted(label for label in {*own} if label not in indices):
-            raise UsageError(
-                f"example {example.id} has the label {short_label(unknown[0])!r}; the labels are: "
-                f"{list_labels(labels)}"
-            )
+            message = f"has the label {short_label(unknown[0])!r}; the labels are: {list_labels(labels)}"
+            raise UsageError(f"example {example.id} {message}")
         if self.answer == "labels":
             return np.array([label in own for label in labels], np.bool_)
         if self.answer == "tags":
