@@ -25,6 +25,7 @@ from benchmarks.downstream import fine_tuned
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import chance, counted, f1_of, spread
+from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.ner import chunks
@@ -32,10 +33,9 @@ from kgkit.evaluation.tasks import find_task, gold_labels
 from kgkit.home import Home
 from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb
-from kgkit.methods.kbert import encoder_at
+from kgkit.methods.encoders import encoder_at
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
-from kgkit.training.runs import sha256_of
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document
 

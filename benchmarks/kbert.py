@@ -23,10 +23,10 @@ from benchmarks.report import Table
 from kgkit.candidates import AliasGenerator
 from kgkit.encoder import Encoder
 from kgkit.encoder.attention import set_attention
+from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 from kgkit.heads import KBert, KBertInputs
 from kgkit.inputs import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.training.pretraining import EncoderShape, fresh_encoder
 from kgkit.trees import TreeBuilder
 from kgkit.types import Document
 

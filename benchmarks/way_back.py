@@ -18,9 +18,10 @@ from torch import Tensor
 
 from benchmarks.report import Table
 from kgkit.heads import KAR
+from kgkit.inputs.masking import masking_of
 from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
+from kgkit.linking.hidden_words import perplexity
 from kgkit.linking.knowbert import TrainedKnowBert
-from kgkit.training.knowbert.language import masking_of, perplexity
 
 
 @contextmanager

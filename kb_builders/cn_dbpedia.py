@@ -62,13 +62,16 @@ class CNDBpediaBuilder(Builder):
     unit: ClassVar[str] = "lines"
 
     def look(self, source: Path) -> Files:
+        """Return the files of the dump at *source*: triples, and mentions if they are there."""
         info = SourceInfo(name="CN-DBpedia", url="http://kw.fudan.edu.cn/cndbpedia/")
         return Files(info, [file.path for file in dump.dump_files(source)])
 
     def parts(self, source: Path) -> Sequence[str]:
+        """Return a name for each file, or for each range of bytes of one that can be read from its middle."""
         return [name for file in dump.dump_files(source) for name in dump.part_names(file)]
 
     def observe(self, source: Path, part: str) -> Iterator[Record | Step]:
+        """Yield the records of the lines of a part, and a `Step` for each stretch of lines."""
         file, span = dump.part_of(source, part)
         read = _triples if file.fields == dump.TRIPLE else _mentions
         return read(file.path, dump.lines_of(file.path, span))

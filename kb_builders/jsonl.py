@@ -115,6 +115,7 @@ class JSONLBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file, or the files of a folder, with the properties that their first line states."""
         files = _files(source)
         head = _head(files[0])
         folder = source.is_dir()
@@ -124,9 +125,11 @@ class JSONLBuilder(Builder):
         return Files(info, files, KBProperties(head.inverses, head.smoothing, head.generator, head.language))
 
     def parts(self, source: Path) -> Sequence[str]:
+        """Return the name of each file."""
         return [file.name for file in _files(source)]
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of each line of a file; blank lines are passed over."""
         files = _files(source)
         label_aliases = _head(files[0]).label_aliases
         path = source if source.is_file() else source / part

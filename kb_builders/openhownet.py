@@ -51,9 +51,11 @@ class OpenHowNetBuilder(Builder):
     }
 
     def obtain(self, cache: Path) -> Path:
+        """Return the folder that the package OpenHowNet downloads its dump to; nothing is fetched."""
         return Path(_storage().OPENHOWNET_RESOURCE_PATH)
 
     def look(self, source: Path) -> Files:
+        """Return the files of HowNet's dump in *source*."""
         _storage()
         folder = _root(source) / RESOURCES
         missing = [file for file in FILES if not (folder / file).is_file()]
@@ -65,6 +67,7 @@ class OpenHowNetBuilder(Builder):
         return Files(SourceInfo(name="HowNet", url=URL), [folder / file for file in FILES])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of the senses, then of the sememes, as the package OpenHowNet reads them."""
         try:
             with _reading_from(_root(source)):
                 dictionary = importlib.import_module(PACKAGE).HowNetDict()

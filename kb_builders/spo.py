@@ -36,6 +36,7 @@ class SpoBuilder(Builder):
     version: ClassVar[str] = "1"
 
     def look(self, source: Path) -> Files:
+        """Return the file, which has to be one of text; its name less its suffixes is the KB's."""
         next(text_lines(source))  # there, a file, and text
         name = source.name
         for ending in _ENDINGS:
@@ -43,6 +44,7 @@ class SpoBuilder(Builder):
         return Files(SourceInfo(name=name), [source])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield subjects with their aliases, then, in a second pass, objects and triples."""
         # Read twice: that a string is an object only is not known before the end, and a line kept
         # would cost more than a line read again.
         keys: set[str] = set()

@@ -37,6 +37,7 @@ class TypeVocabularyBuilder(Builder):
     version: ClassVar[str] = "1"
 
     def look(self, source: Path) -> Files:
+        """Return the files `TYPE.txt` of the folder *source*."""
         if not source.exists():
             raise NotThere(f"no folder {source}")
         if not source.is_dir():
@@ -49,6 +50,7 @@ class TypeVocabularyBuilder(Builder):
         return Files(SourceInfo(name=source.resolve().name), files)
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield an entity for each file, named by its type, and an alias for each of its words."""
         for path in lists.files(source):
             word_list = lists.read(path)
             log.info("%s: %s", path, word_list.attributes)
@@ -57,6 +59,7 @@ class TypeVocabularyBuilder(Builder):
                 yield Alias(word, path.stem, count)
 
     def derive(self, kb: KBRecords) -> Iterator[Record]:
+        """Yield an entity for each type that entities of *kb* have, and their names as its aliases."""
         types = names.types_of(kb)
         by_kind, excluded = names.collect_names(kb, types)
         things = Counter(kind for kinds in types.values() for kind in kinds)

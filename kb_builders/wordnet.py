@@ -107,11 +107,13 @@ class WordNetBuilder(Builder):
     }
 
     def obtain(self, cache: Path) -> Path:
+        """Return the folder of WordNet's database: an installed one, or a download into *cache*."""
         from kb_builders.wordnet_source import obtain  # here: it loads all that a download needs
 
         return obtain(cache)
 
     def look(self, source: Path) -> Files:
+        """Return the data, index and exception files in *source*, with the version stated in `data.noun`."""
         names = [f"{kind}.{part}" for kind in ("data", "index") for part in PARTS.values()]
         names += [f"{part}.exc" for part in PARTS.values()]
         files = [source / name for name in (*names, "cntlist.rev")]
@@ -134,6 +136,7 @@ class WordNetBuilder(Builder):
         )
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of the database, which has one part."""
         return Reading(source).records()
 
 

@@ -5,14 +5,16 @@
     kb = open_kb("wordnet")                   query it
     link("The dog barked.", kb="wordnet")     link a text to it
     embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
+    EBertEncoder.open(ENCODER, kb="wordnet")  read texts with entities among their word pieces
     open_model("mine")                        open a trained model, in whatever role it has
     train("kbert", name="mine", task="pair", data="train.tsv", kbs=["wordnet"])    train a model on a task
 
 Importing this package is cheap; each name below is loaded when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from kgkit.building.add import add_to_kb
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from kgkit.errors import KgkitError
     from kgkit.kb import KnowledgeBase, open_kb
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
+    from kgkit.linking.ebert_encoder import EBertEncoder
     from kgkit.models.opening import open_model
     from kgkit.training.methods import train
     from kgkit.types import (
@@ -45,6 +48,7 @@ _WHERE = {
     "Candidates": "kgkit.types",
     "CoherenceConfig": "kgkit.linking",
     "Document": "kgkit.types",
+    "EBertEncoder": "kgkit.linking.ebert_encoder",
     "Entity": "kgkit.types",
     "KgkitError": "kgkit.errors",
     "KnowledgeBase": "kgkit.kb",
@@ -75,6 +79,7 @@ __all__ = [
     "Candidates",
     "CoherenceConfig",
     "Document",
+    "EBertEncoder",
     "Entity",
     "KgkitError",
     "KnowledgeBase",
@@ -98,12 +103,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'kgkit' has no attribute {name!r}")
-    value = getattr(import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_attributes(__name__, _WHERE)
 
 
 def __dir__() -> list[str]:

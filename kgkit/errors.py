@@ -28,7 +28,15 @@ well as in the sentence. The command line exits with 2 for a `UsageError`, 3 for
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+LONGEST: Final = 120
+"""Characters of what was found that an error shows."""
+
+
+def abbreviate(text: str) -> str:
+    """Return a text as an error shows it: its beginning, where it is long."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 class KgkitError(Exception):
@@ -54,7 +62,7 @@ class SourceError(KgkitError):
         self, message: str, *, path: Path | None = None, line: int | None = None, text: str | None = None
     ) -> None:
         self.message, self.path, self.line = message, path, line
-        self.text = text if text is None or len(text) <= 120 else text[:117] + "..."
+        self.text = None if text is None else abbreviate(text)
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(where + message + ("" if text is None else f"\n    {self.text!r}"))
 

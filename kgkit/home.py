@@ -8,7 +8,7 @@
       models/NAME/                a trained model, see `kgkit.models.folder`
       runs/                       what trainings that run, or were stopped, have done
       catalog.db                  an index over all this, see `kgkit.catalog`
-      cache/                      downloads, and what stopped builds have read; safe to delete
+      cache/                      downloads, encoded words, and what stopped builds have read; safe to delete
 
 Nothing here writes to the disk.
 """
@@ -118,10 +118,12 @@ class KBHome:
 
     @property
     def builds(self) -> Path:
+        """Folder with one folder for each build."""
         return self.path / "builds"
 
     @property
     def current(self) -> Path:
+        """Symbolic link to the published build; it does not exist before the first one."""
         return self.path / "current"
 
     @property
@@ -131,6 +133,7 @@ class KBHome:
 
     @property
     def vectors(self) -> Path:
+        """Folder of the KB's vectors, one folder inside it for each name."""
         return self.path / "vectors"
 
     @property
@@ -140,6 +143,7 @@ class KBHome:
 
     @property
     def lock(self) -> Path:
+        """Lock file that whoever publishes or removes builds holds."""
         return self.path / "lock"
 
     def published(self) -> str | None:

@@ -15,6 +15,7 @@ Trained models and vectors are kept so. Builds of knowledge bases have a folder 
 are kept with the same lock and link. This module knows nothing of any of them.
 """
 
+import hashlib
 import logging
 import os
 import secrets
@@ -331,3 +332,13 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     with new.open("rb") as file:
         os.fsync(file.fileno())
     new.replace(path)
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

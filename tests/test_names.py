@@ -1,4 +1,5 @@
-"""Names are the field's: nouns for things, verbs for functions, and a type's name stands once.
+"""Names are the field's: nouns for things, verbs for functions, and a type's name stands once. And public
+names have a docstring.
 
 Prose words (`found`, `one`, `told`, `place` …) read well in a sentence and say nothing as a name: what was
 found is a row, a match, a path. They are counted, by the syntax tree, among the names of functions, classes,
@@ -25,6 +26,9 @@ PROSE = frozenset(
 
 BAR = 0.01
 """Of the names of a room that have a prose word, the largest share; what follows is not counted."""
+
+DOCUMENTED = 0.95
+"""Of public functions, methods, properties and classes, the least share with a docstring."""
 
 EXCEPTIONS = {
     ("kgkit/catalog/models.py", "gone"): "a column of the catalog's tables, which older catalogs have",
@@ -124,3 +128,34 @@ def test_a_prose_word_is_seen_in_every_kind_of_name(tmp_path):
     )
     names = {name for name, _ in names_in(ast.parse(source)) if not PROSE.isdisjoint(words_of(name))}
     assert names == {"NotThere", "told", "one", "kept", "place", "found", "seen", "rest"}
+
+
+def without_docstring(tree: ast.AST) -> tuple[list[str], int]:
+    """Return the public functions and classes of *tree* without a docstring, and the number of all."""
+    kinds = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
+    public = [node for node in ast.walk(tree) if isinstance(node, kinds) and not node.name.startswith("_")]
+    return [f"{node.lineno}: {node.name}" for node in public if ast.get_docstring(node) is None], len(public)
+
+
+def test_public_names_have_docstrings():
+    missing: list[str] = []
+    total = 0
+    for package in ("kgkit", "kb_builders"):
+        for path, tree in modules(package):
+            lines, count = without_docstring(tree)
+            missing += [f"{path}:{line}" for line in lines]
+            total += count
+    share = 1 - len(missing) / total
+    some = "\n".join(missing)
+    assert share > DOCUMENTED, f"{share:.1%} have a docstring, {DOCUMENTED:.0%} have to:\n{some}"
+
+
+def test_a_missing_docstring_is_seen_in_a_class_a_method_and_a_nested_function():
+    source = """
+class Box:
+    def shown(self): "A docstring."
+    def bare(self):
+        def inner(): pass
+    def _private(self): pass
+"""
+    assert without_docstring(ast.parse(source)) == (["2: Box", "4: bare", "5: inner"], 4)

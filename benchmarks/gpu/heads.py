@@ -101,7 +101,7 @@ def _trees(setting: Setting, size: int) -> "tuple[KBertInputs, KBertInputs]":
     """Return a batch of trees of the stand-ins, and one of plain texts as long."""
     from benchmarks.kbert import read
     from kgkit.encoder import Encoder
-    from kgkit.training.pretraining import EncoderShape, fresh_encoder
+    from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 
     folder, words = Path(setting.scratch) / "long-encoder", stand_ins.plain_words(setting)
     if not folder.exists():

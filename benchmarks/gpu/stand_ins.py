@@ -162,7 +162,7 @@ def open_stand_in(setting: Setting) -> "KnowledgeBase":
 def stand_in_encoder(setting: Setting, device: str, dtype: str = "auto") -> "Encoder":
     """Return an encoder of MiniLM's shape with random weights, over the vocabulary of the stand-ins."""
     from kgkit.encoder import Encoder
-    from kgkit.training.pretraining import EncoderShape, fresh_encoder
+    from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 
     folder = Path(setting.scratch) / "encoder"
     if not folder.exists():

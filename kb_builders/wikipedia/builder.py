@@ -50,6 +50,7 @@ class WikipediaBuilder(Builder):
     has_texts: ClassVar[bool] = True
 
     def look(self, source: Path) -> Files:
+        """Return the dumps and tables at *source*, which have to be of one wiki, with its language."""
         files = dump_files(source)
         sites = [_site(path) for path in files.dumps]
         named = {site.name: path for path, site in zip(files.dumps, sites, strict=True) if site.name}
@@ -70,6 +71,7 @@ class WikipediaBuilder(Builder):
         return Files(info, read, properties)
 
     def parts(self, source: Path) -> Sequence[str]:
+        """Return `FILE:BEGIN-END` for each range of bytes of a dump that can be read alone, then tables."""
         files = dump_files(source)
         ranges_of_dumps = [
             f"{path.name}:{begin}-{stop}" for path in files.dumps for begin, stop in ranges(path)
@@ -77,6 +79,7 @@ class WikipediaBuilder(Builder):
         return ranges_of_dumps + [f"{path.name}:0-{path.stat().st_size}" for path in files.tables]
 
     def observe(self, source: Path, part: str) -> Iterator[Record | Step]:
+        """Yield the records of the pages of a range, or of the Wikidata ids of a table."""
         name, _, byte_range = part.rpartition(":")
         path = source / name if source.is_dir() else source
         if is_page_props(path):
@@ -85,6 +88,7 @@ class WikipediaBuilder(Builder):
         yield from PageRecords(_site(path)).of(_pages(path, byte_range))
 
     def texts(self, source: Path, part: str) -> Iterator[Prose | Step]:
+        """Yield the text of each page of a range, with its links; a table has none."""
         name, _, byte_range = part.rpartition(":")
         path = source / name if source.is_dir() else source
         if not is_page_props(path):

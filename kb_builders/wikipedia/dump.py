@@ -141,6 +141,11 @@ class _Reader:
         return pages
 
     def feed(self, block: bytes) -> None:
+        """Parse the next block of the dump.
+
+        Raises:
+            SourceError: if it is no XML, or has a tag that is too long for a dump.
+        """
         self._last = block
         self._fed += len(block)
         try:
@@ -152,6 +157,11 @@ class _Reader:
             raise self._error(f"holds a tag of more than {_MAX_TAG >> 20} MiB: this is no dump")
 
     def close(self) -> None:
+        """Parse the end of the dump.
+
+        Raises:
+            SourceError: if the file ends within an element, or is empty.
+        """
         if self._empty:
             return
         try:

@@ -85,6 +85,7 @@ def _paragraph(head: str, is_hidden: Callable[[str], bool], *, is_all: bool) -> 
 
 def _read(text: str, is_hidden: Callable[[str], bool]) -> str:
     def shown_text(link: re.Match[str]) -> str:
+        """Return what a reader sees of a link: its label, else its title."""
         title, label = link[1], link[2]
         if is_hidden(title):
             return ""

@@ -72,6 +72,7 @@ class _Plain(Blocks):
                 yield block
 
     def location(self, offset: int) -> str:
+        """Return where *offset* of the stream is in the file, for messages."""
         return f"byte {self._begin + offset:,}"
 
 
@@ -119,6 +120,7 @@ class _Packed(Blocks):
         """Return some of what *data* unpacks to, and what of it has to be given again."""
 
     def location(self, offset: int) -> str:
+        """Return where *offset* of the stream is in the unpacked text, for messages."""
         since = f" counted from byte {self._begin:,} of the file" if self._begin else ""
         return f"byte {offset:,} of its unpacked text{since}"
 

@@ -191,6 +191,7 @@ def _occurrences(
     """Yield how often *surfaces* occur in those texts that `limit` lets be read."""
 
     def read() -> Iterator[Prose | Step]:
+        """Yield the texts of all parts; an error names the source that it is of."""
         for part in texts:
             with reading_errors("read", part.path), name_source(part.path):
                 yield from part.read()

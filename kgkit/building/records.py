@@ -26,26 +26,32 @@ class StoredRecords:
 
     @property
     def name(self) -> str:
+        """The name of the KB, without its build."""
         return self.kb.name
 
     @property
     def build(self) -> str:
+        """The name of the build that the records are read from."""
         return self.kb.build
 
     @property
     def info(self) -> SourceInfo:
+        """The source of the KB, with its version, licence and checksum, from the manifest."""
         return self.kb.manifest.source
 
     @property
     def properties(self) -> KBProperties:
+        """The properties of the build, inverses those of its relations that have one."""
         manifest = self.kb.manifest
         inverses = {name: inverse for name, inverse in self.kb.store.relations if inverse is not None}
         return KBProperties(inverses, manifest.smoothing, manifest.generator, manifest.language)
 
     def entities(self, kind: str | None = None) -> Iterator[Entity]:
+        """Yield the entities, or those of *kind*, in the order of their ids."""
         return self.kb.entities(kind)
 
     def aliases(self) -> Iterator[Alias]:
+        """Yield every (surface, entity) pair by folded surface; counts are without the smoothing."""
         key, smoothing = self.kb.key, self.kb.manifest.smoothing
         with self.kb.store.reading():
             for folded, row in self.kb.store.items("aliases"):
@@ -53,6 +59,7 @@ class StoredRecords:
                     yield Alias(surface, key(entity), count, None if sense == NO_SENSE else key(sense))
 
     def triples(self, relation: str | None = None) -> Iterator[Triple]:
+        """Yield the triples, or those of *relation*; of a symmetric relation both directions."""
         symmetric = {name for name, inverse in self.kb.store.relations if name == inverse}
         for triple in self.kb.match(relation=relation):
             yield triple
@@ -71,6 +78,7 @@ class StoredRecords:
         return chain(*streams, self.occurrences())
 
     def redirects(self) -> Iterator[Redirect]:
+        """Yield the other keys of entities, in their order; keys too long for the store are left out."""
         key_of, bounded = self.kb.key, codec.bounded_key
         with self.kb.store.reading():
             for stored, number in self.kb.store.items("keys"):
@@ -79,6 +87,7 @@ class StoredRecords:
                     yield Redirect(stored.decode(), target)
 
     def forms(self) -> Iterator[Form]:
+        """Yield the irregular forms by surface; surfaces too long for the store are left out."""
         with self.kb.store.reading():
             for surface, lemmas in self.kb.store.items("forms"):
                 if not surface.startswith(codec.DIGEST):
@@ -86,6 +95,7 @@ class StoredRecords:
                         yield Form(surface.decode(), lemma, pos)
 
     def occurrences(self) -> Iterator[Occurrences]:
+        """Yield the occurrences and links of each surface, folded."""
         store = self.kb.store
         with store.reading():
             for key, count, linked in store.iter_occurrences():

@@ -136,12 +136,14 @@ def open_source(
     stated = next((files.properties for files in looks if files.properties is not None), builder.properties)
 
     def pieces_of_sources() -> Iterator[tuple[Path, str]]:
+        """Yield each source with each name of its parts."""
         for path in paths:
             with reading_errors("read", path):
                 names = builder.parts(path)
             yield from ((path, name) for name in names)
 
     def texts() -> list[SourceTexts]:
+        """Return the texts of each part, if the builder has some."""
         if not builder.has_texts:
             return []
         return [
@@ -149,6 +151,7 @@ def open_source(
         ]
 
     def parts() -> list[Part]:
+        """Return the parts of each source, then the files of further counts."""
         pieces = [
             Part(path, name, partial(builder.observe, path, name)) for path, name in pieces_of_sources()
         ]
@@ -159,6 +162,7 @@ def open_source(
         return pieces
 
     def described() -> SourceInfo:
+        """Return the source with the checksum of its files, which are read for it."""
         digest = hashlib.sha256()
         for file in files:
             with reading_errors("read", file), file.open("rb") as content:

@@ -75,9 +75,11 @@ class AliasGenerator(Generator):
 
     @property
     def overlapping(self) -> bool:
+        """Whether mentions may overlap: where the configuration has `matches="all"`."""
         return self.config.matches == "all"
 
     def mentions_from(self, text: str, begin: int, *, cased: bool | None = None) -> list[Mention]:
+        """Return the mentions that start at *begin* or behind it, the longest ones unless `overlapping`."""
         cut, hyphens = self._cut(text, cased), joining_hyphens(text)
         if not hyphens:
             mentions = self._mentions_without_compounds(cut, begin)
@@ -107,6 +109,7 @@ class AliasGenerator(Generator):
         return leftmost
 
     def entry(self, token: str, cased: bool = True) -> Entry:
+        """Return the entry of a token: one form, itself folded, and matchers where the KB has tries."""
         folded = fold(token)
         forms, texts = (SurfaceForm(folded, ANY),), (folded,)
         store, surfaces = self.kb.store, self._surfaces
@@ -131,9 +134,11 @@ class AliasGenerator(Generator):
         return Entry(candidates, starts, texts, forms, spaced, tight)
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
+        """Return the one form of a token: itself, folded."""
         return (SurfaceForm(fold(token), ANY),)
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
+        """Return the candidates of a span as *spelled*, folded; None if it is no surface."""
         row = self.kb.store.alias_row(fold(spelled))
         return None if row is None else self._row_candidates(row, spelled, cased)
 
@@ -163,6 +168,7 @@ class AliasGenerator(Generator):
         return row is not None and not in_capitals_only(row)
 
     def candidates_of(self, mention: Mention) -> Candidates:
+        """Return the candidates of the mention's text, or of it with its hyphens written otherwise."""
         candidates = surface_candidates(self.kb, mention, prefer_case=self.config.prefer_case)
         return self._shorten(candidates) or NO_CANDIDATES
 

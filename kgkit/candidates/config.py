@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kgkit.errors import UsageError
+from kgkit.ranges import check_range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +22,7 @@ class GeneratorConfig:
     cache_mb: float = 100.0  # what tokens and spans that are remembered may take, in 10⁶ bytes, roughly
 
     def __post_init__(self) -> None:
-        few = self.max_candidates is not None and self.max_candidates < 1
-        shares = 0 <= self.min_prior <= 1 and 0 <= self.min_link_probability <= 1
-        if few or not shares or not 0 <= self.null < 1 or self.cache_mb < 0:
-            raise UsageError(
-                f"out of range in {self}: max_candidates >= 1, min_prior and min_link_probability in [0, 1], "
-                "null in [0, 1), cache_mb >= 0"
-            )
+        check_range(self, "max_candidates", least=1)
+        check_range(self, "min_prior", "min_link_probability", least=0, most=1)
+        check_range(self, "null", least=0, below=1)
+        check_range(self, "cache_mb", least=0)

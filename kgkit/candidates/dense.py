@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from kgkit.candidates.matching import Generator
 from kgkit.errors import StaleVectors, UsageError
 from kgkit.kb.nearest import ancestry
+from kgkit.ranges import check_range
 from kgkit.types import CANDIDATE, NO_CANDIDATES, NO_SENSE, Candidates, Document, Mention, Rows
 
 if TYPE_CHECKING:
@@ -75,14 +76,11 @@ class DenseConfig:
     def __post_init__(self) -> None:
         if self.when not in ("always", "unknown"):
             raise UsageError(f"when is {self.when!r}; it is 'always' or 'unknown'")
-        wrong = self.max_candidates < 1 or not 0 <= self.reserved <= self.max_candidates
-        wrong |= not 0 <= self.weight <= 1 or self.temperature <= 0 or self.batch < 1
-        wrong |= self.context_weight < 0 or self.context < 0
-        if wrong:
-            raise UsageError(
-                f"out of range in {self}: max_candidates >= 1, reserved in [0, max_candidates], weight in "
-                "[0, 1], temperature > 0, context_weight >= 0, context >= 0, batch >= 1"
-            )
+        check_range(self, "max_candidates", "batch", least=1)
+        check_range(self, "reserved", least=0, most=self.max_candidates)
+        check_range(self, "weight", least=0, most=1)
+        check_range(self, "temperature", above=0)
+        check_range(self, "context_weight", "context", least=0)
 
 
 class DenseGenerator:

@@ -57,6 +57,7 @@ class LemmaGenerator(Generator):
             self._rules.setdefault(ending[-1], []).append((ending, instead, bits))
 
     def entry(self, token: str, cased: bool = True) -> Entry:
+        """Return the entry of a token with all its lemmas: its candidates are those of the forms together."""
         folded = fold(token)
         rows = {folded: self.kb.store.alias_row(folded)}
         forms: tuple[SurfaceForm, ...] = (SurfaceForm(folded, ANY),)
@@ -93,6 +94,7 @@ class LemmaGenerator(Generator):
         return not have_equal_rows(candidates, hidden), hidden
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
+        """Return the folded token, then its possible lemmas with their parts of speech."""
         folded = fold(token)
         if not folded.isalpha():
             return (SurfaceForm(folded, ANY),)
@@ -108,6 +110,7 @@ class LemmaGenerator(Generator):
         ]
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
+        """Return the candidates of all *variants* of a span together; None if none of them is a surface."""
         meanings = self._meanings_of_variants(variants, spelled, cased=cased)
         return None if meanings is None else self._shorten(meanings, spelled)
 
@@ -124,6 +127,10 @@ class LemmaGenerator(Generator):
         return max((probability for probability in lemmas if probability is not None), default=1.0)
 
     def candidates_of(self, mention: Mention) -> Candidates:
+        """Return the candidates of the mention's lemma if it has one, else of the forms of its text.
+
+        A part of speech of the mention is applied before the candidates are cut to `max_candidates`.
+        """
         meanings: Candidates | None
         if mention.lemma:
             meanings = self.kb.candidates(mention.lemma, prefer_case=False)

@@ -102,6 +102,7 @@ class SegmentGenerator(Generator):
         return self._mentions_in(text, self.segments(text))
 
     def entry(self, token: str, cased: bool = True) -> Entry:
+        """Return the entry of a segment: candidates and its one form, without continuations."""
         forms = self.forms(token)
         folded = forms[0].text
         if is_function_word(token, folded, self._words, cased):
@@ -117,9 +118,11 @@ class SegmentGenerator(Generator):
         return Entry(candidates, None, (folded,), forms)
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
+        """Return the one form of a segment: itself, folded."""
         return (SurfaceForm(fold(token), ANY),)
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
+        """Return the candidates of a segment or of its `respellings`; None if it is implausible."""
         row = self.kb.store.alias_row(fold(spelled))
         for text in () if row is not None else respellings(spelled):
             spelled = text
@@ -135,6 +138,7 @@ class SegmentGenerator(Generator):
         return self._shorten(candidates, spelled)
 
     def candidates_of(self, mention: Mention) -> Candidates:
+        """Return the candidates of the mention's text, or of it with its hyphens written otherwise."""
         candidates = surface_candidates(self.kb, mention, prefer_case=self.config.prefer_case)
         return self._shorten(candidates) or NO_CANDIDATES
 

@@ -6,11 +6,13 @@ output     standard output: tables, JSON, files that appear whole
 messages   standard error: messages and progress
 """
 
+import os
 import sys
 
 
 def main() -> None:
     """Run `kgkit` with the arguments of this process, and end it."""
+    open_standard_streams()
     try:
         # Here: what is interrupted while it starts should say no more than what is interrupted later.
         from kgkit.commands.app import app
@@ -19,3 +21,16 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
+
+
+def open_standard_streams() -> None:
+    """Open those standard streams that the caller has closed (`<&-`), where Python has None.
+
+    Standard input is empty then, and results cannot be written to standard output: opened for reading, it
+    refuses them. Nor is the next file that is opened taken for the stream, whose number it would have.
+    """
+    for name, access, mode in (
+        ("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")
+    ):  # fmt: skip
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))

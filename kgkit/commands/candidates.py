@@ -14,18 +14,12 @@ from kgkit.commands.options import (
     check_text,
     open_chosen_kb,
 )
-from kgkit.commands.output import Column, TwoLines, on_terminal, write_json, write_table
+from kgkit.commands.output import write_json
+from kgkit.commands.ranked import write_ranked
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Candidate, Candidates
-
-_COLUMNS = (
-    Column(heading="prior", align="right"),
-    Column(heading="entity", most=40),
-    Column(heading="meaning", wide=True, fit="wrap"),
-)
-_COLUMNS_IN_A_PIPE = tuple(Column(heading=name) for name in ("prior", "entity", "sense", "label", "meaning"))
 
 
 def candidates(
@@ -64,7 +58,11 @@ def candidates(
         for probability in probabilities.values():
             rare = f": under {least:g}, so it is not sought in texts" if probability < least else ""
             Messages(quiet=quiet).write(f"link probability of {text!r}: {probability}{rare}")
-        _write(decoded)
+        write_ranked(
+            "prior",
+            [(candidate.prior, candidate.entity, candidate.sense) for candidate in decoded],
+            senses=True,
+        )
     if not decoded:
         hint = "" if fuzzy else "; --fuzzy looks for the most similar"
         Messages(quiet=quiet).write(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
@@ -98,16 +96,3 @@ def _as_dict(candidate: "Candidate") -> dict[str, Any]:
         "pos": entity.pos,
         "description": entity.description,
     }
-
-
-def _write(decoded: "list[Candidate]") -> None:
-    rows: list[tuple[str | TwoLines, ...]] = []
-    for candidate in decoded:
-        entity, prior = candidate.entity, f"{candidate.prior:.4f}"
-        meaning = entity.description or entity.label
-        if on_terminal():
-            name = TwoLines((entity.key, candidate.sense)) if candidate.sense else entity.key
-            rows.append((prior, name, meaning))
-        else:
-            rows.append((prior, entity.key, candidate.sense or "", entity.label, meaning))
-    write_table(_COLUMNS if on_terminal() else _COLUMNS_IN_A_PIPE, rows)

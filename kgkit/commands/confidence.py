@@ -124,7 +124,7 @@ class _UntemperedScorer:
 
 def check_reliability(path: Path | None) -> None:
     """Refuse a picture that could not be written, before anything is computed."""
-    from kgkit.evaluation.reliability import SUFFIXES
+    from kgkit.pages import SUFFIXES
 
     if path is not None:
         check_output_path(path)

@@ -207,6 +207,7 @@ def _into(write: Write) -> Take:
     from kgkit.commands.pieces import json_line
 
     def take(linked: "LinkedDocument") -> None:
+        """Write a linked document as a line of JSON."""
         record = {name: getattr(linked, name) for name in linked.__struct_fields__}
         for piece in json_line(record):
             write(piece)
@@ -221,6 +222,7 @@ def _page(path: Path, describe: Callable[[str], str]) -> Iterator[Take]:
     from kgkit.linking.html import FOOT, HEAD, section
 
     def take(linked: "LinkedDocument") -> None:
+        """Write a linked document as a section of the page."""
         for piece in text_pieces(section(linked, describe=describe)):
             write(piece)
 

@@ -1,5 +1,6 @@
 """What goes to standard error: messages, progress, errors."""
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 ProgressCallback = Callable[[str], None]
 """Takes one line on how far the work is; may be called as often as it suits."""
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # C0 and C1, but tabs and the ends of lines
 _SECONDS_ON_TERMINAL = 0.05
 _SECONDS_IN_LOG = 30.0
 _MAX_EXAMPLES = 3  # surfaces, of many
@@ -80,6 +82,8 @@ class Messages:
         write = self.write
 
         class Handler(logging.Handler):
+            """Handler that writes the warnings of libraries as messages."""
+
             def emit(self, record: logging.LogRecord) -> None:
                 write(f"warning: {record.getMessage()}")
 
@@ -107,6 +111,7 @@ class Messages:
             task, due = shown.add_task(title), 0.0
 
             def tell(text: str) -> None:
+                """Show *text* on the line of the terminal, unless another was shown shortly before."""
                 nonlocal due
                 if (now := time.monotonic()) >= due:
                     due = now + _SECONDS_ON_TERMINAL
@@ -120,6 +125,7 @@ def _write_periodically(title: str) -> ProgressCallback:
     due = time.monotonic() + _SECONDS_IN_LOG
 
     def tell(text: str) -> None:
+        """Write a line, unless another was written shortly before."""
         nonlocal due
         if (now := time.monotonic()) >= due:
             due = now + _SECONDS_IN_LOG
@@ -145,8 +151,9 @@ def report_usage(message: str, command: str) -> None:
 
 
 def write_line(text: str) -> None:
-    """Write a line to standard error, whatever it can encode."""
+    """Write a line to standard error, whatever it can encode, without what a terminal would obey."""
     encoding = sys.stderr.encoding or "utf-8"
+    text = _CONTROL.sub("�", text)
     sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
     sys.stderr.flush()
 

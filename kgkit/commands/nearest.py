@@ -14,20 +14,14 @@ from kgkit.commands.options import (
     find_entity,
     open_chosen_kb,
 )
-from kgkit.commands.output import Column, on_terminal, write_json, write_table
+from kgkit.commands.output import write_json
+from kgkit.commands.ranked import write_ranked
 
 if TYPE_CHECKING:
     import numpy as np
 
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Neighbour
-
-_COLUMNS = (
-    Column(heading="cosine", align="right"),
-    Column(heading="entity", most=40),
-    Column(heading="meaning", wide=True, fit="wrap"),
-)
-_COLUMNS_IN_A_PIPE = tuple(Column(heading=name) for name in ("cosine", "entity", "label", "meaning"))
 
 
 def nearest(
@@ -61,7 +55,7 @@ def nearest(
     if as_json:
         write_json([_as_dict(neighbour) for neighbour in neighbours])
     elif neighbours:
-        _write(neighbours)
+        write_ranked("cosine", [(neighbour.score, neighbour.entity, None) for neighbour in neighbours])
     if not neighbours:
         Messages(quiet=quiet).write(f"{query!r} has no vector in {name}, or nothing is near it")
 
@@ -83,15 +77,3 @@ def _as_dict(neighbour: "Neighbour") -> dict[str, Any]:
         "kind": entity.kind,
         "description": entity.description,
     }
-
-
-def _write(neighbours: "list[Neighbour]") -> None:
-    rows: list[tuple[str, ...]] = []
-    for neighbour in neighbours:
-        entity, score = neighbour.entity, f"{neighbour.score:.4f}"
-        meaning = entity.description or entity.label
-        if on_terminal():
-            rows.append((score, entity.key, meaning))
-        else:
-            rows.append((score, entity.key, entity.label, meaning))
-    write_table(_COLUMNS if on_terminal() else _COLUMNS_IN_A_PIPE, rows)

@@ -97,6 +97,10 @@ InputFormatOption = Annotated[
         "auto goes by the suffix.",
     ),
 ]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),
+]
 QueryOption = Annotated[
     Literal["longest", "jieba", "link"],
     typer.Option(

@@ -10,7 +10,7 @@ import typer
 
 from kgkit.commands.evaluate.language import BatchOption
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, QuietOption
+from kgkit.commands.options import DeviceOption, HomeOption, OutputOption, QuietOption
 from kgkit.commands.output import (
     check_files,
     check_output_path,
@@ -63,10 +63,7 @@ def predict(
             "--bf16", metavar="", help="Multiply in bfloat16; else in float32, as kgkit evaluate does."
         ),
     ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),
-    ] = None,
+    output: OutputOption = None,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -138,20 +135,20 @@ def _open_predictor(model: str, home: "Home", device: str) -> "Predictor":
 
 def _check_bf16(predictor: "Predictor") -> None:
     """Refuse bfloat16 where the device has none."""
-    from kgkit.training.config import computes_bf16
+    from kgkit.encoder.device import computes_bf16
 
     computes_bf16(True, next(predictor.method.model.parameters()).device)
 
 
 def _records(task: "Task", file: Path, line_format: "LineFormat") -> "Iterator[ParsedRecord]":
-    """Yield the records of a file, or of standard input; of an empty one none."""
+    """Yield the records of a file, or of standard input; of an empty one none. A pipe is read once only."""
     from kgkit.evaluation.files import decoded_lines, lines
 
-    if file != _STDIN:
+    if file.is_file():
         if next(lines(file), None) is not None:
             yield from task.read_records(file, line_format)
         return
-    numbered = decoded_lines(sys.stdin.buffer, file)
+    numbered = decoded_lines(sys.stdin.buffer, file) if file == _STDIN else lines(file)
     first = next(numbered, None)
     if first is not None:
         from itertools import chain

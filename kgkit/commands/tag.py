@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, InputFormatOption, QuietOption, TaggerOption
+from kgkit.commands.options import (
+    DeviceOption,
+    HomeOption,
+    InputFormatOption,
+    OutputOption,
+    QuietOption,
+    TaggerOption,
+)
 from kgkit.commands.output import check_output_path, in_pipe, on_terminal, open_output, write_bytes
 from kgkit.errors import UsageError
 
@@ -32,10 +39,7 @@ def tag(
     ] = 0.0,
     device: DeviceOption = "auto",
     input_format: InputFormatOption = "auto",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),
-    ] = None,
+    output: OutputOption = None,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:

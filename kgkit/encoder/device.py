@@ -1,6 +1,6 @@
-"""Where tensors are computed: the device that a name means here."""
+"""Where tensors are computed: the device that a name means here, and whether in bfloat16."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from kgkit.errors import UsageError
 
@@ -32,3 +32,28 @@ def pick_device(name: str) -> "torch.device":
     elif device.type not in ("cpu", "mps"):
         raise UsageError(f"device is {name!r}; it is auto, cpu, cuda, cuda:0, …")
     return device
+
+
+def has_bf16(device: "torch.device") -> bool:
+    """Say whether a device multiplies bf16 faster than float32; not by a clock, which says this and that."""
+    import torch
+
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu":
+        return False
+    return any(
+        getattr(torch.cpu, f"_is_{feature}_supported", lambda: False)()
+        for feature in ("avx512_bf16", "amx_tile")
+    )
+
+
+def computes_bf16(setting: bool | Literal["auto"], device: "torch.device") -> bool:
+    """Say whether to multiply in bfloat16: `auto` does where the device is made for it.
+
+    Raises:
+        UsageError: if a GPU cannot; a CPU always can, if slowly.
+    """
+    if setting is True and device.type == "cuda" and not has_bf16(device):
+        raise UsageError(f"the device {device} does not compute in bfloat16: train without bf16")
+    return has_bf16(device) if setting == "auto" else setting

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder.batches import SURROGATES, TokenBatch, batches
+from kgkit.encoder.device import has_bf16
 from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
 from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
@@ -195,7 +196,7 @@ class Encoder:
         """What the products are computed in. The weights stay float32."""
         if self._dtype != "auto":
             return self._dtype
-        if not _has_bf16(self.device):
+        if not has_bf16(self.device):
             return "float32"
         exact, fast = (self._unit(_PROBES, dtype) for dtype in ("float32", "bfloat16"))
         agreement = float((exact * fast).sum(axis=1).min())
@@ -428,17 +429,3 @@ def _odd(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
-
-
-def _has_bf16(device: "torch.device") -> bool:
-    """Say whether a device multiplies bf16 faster than float32; not by a clock, which says this and that."""
-    import torch
-
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type != "cpu":
-        return False
-    return any(
-        getattr(torch.cpu, f"_is_{feature}_supported", lambda: False)()
-        for feature in ("avx512_bf16", "amx_tile")
-    )

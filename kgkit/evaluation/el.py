@@ -239,6 +239,7 @@ class _Ranges:
         self._reached = [*accumulate((end for _, end in ordered), max)]
 
     def overlap(self, span: tuple[int, int]) -> bool:
+        """Say whether any range shares a code point with *span*, (start, end)."""
         start, end = span
         before = bisect_left(self._starts, end)  # as many begin before it ends
         return before > 0 and self._reached[before - 1] > start

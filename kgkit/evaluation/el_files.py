@@ -257,6 +257,7 @@ def writing_links(path: Path) -> Iterator[WriteLinks]:
     with written(path) as stream:
 
         def write(name: str, links: Iterable[Labelled]) -> None:
+            """Write a line for each link of the document *name*."""
             for link in links:
                 fields = name, str(link.start), str(link.end), link.entity or ""
                 if not name or not _BREAKS.isdisjoint("".join(fields)):

@@ -53,6 +53,10 @@ def written(path: Path) -> Iterator[BinaryIO]:
             yield stream
         if replaces:
             replace_file(temporary, target)
+    except OSError as error:
+        if error.filename is None:  # it was opened, and could not be written
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
         if replaces:
             temporary.unlink(missing_ok=True)

@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from kgkit.errors import SourceError, UsageError
+from kgkit.errors import SourceError, UsageError, abbreviate
 from kgkit.evaluation.files import lines, written
 from kgkit.types import Document
 
@@ -61,7 +61,7 @@ def chunks(tags: Sequence[str]) -> list[tuple[int, int, str]]:
     for index, tag in enumerate([*tags, OUTSIDE]):
         prefix, _, kind = tag.partition("-")
         if tag != OUTSIDE and (prefix not in ("B", "I") or not kind):
-            raise UsageError(f"a tag is {tag!r}; it is O, B-TYPE or I-TYPE")
+            raise UsageError(f"a tag is {abbreviate(repr(tag))}; it is O, B-TYPE or I-TYPE")
         if open_type and (kind != open_type or prefix == "B"):
             names.append((begin, index, open_type))
             open_type = ""
@@ -142,6 +142,7 @@ def writing_names(path: Path) -> Iterator[WriteNames]:
     with written(path) as stream:
 
         def write(gold: NamedDocument, predicted: Sequence[Name]) -> None:
+            """Write a document, a token a line: token, gold tag, predicted tag."""
             document = gold.document
             spans, ends = document.tokens or [], {end for _, end in document.sentences or ()}
             columns = [document.text[start:end] for start, end in spans], _tags(spans, gold.names)

@@ -20,8 +20,8 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from kgkit.errors import SourceError
-from kgkit.evaluation.examples import Example
+from kgkit.errors import SourceError, abbreviate
+from kgkit.evaluation.examples import EntityMark, Example
 
 FIRST: Final = ("text", "text_a", "sentence", "sentence1")
 SECOND: Final = ("text_b", "sentence2")
@@ -31,6 +31,9 @@ PAIRS: Final = (("question1", "question2"), ("#1 string", "#2 string"), ("questi
 LABEL: Final = ("label", "gold_label", "is_duplicate", "quality")
 SCORE: Final = ("score", "label")
 ID: Final = ("id", "index")
+
+LINKS: Final = ("links", "links_b")
+"""Entities of the first text and of the second, as `kgkit link` writes them."""
 
 LineFormat = Literal["auto", "lines", "tsv", "jsonl"]
 """What lines are: texts and nothing else; fields with tabs between them; objects; auto: as the first is."""
@@ -121,7 +124,7 @@ class Fields:
         """
         name, value = self._named(names)
         if value is not None and not isinstance(value, str):
-            raise self.record.error(f"{_EXPECTED}: {name} is {value!r}")
+            raise self.record.error(f"{_EXPECTED}: {name} is {abbreviate(repr(value))}")
         if value is not None:
             self._check_code_points(name, value)
         return value
@@ -130,7 +133,9 @@ class Fields:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise self.record.error(f"{name} has a code point that is half of a pair: {text!r}") from None
+            raise self.record.error(
+                f"{name} has a code point that is half of a pair: {abbreviate(repr(text))}"
+            ) from None
 
     def name(self, *names: str) -> str | None:
         """Take a label or an id: a string, or what JSON calls a whole number, true or false.
@@ -142,7 +147,7 @@ class Fields:
         if value is None or isinstance(value, str):
             return value
         if not isinstance(value, int):
-            raise self.record.error(f"{_EXPECTED}: {name} is {value!r}")
+            raise self.record.error(f"{_EXPECTED}: {name} is {abbreviate(repr(value))}")
         return msgspec.json.encode(value).decode()
 
     def label(self) -> str | None:
@@ -170,7 +175,7 @@ class Fields:
         except (ValueError, OverflowError):
             number = math.nan
         if isinstance(value, bool) or not abs(number) <= _LARGEST:
-            raise self.record.error(f"the {names[0]} is {value!r}: expected a finite number")
+            raise self.record.error(f"the {names[0]} is {abbreviate(repr(value))}: expected a finite number")
         return number
 
     def strings(self, *names: str) -> list[str] | None:
@@ -183,7 +188,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-            raise self.record.error(f"{name} is {value!r}: expected a list of strings")
+            raise self.record.error(f"{name} is {abbreviate(repr(value))}: expected a list of strings")
         self._check_code_points(name, "".join(value))
         return list(value)
 
@@ -203,10 +208,38 @@ class Fields:
         ]
         if len(plain) != len(spans) or len(plain) != count:
             raise self.record.error(
-                f"{name} is {value!r}: expected {count} spans of the text as [start, end], in code points, "
-                "none of them empty"
+                f"{name} is {abbreviate(repr(value))}: expected {count} spans of the text as [start, end], "
+                "in code points, none of them empty"
             )
         return tuple(plain)
+
+    def links(self, texts: Sequence[str]) -> tuple[EntityMark, ...]:
+        """Return the entities that texts mention, and leave the fields; () where there is no list of objects.
+
+        Args:
+            texts: the texts of the record.
+
+        Raises:
+            SourceError: if a link has no start and end in its text, or an entity that is no string.
+        """
+        marks = []
+        for index, (name, text) in enumerate(zip(LINKS, texts, strict=False)):
+            value = self.unused.get(name)
+            items = value if isinstance(value, list | tuple) else ()
+            if not all(isinstance(item, Mapping) and {"start", "end", "entity"} <= {*item} for item in items):
+                continue  # a field of the data's own
+            for item in items:
+                start, end, entity = item["start"], item["end"], item["entity"]
+                if entity is None:  # nothing in the knowledge base is meant
+                    continue
+                is_span = type(start) is int and type(end) is int and 0 <= start < end <= len(text)
+                if not is_span or not isinstance(entity, str):
+                    raise self.record.error(
+                        f"{name} links {start!r} to {end!r} to {entity!r}: expected a start and a greater "
+                        f"end in the text, 0 to {len(text)}, in code points, and the key of an entity"
+                    )
+                marks.append(EntityMark(index, start, end, entity))
+        return tuple(marks)
 
     def texts(self) -> tuple[str, ...]:
         """Take the text, or both texts.

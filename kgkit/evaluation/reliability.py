@@ -7,13 +7,10 @@ many answers there are.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
-from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Reliability
+from kgkit.pages import drawing_file
 from kgkit.text import escape_xml
-
-SUFFIXES: Final = (".svg", ".html")
 
 _SIDE, _LOW, _MARGIN, _TOP, _GAP, _FOOT = 320, 70, 52, 64, 34, 52  # pixels
 _RIGHT, _LACKS, _BEYOND, _INK, _FAINT = "#8aa0b8", "#cc6677", "#4477aa", "#1a1a1a", "#666"
@@ -33,16 +30,8 @@ def picture(curves: Sequence[tuple[str, Reliability]], *, suffix: str, title: st
     Raises:
         UsageError: if there is no such format.
     """
-    if suffix.lower() not in SUFFIXES:
-        raise UsageError(
-            f"a reliability diagram cannot be {suffix or 'without a suffix'}; it can be {', '.join(SUFFIXES)}"
-        )
-    drawn = "".join(_svg(curves, title))
-    if suffix.lower() == ".svg":
-        return drawn.encode()
-    head = '<meta charset="utf-8">\n<title>Reliability</title>'
-    page = f"<head>\n{head}\n</head>\n<body>\n{drawn}</body>\n"
-    return f'<!DOCTYPE html>\n<html lang="en">\n{page}</html>\n'.encode()
+    drawing = "".join(_svg(curves, title))
+    return drawing_file(drawing, suffix, title="Reliability", what="a reliability diagram")
 
 
 def _svg(curves: Sequence[tuple[str, Reliability]], title: str) -> Iterator[str]:

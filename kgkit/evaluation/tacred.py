@@ -96,6 +96,7 @@ def _instance(name: str, record: _Record, which: str, path: Path) -> Relation:
     text = " ".join(tokens)
 
     def span(what: str, begin: int, end: int) -> tuple[int, int]:
+        """Return the code points of tokens *begin* to *end*, inclusive."""
         if not 0 <= begin <= end < len(tokens):
             raise SourceError(
                 f"{which}: the {what} is tokens {begin} to {end}, expected places of 0 to {len(tokens) - 1}",

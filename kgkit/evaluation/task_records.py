@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from kgkit.errors import UsageError
+from kgkit.errors import UsageError, abbreviate
 from kgkit.evaluation.entity_typing import TYPES
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.ner import chunks
@@ -50,7 +50,9 @@ def ranking_example(fields: Fields) -> Example:
             "there is no qid: whose answer is it? The first line names the columns qid, text_a, text_b, label"
         )
     if label is not None and label not in _BINARY:
-        raise fields.record.error(f"the label is {label!r}; it is 1 of a right answer, else 0")
+        raise fields.record.error(
+            f"the label is {abbreviate(repr(label))}; it is 1 of a right answer, else 0"
+        )
     return Example(fields.id(), texts, group=question, gold=label)
 
 
@@ -65,7 +67,7 @@ def wic_example(fields: Fields) -> Example:
     texts = fields.pair("wic")
     label = fields.label()
     if label is not None and label.lower() not in _SAME:
-        raise fields.record.error(f"the label is {label!r}; it is T or F")
+        raise fields.record.error(f"the label is {abbreviate(repr(label))}; it is T or F")
     return Example(fields.id(), texts, gold=None if label is None else _SAME[label.lower()])
 
 
@@ -114,7 +116,7 @@ def relation_example(fields: Fields) -> Example:
     marks = fields.spans("marks", text, 2)
     types = fields.strings("types") or []
     if len(types) not in (0, 2):
-        raise fields.record.error(f"types are {', '.join(types)}: expected one for each name")
+        raise fields.record.error(f"types are {abbreviate(', '.join(types))}: expected one for each name")
     tail = tuple(f"[{role}={kind}]" for role, kind in zip(("SUBJECT", "OBJECT"), types, strict=False) if kind)
     return Example(fields.id(), (text,), marks, tail=tail, gold=fields.label())
 

@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import SourceError, UnknownName, UsageError
+from kgkit.errors import SourceError, UnknownName, UsageError, abbreviate
 from kgkit.evaluation.entity_typing import TYPES, read_typed
 from kgkit.evaluation.examples import (
     Example,
@@ -80,6 +80,7 @@ AnswerKind = Literal["label", "labels", "tags", "number", "choice"]
 
 _COLUMNS: Final = ("text_a", "sentence1")  # in a first line; other names of texts are words as well
 _LONG: Final = 30  # characters of a label that an error shows
+_SHOWN: Final = 20  # labels that one lists
 _TYPES: Final[dict[str, tuple[type, str]]] = {
     "label": (str, "a label"),
     "labels": (frozenset, "a frozenset of labels"),
@@ -227,6 +228,8 @@ class Task:
         for record in records:
             fields = Fields(record)
             example = self.layout.example(fields)
+            if not example.choices:  # which are put together with their question
+                example = example._replace(links=fields.links(example.texts))
             if ids is not None:
                 ids.check(example.id, record.number, record.line)
             yield ParsedRecord(example, fields.unused, record)
@@ -242,7 +245,7 @@ class Task:
             if len(record) == 2:
                 return {"text_a": record[0], "text_b": record[1]}
         raise SourceError(
-            f"record {position} is {record!r}: expected a dictionary, a text, or "
+            f"record {position} is {abbreviate(repr(record))}: expected a dictionary, a text, or "
             + ("the tokens of one" if self.answer == "tags" else "two texts")
         )
 
@@ -354,7 +357,7 @@ class Task:
         if unknown := sorted(label for label in {*own} if label not in indices):
             raise UsageError(
                 f"example {example.id} has the label {short_label(unknown[0])!r}; the labels are: "
-                f"{', '.join(map(short_label, labels))}"
+                f"{list_labels(labels)}"
             )
         if self.answer == "labels":
             return np.array([label in own for label in labels], np.bool_)
@@ -393,7 +396,7 @@ class Task:
     def _check_kind(self, value: object, what: str) -> None:
         kind, name = _TYPES[self.answer]
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise UsageError(f"{what} is {value!r}; in the task {self.name} it is {name}")
+            raise UsageError(f"{what} is {abbreviate(repr(value))}; in the task {self.name} it is {name}")
 
 
 def gold_labels(example: Example) -> tuple[str, ...]:
@@ -421,6 +424,11 @@ def warn_of_labels(labels: Sequence[str], examples: int) -> None:
 def short_label(label: str) -> str:
     """Return a label as an error shows it: its beginning."""
     return label if len(label) <= _LONG else f"{label[:_LONG]}…"
+
+
+def list_labels(labels: Sequence[str]) -> str:
+    """Return labels as a message lists them: the first ones, each shortened."""
+    return ", ".join([*map(short_label, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
 
 
 # -- readers ----------------------------------------------------------------

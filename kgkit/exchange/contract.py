@@ -13,6 +13,7 @@ import msgspec
 
 from kgkit.building.contract import MAX_COUNT, Files, KBProperties, KBRecords, SourceInfo
 from kgkit.errors import NotThere, SourceError
+from kgkit.types import Entity
 
 __all__ = ["Format", "checked_file", "chunks", "files_of", "head_of"]
 
@@ -52,6 +53,18 @@ class Format(ABC):
         """
 
 
+class LineFormat(Format):
+    """A format of one text file, written a line at a time."""
+
+    @abstractmethod
+    def lines(self, records: KBRecords) -> Iterator[str]:
+        """Yield the lines of the file, without their ends."""
+
+    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return the content of the file."""
+        return {"": chunks(f"{line}\n" for line in self.lines(records))}
+
+
 def chunks(lines: Iterable[str]) -> Iterator[bytes]:
     """Yield *lines* as UTF-8, a good many at a time."""
     batch: list[str] = []
@@ -64,6 +77,14 @@ def chunks(lines: Iterable[str]) -> Iterator[bytes]:
             batch, size = [], 0
     if batch:
         yield "".join(batch).encode()
+
+
+def entity_of(
+    key: str, label: str, fields: Mapping[str, str], types: tuple[str, ...], attributes: dict[str, Any]
+) -> Entity:
+    """Return an entity; *fields* have its description, kind and part of speech, as far as it has them."""
+    description, kind, pos = (fields.get(name, "") for name in ("description", "kind", "pos"))
+    return Entity(key, label, description, kind, pos, types, attributes)
 
 
 def head_of(records: KBRecords) -> dict[str, Any]:
@@ -82,18 +103,14 @@ def head_of(records: KBRecords) -> dict[str, Any]:
     }
 
 
-class _Head(msgspec.Struct, frozen=True):
-    """What `head_of` writes."""
+class _Head(SourceInfo, frozen=True, kw_only=True):
+    """What `head_of` writes: of the source, and of the whole."""
 
     name: str = ""
-    version: str = ""
-    licence: str = ""
-    url: str = ""
-    date: str = ""
     language: str = ""
     generator: Literal["alias", "lemma"] = "alias"
     smoothing: Annotated[float, msgspec.Meta(ge=0, le=MAX_COUNT)] = 0.0
-    inverses: dict[str, str] = {}
+    inverses: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] | None = None) -> Files:

@@ -44,6 +44,7 @@ class _Draft:
         self.repeated: set[str] = set()
 
     def take(self, field: str, value: Any) -> None:
+        """Add a value to a field; of texts in several languages the one of the best language stays."""
         match field:
             case "label" | "description":
                 text, language = value
@@ -69,6 +70,7 @@ class _Draft:
             self.repeated.add(name)
 
     def records(self, named: Callable[[str], str] | None) -> Iterator[Record]:
+        """Yield the entity, and an alias before it where *named* gives a label that the source lacks."""
         _, label = self.texts.get("label", (0, ""))
         if not label and named is not None:
             label = named(self.key)

@@ -37,7 +37,7 @@ from kgkit.building.attributes import (
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.lines import open_bytes
 from kgkit.errors import SourceError
-from kgkit.exchange.contract import Format, checked_file, chunks, files_of, head_of
+from kgkit.exchange.contract import LineFormat, checked_file, entity_of, files_of, head_of
 from kgkit.exchange.json_lines import closing_lines
 from kgkit.exchange.xml_text import escape_text, unescape_text
 from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple
@@ -63,7 +63,7 @@ class _Malformed(Exception):
         self.text = text
 
 
-class GraphML(Format):
+class GraphML(LineFormat):
     """One XML file for programs that draw and measure graphs."""
 
     name = "graphml"
@@ -72,8 +72,9 @@ class GraphML(Format):
     builder = "graphml"
     has_occurrences = True
 
-    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
-        return {"": chunks(f"{line}\n" for line in _lines(records))}
+    def lines(self, records: KBRecords) -> Iterator[str]:
+        """Yield the file: a node for each entity with its fields as data, an edge for each triple."""
+        return _lines(records)
 
 
 def _lines(records: KBRecords) -> Iterator[str]:
@@ -125,9 +126,11 @@ class GraphMLBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file, with the properties that an export of kgkit's states in its head."""
         return files_of(source, _head(checked_file(source)))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of each node and edge in the order of the file, which has one part."""
         ours = _head(source) is not None
         names: dict[str, tuple[str, str]] = {}
         for number, element in enumerate(_elements(source)):
@@ -210,6 +213,7 @@ def _line(source: Path, number: int) -> int | None:
         starts.append((name.rpartition("}")[2], parser.CurrentLineNumber))
 
     def end(_: str) -> None:
+        """Note the line of an element that ends, if it is the one sought."""
         nonlocal line_break, line
         tag, begin = starts.pop()
         if tag in _ELEMENTS or (tag == "data" and starts and starts[-1][0] == "graph"):
@@ -274,15 +278,7 @@ def _entity(element: ET.Element, fields: Iterator[tuple[str, str, str]], ours: b
     if not ours:
         label = label or key
         yield Alias(label, key)
-    yield Entity(
-        key,
-        label,
-        plain.get("description", ""),
-        plain.get("kind", ""),
-        plain.get("pos", ""),
-        types,
-        attributes,
-    )
+    yield entity_of(key, label, plain, types, attributes)
 
 
 def _triple(element: ET.Element, fields: Iterator[tuple[str, str, str]], ours: bool) -> Triple:

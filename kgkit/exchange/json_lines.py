@@ -9,13 +9,13 @@
 {"form": "geese", "lemma": "goose", "pos": "n"}
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from kgkit.building.contract import KBRecords
-from kgkit.exchange.contract import Format, chunks, head_of
+from kgkit.exchange.contract import LineFormat, head_of
 from kgkit.types import Alias, Entity
 
 __all__ = ["JSONLines", "closing_lines"]
@@ -23,7 +23,7 @@ __all__ = ["JSONLines", "closing_lines"]
 _encode = msgspec.json.Encoder().encode
 
 
-class JSONLines(Format):
+class JSONLines(LineFormat):
     """One object a line, each says itself what it is."""
 
     name = "jsonl"
@@ -32,8 +32,9 @@ class JSONLines(Format):
     builder = "jsonl"
     has_occurrences = True
 
-    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
-        return {"": chunks(f"{line}\n" for line in _lines(records))}
+    def lines(self, records: KBRecords) -> Iterator[str]:
+        """Yield a line about the KB, then the lines that the builder `jsonl` reads."""
+        return _lines(records)
 
 
 def _lines(records: KBRecords) -> Iterator[str]:

@@ -32,7 +32,7 @@ from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.lines import text_lines
 from kgkit.errors import SourceError
-from kgkit.exchange.contract import Format, checked_file, chunks, files_of, head_of
+from kgkit.exchange.contract import LineFormat, checked_file, files_of, head_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
@@ -58,7 +58,7 @@ _MEANING: Final = {"x00": "\0", "t": "\t", "n": "\n", "r": "\r"}
 _QUALIFIED: Final = re.compile(r"'(.*)'@([A-Za-z][A-Za-z0-9-]*)", re.DOTALL)
 
 
-class KGTK(Format):
+class KGTK(LineFormat):
     """Everything as edges."""
 
     name = "kgtk"
@@ -66,8 +66,9 @@ class KGTK(Format):
     suffixes = (".kgtk.tsv", ".kgtk")
     builder = "kgtk"
 
-    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
-        return {"": chunks(f"{line}\n" for line in _lines(records))}
+    def lines(self, records: KBRecords) -> Iterator[str]:
+        """Yield tab-separated edges: node1, label, node2 and their qualifiers."""
+        return _lines(records)
 
 
 def _lines(records: KBRecords) -> Iterator[str]:
@@ -110,9 +111,11 @@ class KGTKBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file, with the properties that an export of kgkit's states in its head."""
         return files_of(source, _head(checked_file(source)))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of the edges; edges of one node are gathered into one entity."""
         ours = _head(source) is not None
         read = partial(_parts_of_ours if ours else _parts, source)
         return gather_parts(read, grouped=ours, named=None if ours else _as_words)

@@ -31,7 +31,7 @@ import msgspec
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.errors import NotThere, SourceError
-from kgkit.exchange.contract import Format, files_of, head_of
+from kgkit.exchange.contract import Format, entity_of, files_of, head_of
 from kgkit.exchange.tables import csv_chunks, csv_rows
 from kgkit.text import fold
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
@@ -74,6 +74,10 @@ class PropertyGraph(Format):
     folder = True
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return the tables of nodes, relationships, surfaces and their meanings, redirects and forms.
+
+        A JSON file beside them has the properties of the KB.
+        """
         tables: Mapping[str, tuple[Sequence[str], Iterator[Sequence[str]]]] = {
             "nodes.csv": (_NODES, map(_node, records.entities())),
             "relationships.csv": (
@@ -141,6 +145,7 @@ class PropertyGraphBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the tables of the folder, with the properties that an export of kgkit's states."""
         nodes, edges, tables = _tables(source)
         head = source / _KB
         if not head.is_file():
@@ -153,6 +158,7 @@ class PropertyGraphBuilder(Builder):
         return properties._replace(read=[nodes, *edges, *tables.values(), head])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of the nodes, then of the relationships, then of the other tables."""
         nodes, edges, tables = _tables(source)
         yield from _of_nodes(nodes, bare=not (source / _KB).is_file())
         for table in edges:
@@ -203,15 +209,7 @@ def _of_nodes(path: Path, *, bare: bool) -> Iterator[Record]:
             label = label or key
             for surface in dict.fromkeys((label, *draft["synonym"])):
                 yield Alias(surface, key)
-        yield Entity(
-            key,
-            label,
-            draft.get("description", ""),
-            draft.get("kind", ""),
-            draft.get("pos", ""),
-            draft["types"],
-            draft["attributes"],
-        )
+        yield entity_of(key, label, draft, draft["types"], draft["attributes"])
 
 
 def _take(draft: dict[str, Any], name: str, value: str, path: Path, number: int, *, separator: str) -> None:

@@ -49,9 +49,11 @@ class _RDFBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file, with the properties that an export of kgkit's states in it."""
         return files_of(source, _head(self._quads(checked_file(source)), source))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of the triples; those of one subject are gathered into one entity."""
         ours = _head(self._quads(source), source) is not None
         read = partial(self._parts, source, ours)
         return gather_parts(read, grouped=ours, named=None if ours else terms.short_name)

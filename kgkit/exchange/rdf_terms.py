@@ -85,6 +85,7 @@ def namer(named_node: Callable[[str], Any], space: str) -> Callable[[str], Any]:
     begin = _SPACES[space]
 
     def iri(name: str) -> Any:
+        """Return *name* itself if it is an IRI of the web, else a percent-encoded one."""
         if name.startswith(_WEB) and name not in _SPECIAL:
             try:
                 return named_node(name)

@@ -8,7 +8,7 @@ triple (`rdf:subject`, `rdf:predicate`, `rdf:object`) follows it and has them.
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -37,30 +37,38 @@ def oxigraph() -> Any:
     return pyoxigraph
 
 
-class NTriples(Format):
+class _RDFFormat(Format):
+    """A file of triples, in a syntax of RDF."""
+
+    syntax: ClassVar[str]
+    prefixes: ClassVar[Mapping[str, str] | None] = None
+
+    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return the content of the file."""
+        ox = oxigraph()
+        form = getattr(ox.RdfFormat, self.syntax)
+        return {"": _serialize(ox, _Writer(ox).triples(records), form, self.prefixes)}
+
+
+class NTriples(_RDFFormat):
     """One triple a line."""
 
     name = "ntriples"
     title = "N-Triples"
     suffixes = (".nt",)
     builder = "ntriples"
-
-    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
-        ox = oxigraph()
-        return {"": _serialize(ox, _Writer(ox).triples(records), ox.RdfFormat.N_TRIPLES, None)}
+    syntax = "N_TRIPLES"
 
 
-class Turtle(Format):
+class Turtle(_RDFFormat):
     """The same triples, shorter."""
 
     name = "turtle"
     title = "Turtle"
     suffixes = (".ttl",)
     builder = "turtle"
-
-    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
-        ox = oxigraph()
-        return {"": _serialize(ox, _Writer(ox).triples(records), ox.RdfFormat.TURTLE, terms.PREFIXES)}
+    syntax = "TURTLE"
+    prefixes = terms.PREFIXES
 
 
 def _serialize(

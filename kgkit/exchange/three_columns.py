@@ -6,14 +6,14 @@ is left out.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.building.lines import text_lines
 from kgkit.errors import SourceError
-from kgkit.exchange.contract import Format, checked_file, chunks, files_of
+from kgkit.exchange.contract import LineFormat, checked_file, files_of
 from kgkit.types import Alias, Entity, Record, Triple
 
 __all__ = ["ThreeColumns", "ThreeColumnsBuilder"]
@@ -29,7 +29,7 @@ _ESCAPES: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\\": r"\\"}
 _MEANING: Final = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 
 
-class ThreeColumns(Format):
+class ThreeColumns(LineFormat):
     """Nothing but the triples."""
 
     name = "tsv"
@@ -46,12 +46,10 @@ class ThreeColumns(Format):
         "name, version, licence, address and language of the source, its smoothing and generator",
     )
 
-    def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
-        lines = (
-            f"{_escape(triple.subject)}\t{_escape(triple.relation)}\t{_escape(triple.object)}\n"
-            for triple in records.triples()
-        )
-        return {"": chunks(lines)}
+    def lines(self, records: KBRecords) -> Iterator[str]:
+        """Yield subject, relation and object of each triple, tabs between them."""
+        for triple in records.triples():
+            yield f"{_escape(triple.subject)}\t{_escape(triple.relation)}\t{_escape(triple.object)}"
 
 
 class ThreeColumnsBuilder(Builder):
@@ -61,9 +59,11 @@ class ThreeColumnsBuilder(Builder):
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
+        """Return the file; it states no properties of a KB."""
         return files_of(checked_file(source), None)
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the triple of each line, and an entity and an alias for each key when it first occurs."""
         subjects: set[str] = set()
         for number, line in text_lines(source):
             fields = line.split("\t")

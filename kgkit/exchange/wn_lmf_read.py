@@ -44,6 +44,7 @@ class WNLMFBuilder(Builder):
     inverses = names.INVERSES
 
     def look(self, source: Path) -> Files:
+        """Return the file, with name, version, licence and language of its first lexicon."""
         lmf = names.lmf()
         with _plain(checked_file(source)) as path:
             if not lmf.is_lmf(path):
@@ -62,6 +63,7 @@ class WNLMFBuilder(Builder):
         return Files(info, [source], KBProperties(self.inverses, self.smoothing, self.generator, language))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield the records of all lexicons of the file, which has one part."""
         with _plain(source) as path:
             lexicons = _load(names.lmf(), source, path)
         try:
@@ -121,6 +123,7 @@ def _first_lexicon(lmf: Any, path: Path) -> dict[str, Any]:
     parser = xml.parsers.expat.ParserCreate(namespace_separator=" ")
 
     def start(name: str, attributes: dict[str, str]) -> None:
+        """Take the attributes of the first lexicon, and end the reading there."""
         if name in ("Lexicon", "LexiconExtension"):
             meta = {key.rpartition(" ")[2]: value for key, value in attributes.items() if " " in key}
             lexicon.update({key: value for key, value in attributes.items() if " " not in key}, meta=meta)

@@ -48,6 +48,7 @@ class WNLMF(Format):
     )
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
+        """Return one file of XML with one lexicon: synsets, senses, relations and irregular forms."""
         return {"": _dump(names.lmf(), records)}
 
 

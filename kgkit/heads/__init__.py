@@ -2,6 +2,7 @@
 
     entity_linker  KnowBert's entity linker, by itself or in a KnowBert
     knowbert       KnowBert: knowledge bases between the layers of an encoder
+    ebert          E-BERT: an encoder that reads vectors of entities as if they were word pieces
     kbert          K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger         names in a text, by a label for each word
     classifier     the label of a text, or of names in it
@@ -11,40 +12,48 @@
 Importing this package loads no torch; what needs it is loaded when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier, ClassifierConfig
+    from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
 
 _WHERE = {
-    "KAR": "knowbert",
-    "Classifier": "classifier",
-    "ClassifierConfig": "classifier",
-    "EntityLinker": "entity_linker",
-    "EntityLinkerConfig": "entity_linker",
-    "KARConfig": "knowbert",
-    "KBert": "kbert",
-    "KBertConfig": "kbert",
-    "KBertInputs": "kbert",
-    "KnowBert": "knowbert",
-    "KnowBertConfig": "knowbert",
-    "KnowBertOutput": "knowbert",
-    "LinkerInputs": "entity_linker",
-    "LinkerOutput": "entity_linker",
-    "TaggerInputs": "tagger",
-    "WordTagger": "tagger",
-    "WordTaggerConfig": "tagger",
+    "Classifier": ".classifier",
+    "ClassifierConfig": ".classifier",
+    "EBert": ".ebert",
+    "EBertConfig": ".ebert",
+    "EBertInputs": ".ebert",
+    "EntityLinker": ".entity_linker",
+    "EntityLinkerConfig": ".entity_linker",
+    "KAR": ".knowbert",
+    "KARConfig": ".knowbert",
+    "KBert": ".kbert",
+    "KBertConfig": ".kbert",
+    "KBertInputs": ".kbert",
+    "KnowBert": ".knowbert",
+    "KnowBertConfig": ".knowbert",
+    "KnowBertOutput": ".knowbert",
+    "LinkerInputs": ".entity_linker",
+    "LinkerOutput": ".entity_linker",
+    "TaggerInputs": ".tagger",
+    "WordTagger": ".tagger",
+    "WordTaggerConfig": ".tagger",
 }
 
 __all__ = [
     "KAR",
     "Classifier",
     "ClassifierConfig",
+    "EBert",
+    "EBertConfig",
+    "EBertInputs",
     "EntityLinker",
     "EntityLinkerConfig",
     "KARConfig",
@@ -61,8 +70,4 @@ __all__ = [
     "WordTaggerConfig",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__ = lazy_attributes(__name__, _WHERE)

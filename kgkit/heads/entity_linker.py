@@ -47,6 +47,7 @@ from torch.nn import functional
 from kgkit.errors import UsageError
 from kgkit.heads.folder import card_of, load_head, save_head
 from kgkit.heads.parts import TransformerBlock, check_dimensions, draw_weights, masked_softmax, to_device
+from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
     from typing import Self
@@ -83,16 +84,9 @@ class EntityLinkerConfig:
     control: bool = False  # read stored vectors as zeros: what is reached without their knowledge
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "width", "stored", "heads", "inner", "scorer"):
-            size = getattr(self, name)
-            if size is not None and size < 1:
-                raise UsageError(f"{name} is {size}; it is 1 or more")
-        for name in ("features", "entities", "margin"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name} is {getattr(self, name)}; it is 0 or more")
-        for name in ("dropout", "input_dropout", "entity_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; it is from 0 to below 1")
+        check_range(self, "hidden", "width", "stored", "heads", "inner", "scorer", least=1)
+        check_range(self, "features", "entities", "margin", least=0)
+        check_range(self, "dropout", "input_dropout", "entity_dropout", least=0, below=1)
         if self.attention and self.width % self.heads:
             raise UsageError(f"a width of {self.width} cannot be divided among {self.heads} heads")
         if self.loss not in ("softmax", "margin"):

@@ -35,6 +35,7 @@ from kgkit.errors import UsageError
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
 from kgkit.heads.folder import card_of, check_shapes, encoder_below, read_settings, reading_weights, save_head
 from kgkit.heads.parts import TransformerBlock, draw_weights
+from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
     from typing import Self
@@ -65,10 +66,9 @@ class KARConfig:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.layer < 0 or min(self.heads, self.inner) < 1 or not 0 <= self.dropout < 1:
-            raise UsageError(
-                f"out of range in {self}: layer >= 0, heads, inner >= 1, dropout from 0 to below 1"
-            )
+        check_range(self, "layer", least=0)
+        check_range(self, "heads", "inner", least=1)
+        check_range(self, "dropout", least=0, below=1)
         if self.linker.width % self.heads:
             raise UsageError(f"a width of {self.linker.width} cannot be divided among {self.heads} heads")
 

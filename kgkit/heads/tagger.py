@@ -34,6 +34,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.heads.folder import WEIGHTS, card_of, check_shapes, read_settings, reading_weights, save_head
 from kgkit.heads.parts import check_dimensions, draw_weights, to_device
+from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
     from typing import Self
@@ -55,8 +56,8 @@ class WordTaggerConfig:
     def __post_init__(self) -> None:
         if not self.types or len(set(self.types)) < len(self.types) or not all(self.types):
             raise UsageError(f"types are {self.types}: one at least, none of them empty or twice")
-        if self.shapes < 0 or not 0 <= self.dropout < 1:
-            raise UsageError(f"out of range in {self}: shapes >= 0, dropout from 0 to below 1")
+        check_range(self, "shapes", least=0)
+        check_range(self, "dropout", least=0, below=1)
 
     @property
     def labels(self) -> int:

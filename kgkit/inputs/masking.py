@@ -17,15 +17,19 @@ Departures:
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.errors import UsageError
 from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.texts import TokenizedText
 from kgkit.types import CANDIDATE, Candidates
+
+if TYPE_CHECKING:
+    from kgkit.encoder import Encoder
 
 NOTHING: Final = -100
 """The label of a piece that is not to be guessed."""
@@ -102,6 +106,22 @@ class Masking:
             reduced = _secret if self.mentions == "mask" else _without
             mentions = {name: reduced(spans, hidden) for name, spans in text.mentions.items()}
         return MaskedText(text._replace(ids=ids, mentions=mentions), labels)
+
+
+def masking_of(encoder: "Encoder", mentions: Literal["some", "mask", "none"] = "some") -> Masking:
+    """Return what hides words of an encoder's texts; see `Masking` for *mentions*.
+
+    Raises:
+        UsageError: if its tokenizer has no piece [MASK].
+    """
+    tokenizer = encoder.tokenizer
+    if tokenizer.mask_token_id is None:
+        raise UsageError(
+            f"the tokenizer of {encoder.name} has no [MASK]: it cannot be a masked language model"
+        )
+    added = [number for number, token in tokenizer.added_tokens_decoder.items() if token.special]
+    ordinary = np.setdiff1d(np.arange(len(tokenizer)), [*tokenizer.all_special_ids, *added])
+    return Masking(tokenizer.mask_token_id, ordinary, mentions=mentions)
 
 
 def _fates(

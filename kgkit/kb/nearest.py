@@ -24,13 +24,23 @@ class _KB(Protocol):
     name: str
 
     @property
-    def build(self) -> str: ...
+    def build(self) -> str:
+        """The name of the build."""
+
     @property
-    def manifest(self) -> "Manifest": ...
+    def manifest(self) -> "Manifest":
+        """The manifest of the build."""
+
     @property
-    def home(self) -> "KBHome": ...
-    def id(self, entity: Any) -> int: ...
-    def entities(self, kind: str | None = None) -> Iterator[Entity]: ...
+    def home(self) -> "KBHome":
+        """The folder of the KB."""
+
+    def id(self, entity: Any) -> int:
+        """Return the id of an entity, given as key, id or `Entity`."""
+
+    def entities(self, kind: str | None = None) -> Iterator[Entity]:
+        """Yield the entities, or those of *kind*, in the order of their ids."""
+
     def __getitem__(self, entity: int | str) -> Entity: ...
 
 

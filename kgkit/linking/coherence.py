@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.candidates import Generator
-from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.ranges import check_range
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Entity, Ids, Mention
 
@@ -46,11 +46,9 @@ class CoherenceConfig:
     words: int = 5  # meanings considered of each word of a description
 
     def __post_init__(self) -> None:
-        fewest = min(self.window - 1, self.rounds - 1, self.max_neighbors, self.words)
-        if self.strength < 0 or not 0 < self.decay <= 1 or fewest < 0:
-            raise UsageError(
-                f"out of range in {self}: strength >= 0, decay in (0, 1], window, rounds >= 1, the rest >= 0"
-            )
+        check_range(self, "window", "rounds", least=1)
+        check_range(self, "strength", "max_neighbors", "words", least=0)
+        check_range(self, "decay", above=0, most=1)
 
 
 class GraphCoherence:

@@ -88,6 +88,7 @@ class GlossScorer(Scorer):
         return [[score for score, _, _ in mentions] for mentions in self._scored(documents)]
 
     def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        """Return the scores of each candidate with two parts: the logarithm of its prior, and its context."""
         return [
             [ScoreParts(score, logarithms(prior), context) for score, prior, context in mentions]
             for mentions in self._scored(documents)

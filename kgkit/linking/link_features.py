@@ -34,10 +34,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.entity_features import Matrix, Numbers, relative
 from kgkit.linking.scoring import Scores
+from kgkit.ranges import check_range
 from kgkit.text import fold, tokens
 from kgkit.types import NO_CANDIDATES, Ids, Mention
 
@@ -68,10 +68,8 @@ class LinkFeaturesConfig:
     max_neighbors: int = 1_000
 
     def __post_init__(self) -> None:
-        if not 0 <= self.probable < 1 or min(self.window, self.max_neighbors) < 1:
-            raise UsageError(
-                f"out of range in {self}: probable in [0, 1), window and max_neighbors at least 1"
-            )
+        check_range(self, "probable", least=0, below=1)
+        check_range(self, "window", "max_neighbors", least=1)
 
 
 class _Names(NamedTuple):

@@ -18,8 +18,8 @@ from typing import Final
 
 import msgspec
 
-from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.ranges import check_range
 from kgkit.text import token_spans
 from kgkit.types import Entity, Link, LinkedDocument
 
@@ -59,8 +59,7 @@ class ReferenceConfig:
     sentences: int = 2
 
     def __post_init__(self) -> None:
-        if self.sentences < 0:
-            raise UsageError(f"sentences is {self.sentences}; it is 0 or more")
+        check_range(self, "sentences", least=0)
 
 
 class References:

@@ -30,7 +30,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.gloss import GlossConfig, warn_of_missing
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
@@ -38,6 +37,7 @@ from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
+from kgkit.ranges import check_range
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
@@ -73,8 +73,8 @@ class RidgeConfig:
     ridge: float = 5.0
 
     def __post_init__(self) -> None:
-        if self.ridge <= 0 or self.layers < 1:
-            raise UsageError(f"out of range in {self}: layers >= 1, ridge > 0")
+        check_range(self, "layers", least=1)
+        check_range(self, "ridge", above=0)
 
 
 class RidgeArrays(NamedTuple):
@@ -203,6 +203,7 @@ class RidgeScorer(Scorer):
         ]
 
     def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        """Return the scores with two parts: the weighed prior, and all else as context."""
         return [
             [self._parts(query, candidates) for query, candidates in mentions]
             for mentions in self._read(documents)

@@ -91,6 +91,7 @@ class PriorScorer(Scorer):
         ]
 
     def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        """Return the priors with one part: their logarithms."""
         return [
             [ScoreParts(score, prior=logarithms(score)) for score in scores] for scores in self(documents)
         ]

@@ -8,7 +8,8 @@ widened to begin and end where these do; of two that meet in one token the likel
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice, pairwise
 from pathlib import Path
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
+from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
@@ -253,3 +255,35 @@ def _without_overlaps(names: list[TaggedMention]) -> list[Mention]:
         results.append(name)
         score = name.score
     return results
+
+
+def score_tagger(
+    tagger: Tagger,
+    documents: Iterable[NamedDocument],
+    on_document: Callable[[NamedDocument, list[Name]], object] | None = None,
+) -> NameScores:
+    """Return the score of the names that a tagger finds in documents.
+
+    Args:
+        tagger: tagger that is scored.
+        documents: documents with their names.
+        on_document: function that receives each document, and the names that the tagger finds in it.
+    """
+    scores, waiting = NameScores(), deque[NamedDocument]()
+
+    def texts() -> Iterator[Document]:
+        for gold in documents:
+            waiting.append(gold)
+            yield msgspec.structs.replace(gold.document, mentions=None)
+
+    for document in tagger(texts()):
+        gold = waiting.popleft()
+        names = [
+            Name(mention.start, mention.end, mention.type)
+            for mention in document.mentions or ()
+            if isinstance(mention, TaggedMention)
+        ]
+        scores += score_names(gold.names, names)
+        if on_document is not None:
+            on_document(gold, names)
+    return scores

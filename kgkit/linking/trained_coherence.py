@@ -186,6 +186,7 @@ class CoherentScorer(Scorer):
         ]
 
     def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        """Return the parts of the first stage's scores, each with what coherence adds to it."""
         return [
             [
                 part.with_coherence(score)

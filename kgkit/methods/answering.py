@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example, Prediction, alternatives
 from kgkit.evaluation.ner import OUTSIDE
-from kgkit.evaluation.tasks import Task, find_task, gold_labels, warn_of_labels
+from kgkit.evaluation.tasks import Task, find_task, gold_labels, list_labels, warn_of_labels
 from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.methods.contract import Batch, Method
 from kgkit.methods.settings import TaskTraining
@@ -64,7 +64,7 @@ class TaskData(NamedTuple):
         if task.answer == "label" and not task.fixed:
             warn_of_labels(labels, len(learn))
         if unknown := sorted({label for example in held_out for label in gold_labels(example)} - {*labels}):
-            _log.warning("the data teach nothing of %s, which --dev has", ", ".join(unknown))
+            _log.warning("the data teach nothing of %s, which --dev has", list_labels(unknown))
         return cls(task, learn, held_out, labels)
 
     def classifier_config(self, hidden: int) -> ClassifierConfig:
@@ -91,6 +91,10 @@ def batch_of(method: Method, examples: Sequence[Example]) -> Batch:
             equally many positions.
     """
     task, labels = find_task(method.task), method.model.classifier.config.labels
+    for example in examples:
+        if task.answer in ("tags", "choice") and not (example.tokens or example.choices):
+            noun = "tokens" if task.answer == "tags" else "choices"
+            raise UsageError(f"example {example.id} has no {noun}, which the task {task.name} needs")
     choices = [alternatives(example) if task.answer == "choice" else [example] for example in examples]
     readings = [*method.read(text for texts in choices for text in texts)]
     if len({reading.positions.shape[1] for reading in readings}) != 1:
@@ -120,6 +124,7 @@ def loss_of(classifier: Classifier) -> Callable[[nn.Module, Batch], tuple[Tensor
     """Return the loss of a batch, for `kgkit.training.loop.train` of a `TaskModel` with this classifier."""
 
     def loss(model: nn.Module, batch: Batch) -> tuple[Tensor, float]:
+        """Return the mean loss of a batch, and the number of answers it is of."""
         if batch.gold is None:
             raise UsageError("there are examples without a label: nothing can be learnt from them")
         logits = _by_example(model(batch), batch, classifier.config)

@@ -110,9 +110,12 @@ class Method(Protocol):
     """
 
     @property
-    def task(self) -> str: ...
+    def task(self) -> str:
+        """Name of the task that its examples are of, as `kgkit.evaluation.tasks` lists it."""
+
     @property
-    def model(self) -> TaskModel: ...
+    def model(self) -> TaskModel:
+        """Head with its classifier: a `Batch` to the logits of its answers, (R, L)."""
 
     def read(self, examples: Iterable[Example]) -> Iterator[Reading]:
         """Yield each example, of a text or a pair, as it is read.

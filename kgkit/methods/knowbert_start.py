@@ -110,6 +110,7 @@ def _continue(home: Home, training: KnowBertTraining, device: str, stack: ExitSt
     from kgkit.heads.knowbert import ENCODER, KnowBert
 
     def open_start(folder: Path) -> TrainedKnowBert:
+        """Open the KnowBert in *folder* around the encoder that is trained on."""
         KNOWBERT.read(folder)  # says so, if it is another kind of model
         around = _around(training, folder / FOLDER / ENCODER)
         return TrainedKnowBert.open(str(folder), home=home, around=around, device=device)

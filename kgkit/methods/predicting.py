@@ -11,10 +11,10 @@ from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kgkit.errors import UsageError
+from kgkit.errors import DamagedModel, UsageError
 from kgkit.evaluation.examples import Example, Prediction
 from kgkit.evaluation.records import ParsedRecord
-from kgkit.evaluation.tasks import Task, find_task
+from kgkit.evaluation.tasks import TASKS, Task, find_task
 from kgkit.methods.answering import answers_of, length_of
 from kgkit.methods.contract import Method
 from kgkit.models.manifest import ModelManifest
@@ -45,6 +45,9 @@ class Predictor:
         manifest: manifest of the model.
         resources: what is closed with it, as the knowledge bases that were opened for it.
 
+    Raises:
+        DamagedModel: if the classifier has not the answers of the model's task.
+
     Example:
         >>> with open_model("opinions") as model:
         ...     for answer in model(["the room is clean", "it was too loud"]):
@@ -54,6 +57,13 @@ class Predictor:
     """
 
     def __init__(self, method: Method, manifest: ModelManifest, resources: ExitStack) -> None:
+        answer = method.model.classifier.config.answer
+        if method.task not in TASKS or TASKS[method.task].answer != answer:
+            resources.close()
+            raise DamagedModel(
+                f"the model {manifest.name} cannot be used: the answers of its classifier are of the "
+                f"kind {answer!r}, and not those of the task {method.task!r}; train it again"
+            )
         self.method, self.manifest, self._resources = method, manifest, resources
         method.model.eval()
 
@@ -107,7 +117,13 @@ class Predictor:
             return
         both = chain([first], source)
         if isinstance(first, Example):
-            yield from (ParsedRecord(example, {}) for example in both)
+            for position, example in enumerate(both, start=1):
+                if not isinstance(example, Example):
+                    kind = type(example).__name__
+                    raise UsageError(
+                        f"record {position} is a {kind}, and the first an Example: give one kind"
+                    )
+                yield ParsedRecord(example, {})
         else:
             yield from self.task.parse_records(both)
 
@@ -128,8 +144,8 @@ class Predictor:
 
         Raises: as `predict` does.
         """
-        if batch < 1:
-            raise UsageError(f"batch is {batch}; it is 1 or more")
+        if batch != int(batch) or batch < 1:
+            raise UsageError(f"batch is {batch!r}; it is a whole number, 1 or more")
         return self._answer_blocks(parsed, batch, bf16, progress)
 
     def _answer_blocks(

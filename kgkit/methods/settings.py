@@ -8,6 +8,7 @@ from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.kb import KnowledgeBase
 from kgkit.methods.setting_types import convert_setting
+from kgkit.ranges import check_range
 
 
 class ChosenKB(NamedTuple):
@@ -96,9 +97,5 @@ class TaskTraining:
             if self.task in TASKS and gold and len(data) != len(gold):
                 raise UsageError(f"{len(data)} files of data and {len(gold)} of gold: each needs the other")
         for name, least in self.LEAST.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise UsageError(f"{name} is {value}; it is {least} or more")
-        for name in ("lr", "lr_new"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} is {getattr(self, name)}; it is above 0")
+            check_range(self, name, least=least)
+        check_range(self, "lr", "lr_new", above=0)

@@ -12,6 +12,7 @@ tagger finds mentions for any knowledge base, and has its encoder with it; a Kno
 takes the knowledge bases that it was trained with, and what was added to them.
 """
 
+import os
 import re
 import shlex
 from contextlib import suppress
@@ -62,7 +63,9 @@ def model_folder(home: Home, name: str) -> Path:
     return home.models / name
 
 
-def find_model_folder(model: str, home: Home, purpose: Kind[Any] | Role | None = None) -> Path:
+def find_model_folder(
+    model: str | os.PathLike[str], home: Home, purpose: Kind[Any] | Role | None = None
+) -> Path:
     """Return where the files of a model lie: of its current version, if it has versions.
 
     A training that ends may sweep that version: read its files within `kgkit.versions.read_current`.
@@ -76,8 +79,13 @@ def find_model_folder(model: str, home: Home, purpose: Kind[Any] | Role | None =
         UnknownName: if there is none of that name; says which there are of the kind, or with the role.
         NotThere: if it is a path without a model.
     """
+    model = os.fspath(model)
     path = Path(model)
-    if (content := find_content(path, MANIFEST)) is not None:
+    try:
+        content = find_content(path, MANIFEST)
+    except (OSError, ValueError) as error:  # what cannot be a path: it is too long, or has a NUL
+        raise NotThere(f"no model in {model!r}: {error}") from None
+    if content is not None:
         return content
     if not _NAME.fullmatch(model):
         raise NotThere(f"no model in {path}: a model's folder has a {MANIFEST}")
@@ -100,6 +108,7 @@ def names_with(purpose: Kind[Any] | Role | None, home: Home) -> list[str]:
     """Return the names of the models of a kind, or with a role, that can be read; None: of all models."""
 
     def fits(folder: Path) -> bool:
+        """Say whether the model in *folder* is of the kind, or has the role."""
         header = read_header(folder)
         if isinstance(purpose, Kind):
             return header.kind == purpose.name

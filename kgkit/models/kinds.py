@@ -34,6 +34,7 @@ from kgkit.models.manifest import (
 )
 
 GROUP: Final = "kgkit.models"
+OWN_PACKAGE: Final = "kgkit"
 
 _EXTRAS: Final = (
     "accelerate",
@@ -75,6 +76,8 @@ class Kind(Generic[ManifestType]):
             `kgkit.methods.contract.Resources` to a `kgkit.methods.contract.Beginning`, as `MODULE:NAME`.
         train: function that trains it for tasks of its own, which `kgkit.evaluation.tasks` does not have, as
             `MODULE:NAME`; called as `kgkit.training.tasks.train_method`, without the kind. "": it has none.
+        encoder: path of the encoder in the folder of a model that has one, as `Encoder.load` takes it; "" for
+            a kind that has none.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Kind(Generic[ManifestType]):
     settings: str = ""
     begin: str = ""
     train: str = ""
+    encoder: str = ""
 
     def read(self, folder: Path) -> ManifestType:
         """Return the manifest of the model in *folder*.
@@ -116,8 +120,25 @@ class Kind(Generic[ManifestType]):
         return self.use.replace("{name}", manifest.name)
 
     def roles_in(self, manifest: ManifestType) -> tuple[Role, ...]:
-        """Return the roles that a model has, the main one first."""
-        return tuple(self.roles) if self.roles_of is None else self.roles_of(manifest)
+        """Return the roles that a model has, the main one first.
+
+        Raises:
+            DamagedModel: if the kind cannot say which these are.
+        """
+        if self.roles_of is None:
+            return tuple(self.roles)
+        try:
+            roles = tuple(self.roles_of(manifest))
+        except Exception as error:  # whatever the package of a stranger does
+            what = f"{type(error).__name__}: {error}"
+            raise DamagedModel(f"the kind {self.name} cannot say which roles a model has ({what})") from error
+        if not roles or not {*roles} <= self.roles.keys():
+            names = ", ".join(map(str, roles)) or "none"
+            raise DamagedModel(
+                f"the kind {self.name} says that the model {manifest.name} has the roles {names}: expected "
+                f"one or more of {', '.join(self.roles)}"
+            )
+        return roles
 
     def missing(self, role: Role, manifest: ModelManifest) -> UsageError:
         """Return the error that says what a model does in the place of a role that it does not have."""
@@ -136,7 +157,7 @@ def find_kind(manifest: ModelManifest, folder: Path) -> Kind[Any]:
     Raises:
         DamagedModel: if no package that is installed knows the kind.
     """
-    for entry in entry_points(group=GROUP, name=manifest.kind):
+    if (entry := find_entry_point(manifest.kind)) is not None:
         return load_kind(entry)
     names = ", ".join(kind_names()) or "none: from a checkout, run `pip install -e .` first"
     raise damaged(
@@ -158,7 +179,7 @@ def find_method(name: str) -> Kind[Any]:
         UnknownName: if no installed package has one of that name; says which there are.
         DamagedModel: if its entry point cannot be loaded.
     """
-    for entry in entry_points(group=GROUP, name=name):
+    if (entry := find_entry_point(name)) is not None:
         kind = load_kind(entry)
         if kind.settings:
             return kind
@@ -167,12 +188,34 @@ def find_method(name: str) -> Kind[Any]:
 
 def method_names() -> list[str]:
     """Return the names of the kinds that are trained for tasks; a kind that cannot be loaded is left out."""
-    names = set[str]()
-    for entry in entry_points(group=GROUP):
+    names = []
+    for name in kind_names():
         with suppress(DamagedModel, MissingExtra):
-            if load_kind(entry).settings:
-                names.add(entry.name)
-    return sorted(names)
+            if (entry := find_entry_point(name)) is not None and load_kind(entry).settings:
+                names.append(name)
+    return names
+
+
+def find_entry_point(name: str) -> EntryPoint | None:
+    """Return the entry point of a kind; None if no installed package has one.
+
+    kgkit's own kinds are its own, whatever other packages call theirs.
+
+    Raises:
+        DamagedModel: if several packages have one of that name.
+    """
+    entries = sorted(entry_points(group=GROUP, name=name), key=_package)
+    own = [entry for entry in entries if _package(entry) == OWN_PACKAGE]
+    if len(entries) > 1 and not own:
+        raise DamagedModel(
+            f"the packages {', '.join(map(_package, entries))} have a kind {name} each, in the entry-point "
+            f"group {GROUP}: remove all but one"
+        )
+    return next(iter(own or entries), None)
+
+
+def _package(entry: EntryPoint) -> str:
+    return "" if entry.dist is None else entry.dist.name
 
 
 def load_kind(entry: EntryPoint) -> Kind[Any]:
@@ -189,6 +232,9 @@ def load_kind(entry: EntryPoint) -> Kind[Any]:
         raise DamagedModel(
             f"{owner} is {entry.value}, a {type(kind).__name__}; it is to be a {__name__}.Kind"
         )
+    manifest: object = kind.manifest
+    if not (isinstance(manifest, type) and issubclass(manifest, ModelManifest)):
+        raise DamagedModel(f"{owner} has the manifest {manifest!r}, which is no {ModelManifest.__name__}")
     if kind.name != entry.name:
         raise DamagedModel(f"{owner} is the kind {kind.name}: both are to have one name")
     if bool(kind.settings) != bool(kind.begin):
@@ -212,7 +258,7 @@ def load_object(target: str, owner: str) -> Any:
         value: Any = import_module(module)
         for part in name.split("."):
             value = getattr(value, part)
-    except Exception as error:  # whatever the package of a stranger does when it is imported
+    except (Exception, SystemExit) as error:  # whatever a stranger's package does when it is imported
         if isinstance(error, UsageError):
             raise
         if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
@@ -337,6 +383,37 @@ class KBertManifest(ModelManifest, frozen=True, kw_only=True):
         return self.needs.kbs
 
 
+class EBertManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained E-BERT says of itself; the encoder and the map W lie in the folder as they are now.
+
+    Attributes:
+        size: pieces of a text, entities and special ones included.
+        inject: whether an entity stands before its mention, or in its place.
+        linker: model whose links are read; "": only links that are given.
+        linker_sha256: of the manifest of that linker; empty where it is none that is trained.
+        coherence: of the links; None: none.
+        trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
+            control.
+        alignment: digest of the map W, which lies in the folder; empty if there is no map.
+        norm: length that mapped vectors get, as `kgkit align --rescale` has it; 0: that of W v.
+        random_norm: length of the random vectors that it reads instead; 0: it reads those of the entities.
+        random_seed: seed of these.
+        specials: pieces that were added for the task.
+    """
+
+    size: int
+    inject: Literal["concat", "replace"] = "concat"
+    linker: str = ""
+    linker_sha256: str = ""
+    coherence: Literal["graph"] | None = None
+    trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    alignment: str = ""
+    norm: float = 0.0
+    random_norm: float = 0.0
+    random_seed: int = 0
+    specials: tuple[str, ...] = ()
+
+
 def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
     guesses: tuple[Role, ...] = ("language_model",) if manifest.language_model else ()
     if manifest.task in ("wsd", "el"):
@@ -353,6 +430,7 @@ LINKER: Final = Kind(
     roles={"linker": "kgkit.linking.models:open_linker"},
     use="link with `--model {name}`",
     command="kgkit train linker",
+    encoder="encoder",
 )
 
 TAGGER: Final = Kind(
@@ -362,6 +440,7 @@ TAGGER: Final = Kind(
     roles={"tagger": "kgkit.linking.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
     command="kgkit train tagger",
+    encoder="head/encoder",
 )
 
 KNOWBERT: Final = Kind(
@@ -381,6 +460,7 @@ KNOWBERT: Final = Kind(
     settings="kgkit.methods.knowbert_settings:KnowBertTraining",
     begin="kgkit.methods.knowbert:begin_task",
     train="kgkit.training.knowbert.train:train_stage",
+    encoder="knowbert/encoder",
 )
 
 KBERT: Final = Kind(
@@ -393,4 +473,17 @@ KBERT: Final = Kind(
     command="kgkit train kbert",
     settings="kgkit.methods.kbert_settings:KBertTraining",
     begin="kgkit.methods.kbert:begin_kbert",
+    encoder="kbert/encoder",
+)
+
+EBERT: Final = Kind(
+    name="ebert",
+    title="an E-BERT",
+    manifest=EBertManifest,
+    roles={"predictor": "kgkit.methods.ebert:open_predictor"},
+    use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
+    command="kgkit train ebert",
+    settings="kgkit.methods.ebert_settings:EBertTraining",
+    begin="kgkit.methods.ebert:begin_ebert",
+    encoder="ebert/encoder",
 )

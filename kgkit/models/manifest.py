@@ -131,9 +131,20 @@ def check_sizes(folder: Path, manifest: ModelManifest) -> None:
         DamagedModel: if one is not there, or has another size.
     """
     for name, size in manifest.sizes.items():
-        path = folder / name
+        path = file_in(folder, name)
         if not path.is_file() or path.stat().st_size != size:
             raise damaged(folder, f"{name} is not the file of {size:,} bytes that it had")
+
+
+def file_in(folder: Path, name: str) -> Path:
+    """Return the path of a file that a manifest names.
+
+    Raises:
+        DamagedModel: if it is not in the folder of the model.
+    """
+    if "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+        raise damaged(folder, f"{MANIFEST} names the file {name!r}, which is not in that folder")
+    return folder / name
 
 
 @contextmanager

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kgkit.errors import UnknownName
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder
-from kgkit.models.kinds import Role, find_kind, load_object
+from kgkit.models.kinds import LACKS, Role, find_kind, load_object
 from kgkit.models.manifest import check_sizes, decode_manifest, read_header
 from kgkit.versions import read_current
 
@@ -35,7 +36,7 @@ class Opening:
 
 
 def open_model(
-    model: str,
+    model: str | os.PathLike[str],
     role: Role | None = None,
     *,
     home: Home | str | os.PathLike[str] | None = None,
@@ -81,6 +82,8 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
     header = read_header(folder)
     kind = find_kind(header, folder)
     if role is not None and role not in kind.roles:
+        if role not in LACKS:
+            raise UnknownName("role", role, tuple(LACKS))
         raise kind.missing(role, header)
     manifest = decode_manifest(folder, kind.manifest)
     roles = kind.roles_in(manifest)

@@ -31,6 +31,7 @@ from kgkit.models.manifest import FORMAT, MANIFEST, ManifestType, ModelManifest,
 from kgkit.versions import (
     LOCK,
     NEW,
+    file_sha256,
     find_content,
     free_space,
     lock_folder,
@@ -222,17 +223,11 @@ def write_manifest(staged: Path, manifest: ModelManifest) -> None:
     manifest = msgspec.structs.replace(
         manifest,
         sizes={name: path.stat().st_size for name, path in zip(names, files, strict=True)},
-        sha256={name: checksum(path) for name, path in zip(names, files, strict=True)},
+        sha256={name: file_sha256(path) for name, path in zip(names, files, strict=True)},
         kgkit_version=kgkit_version(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-
-
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def kgkit_version() -> str:

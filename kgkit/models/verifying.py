@@ -9,8 +9,8 @@ import msgspec
 from kgkit.errors import DamagedModel
 from kgkit.models.arrays import read_archive, read_array
 from kgkit.models.kinds import find_kind
-from kgkit.models.manifest import damaged, decode_manifest, read_header
-from kgkit.models.publishing import checksum
+from kgkit.models.manifest import damaged, decode_manifest, file_in, read_header
+from kgkit.versions import file_sha256
 
 
 def verify_model(folder: Path) -> list[str]:
@@ -22,16 +22,17 @@ def verify_model(folder: Path) -> list[str]:
     try:
         header = read_header(folder)
         decode_manifest(folder, find_kind(header, folder).manifest)
+        paths = {name: file_in(folder, name) for name in header.sizes}
     except DamagedModel as error:
         return [str(error)]
     problems = []
     for name, size in header.sizes.items():
-        path = folder / name
+        path = paths[name]
         if not path.is_file():
             problems.append(f"{name} is not there")
         elif path.stat().st_size != size:
             problems.append(f"{name} has {path.stat().st_size:,} bytes, and had {size:,}")
-        elif name in header.sha256 and checksum(path) != header.sha256[name]:
+        elif name in header.sha256 and file_sha256(path) != header.sha256[name]:
             problems.append(f"{name} has another content than it had (SHA-256)")
         else:
             problems += _header_problem(path)

@@ -186,6 +186,7 @@ def open_build(home: Home, name: str, *, verify: bool = False) -> tuple[Publishe
     """
 
     def open_reader(folder: Path) -> StoreReader:
+        """Open the build in *folder*, verified if that is wanted."""
         if verify:
             require_undamaged(folder)
         return StoreReader.open(folder)
@@ -205,6 +206,7 @@ def read_build(home: Home, name: str, read: Callable[[Path], T]) -> tuple[Publis
     build: PublishedBuild
 
     def find() -> Path:
+        """Return the folder of the build that is current now."""
         nonlocal build
         build = find_build(home, name)
         return build.folder

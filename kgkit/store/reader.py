@@ -431,6 +431,7 @@ class _Closed:
         self.folder = folder
 
     def get(self, *_: object) -> NoReturn:
+        """Raise `ClosedKB`, whatever is looked up."""
         raise ClosedKB(f"this handle on {self.folder} has been closed; open the knowledge base again")
 
 

@@ -16,7 +16,6 @@ damaged B-tree can end the process. The rest finds what a build did wrong, and
 damage that was there before the checksums were taken.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -33,6 +32,7 @@ from kgkit.store.reader import DAMAGE, StoreReader, damage_error, read_manifest
 from kgkit.store.writer import Item, TableDigest
 from kgkit.text import tokens
 from kgkit.types import CANDIDATE, NO_SENSE
+from kgkit.versions import file_sha256
 
 _BATCH = 8192
 
@@ -83,8 +83,7 @@ def require_undamaged(folder: Path) -> None:
 def _files(folder: Path, manifest: Manifest) -> Iterator[str]:
     for name in manifest.files:
         try:
-            with (folder / name).open("rb") as content:
-                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            digest = file_sha256(folder / name)
         except FileNotFoundError:
             read_manifest(folder)  # raises: removed a moment ago
             yield f"file: {name} is missing"

@@ -15,7 +15,7 @@ import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
 from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SURFACES, TABLES
-from kgkit.versions import free_space, link_file
+from kgkit.versions import file_sha256, free_space, link_file
 
 Item = tuple[bytes, bytes]
 
@@ -184,6 +184,7 @@ class StoreEditor(StoreWriter):
         return not self._tables.keys() <= self._table_names.keys()
 
     def finish(self) -> dict[str, str]:
+        """Return the digest of each table: of a changed one over all its rows, else the one of the base."""
         for table in self._tables:
             if table not in self._table_names:
                 with self._env.begin() as transaction:
@@ -209,8 +210,7 @@ def checksums(folder: Path, earlier: Mapping[str, str]) -> tuple[dict[str, int],
         if name != DATA and name in earlier:
             sums[name] = earlier[name]
         else:
-            with path.open("rb") as content:
-                sums[name] = hashlib.file_digest(content, "sha256").hexdigest()
+            sums[name] = file_sha256(path)
     return sizes, sums
 
 

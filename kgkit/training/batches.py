@@ -54,6 +54,7 @@ class Shuffled:
         return math.ceil(len(self.items) / self.size)
 
     def epoch(self, number: int, indices: Sequence[int]) -> Iterator[Any]:
+        """Yield the batches at *indices* of an epoch's order, which depends on seed and *number* alone."""
         rng = np.random.default_rng([self.seed, number])
         order = rng.permutation(len(self.items))
         if self.lengths is not None:

@@ -2,12 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kgkit.errors import UsageError
-
-if TYPE_CHECKING:
-    import torch
+from kgkit.ranges import check_range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +30,7 @@ class TrainingConfig:
     tensorboard: bool = False  # curves for it too
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "steps", "accumulate", "evaluate_every", "curve_every"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} is {value}; it is 1 or more")
+        check_range(self, "epochs", "steps", "accumulate", "evaluate_every", "curve_every", least=1)
         if not 0 <= self.warmup < 1:
             raise UsageError(f"warmup is {self.warmup}; it is a part of the steps, at least 0 and below 1")
         if self.clip is not None and self.clip <= 0:
@@ -64,19 +59,6 @@ class TrainingConfig:
             return 1.0
         low = 0.0 if self.schedule == "cosine" else 1 / 250_000
         return low + (1 - low) * _wave(passed)
-
-
-def computes_bf16(setting: bool | Literal["auto"], device: "torch.device") -> bool:
-    """Say whether to multiply in bfloat16: `auto` does where the device is made for it.
-
-    Raises:
-        UsageError: if a GPU cannot; a CPU always can, if slowly.
-    """
-    from kgkit.encoder.encoder import _has_bf16
-
-    if setting is True and device.type == "cuda" and not _has_bf16(device):
-        raise UsageError(f"the device {device} does not compute in bfloat16: train without bf16")
-    return _has_bf16(device) if setting == "auto" else setting
 
 
 def _wave(part: float) -> float:

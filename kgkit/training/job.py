@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kgkit.errors import MissingExtra
+from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
+from kgkit.errors import MissingExtra, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
 from kgkit.models.kinds import Kind
@@ -26,7 +27,6 @@ from kgkit.models.publishing import make_manifest, read_trained, stage_model, wo
 from kgkit.models.registering import catalogue
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
-from kgkit.training.runs import RunRecord, peak_memory, sha256_of
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 log = logging.getLogger(__name__)
+
+LARGEST_SEED: Final = 2**32 - 1
+"""The largest seed that NumPy takes."""
 
 
 class Outcome(NamedTuple):
@@ -107,7 +110,7 @@ def run_job(
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
-        UsageError: if *name* cannot name a model.
+        UsageError: if *name* cannot name a model, *seed* is out of range, or a file is a pipe.
         MissingExtra: if torch, transformers or accelerate is needed and not installed.
         NotThere: if a file is not there.
         DamagedModel: if the fields of the manifest are not those that the kind's has; what was trained is
@@ -115,8 +118,12 @@ def run_job(
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
-    folder, began = model_folder(home, name), time.monotonic()
+    folder, began, files = model_folder(home, name), time.monotonic(), [*files]
+    if pipe := next((path for path in files if path.is_fifo()), None):
+        raise UsageError(f"{pipe} is a pipe, and a training reads its data twice: write them to a file")
     if seed is not None:
+        if not 0 <= seed <= LARGEST_SEED:
+            raise UsageError(f"seed is {seed}; it is from 0 to {LARGEST_SEED}")
         check_gradient()
         from transformers import set_seed
 
@@ -149,7 +156,7 @@ def train_recorded(
     """Train a model, and keep it and its scores in the catalog.
 
     Args:
-        run: run that the training is, as `kgkit.training.runs.recorded` makes it.
+        run: run that the training is, as `kgkit.catalog.runs.recorded` makes it.
         home: home that the model is kept in.
         name: name of the model.
         kind: kind of the model.

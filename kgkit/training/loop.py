@@ -30,11 +30,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from kgkit.encoder import pick_device
+from kgkit.encoder.device import computes_bf16, pick_device
 from kgkit.errors import BuildFailed, UsageError
 from kgkit.training import resuming
 from kgkit.training.batches import Batches
-from kgkit.training.config import TrainingConfig, computes_bf16
+from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import Curve, TrainingState, remove_curves
 from kgkit.training.resuming import put_weights, weights_of
 from kgkit.types import Progress

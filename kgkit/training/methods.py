@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+from kgkit.catalog.runs import recorded
 from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
@@ -14,7 +15,6 @@ from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.folder import text_vectors
 from kgkit.models.kinds import Kind, find_method, load_object
 from kgkit.training.job import TrainedModel, note_best_epoch, train_recorded
-from kgkit.training.runs import recorded
 from kgkit.training.tasks import train_method
 from kgkit.types import Progress
 
@@ -25,8 +25,8 @@ def train(
     method: str,
     *,
     name: str,
-    kbs: Sequence[str] = (),
-    vectors: Sequence[str] = (),
+    kbs: Sequence[str] | str = (),
+    vectors: Sequence[str] | str = (),
     home: Home | Path | str | None = None,
     device: str = "auto",
     progress: Progress | None = None,
@@ -37,12 +37,13 @@ def train(
     Args:
         method: `kbert`, `knowbert`, or a kind of an installed package that is trained for tasks.
         name: name of the model.
-        kbs: names of knowledge bases.
+        kbs: names of knowledge bases, or the name of one.
         vectors: vectors of their entities, as KB/NAME, for a method that reads some, as `knowbert`.
         home: home of the knowledge bases, in which the model is kept.
         device: torch device on which it is trained.
         progress: function that receives what is done, how much, and of how much.
-        settings: fields of the method's settings, as `KBertTraining`; a file may stand for a list of one.
+        settings: fields of the method's settings, as `KBertTraining`; a file may stand for a list of one, and
+            None for no files.
 
     Raises:
         UnknownName: if there is no such method.
@@ -63,16 +64,36 @@ def train(
     changed = {key: value for key, value in given.items() if key not in usual or value != usual[key]}
     check_names(method, settings_class, settings)
     for key in file_fields(settings_class) & settings.keys():
-        value = settings[key]
-        files = [value] if isinstance(value, str | Path) else value
-        settings[key] = tuple(Path(path) for path in files)
+        settings[key] = tuple(map(Path, _listed(settings[key], key)))
+    if isinstance(settings.get("encoder"), Path):
+        settings["encoder"] = str(settings["encoder"])
     settings["data"], settings["dev"] = data_files(settings.get("data", ()), settings.get("dev", ()))
     training = settings_class(**settings)
     where = home if isinstance(home, Home) else Home.find(home)
+    names, paths = (
+        [str(item) for item in _listed(value, key)] for key, value in (("kbs", kbs), ("vectors", vectors))
+    )
     return train_model(
-        where, name, kind, training, kbs, vectors, device=device, command=call_of(method, changed),
+        where, name, kind, training, names, paths, device=device, command=call_of(method, changed),
         progress=progress,
     )  # fmt: skip
+
+
+def _listed(value: object, name: str) -> list[str | Path]:
+    """Return the strings and paths of an argument: one may stand for a list of one, and None for none.
+
+    Raises:
+        UsageError: if it is something else.
+    """
+    if value is None:
+        return []
+    if isinstance(value, str | Path):
+        return [value]
+    items: list[object] = [*value] if isinstance(value, Iterable) else [value]
+    paths = [item for item in items if isinstance(item, str | Path)]
+    if len(paths) < len(items):
+        raise UsageError(f"{name} is {value!r}: expected strings or paths")
+    return paths
 
 
 def check_names(method: str, settings_class: type[TaskTraining], settings: Mapping[str, Any]) -> None:
@@ -126,6 +147,13 @@ def settings_of(kind: Kind[Any]) -> type[TaskTraining]:
         )
     if not hasattr(settings, "TASKS"):
         raise DamagedModel(f"{owner} has the settings {kind.settings}, which do not say its tasks (TASKS)")
+    try:
+        get_type_hints(settings)
+    except Exception as error:  # whatever stands in an annotation
+        raise DamagedModel(
+            f"{owner} has the settings {kind.settings}, whose types cannot be read ({error}): import at run "
+            "time what they name"
+        ) from error
     return settings
 
 

@@ -1,85 +1,16 @@
-"""An encoder from nothing: a vocabulary of word pieces, a shape, and weights that are drawn."""
+"""Training an encoder from nothing, as a masked language model."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
 
-from kgkit.building import text_lines
-from kgkit.encoder.loading import quiet
-from kgkit.errors import MissingExtra, SourceError, UsageError
+from kgkit.catalog.runs import sha256_of
+from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 from kgkit.home import Home
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.training.knowbert.train import train_stage
-from kgkit.training.runs import sha256_of
 from kgkit.types import Progress
 from kgkit.versions import write_once
-
-_SPECIAL: Final = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncoderShape:
-    """How large a BERT is to be.
-
-    Attributes:
-        layers: transformer layers.
-        width: numbers of a vector.
-        heads: of attention; they divide *width*.
-        inner: width between the two maps of a layer; None: 4 times *width*, as in BERT.
-        positions: word pieces that it can read, at most.
-        lowercase: whether texts are lowercased, and lose their accents.
-
-    Raises:
-        UsageError: if a number is below 1, or the heads do not divide the width.
-    """
-
-    layers: int = 4
-    width: int = 256
-    heads: int = 4
-    inner: int | None = None
-    positions: int = 512
-    lowercase: bool = True
-
-    def __post_init__(self) -> None:
-        if min(self.layers, self.width, self.heads, self.inner or 1, self.positions) < 1:
-            raise UsageError(f"out of range in {self}: all numbers are 1 or more")
-        if self.width % self.heads:
-            raise UsageError(f"{self.heads} heads do not divide a width of {self.width}")
-
-
-def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int = 0) -> Path:
-    """Write a BERT with random weights, and its tokenizer, to *folder*, and return it.
-
-    Args:
-        folder: folder for its files, which is made if it is not there.
-        vocabulary: file of a word piece a line, its number that of the line, as `vocab.txt` of BERT is.
-        shape: shape of the encoder.
-        seed: seed of the weights.
-
-    Raises:
-        MissingExtra: if torch or transformers is not installed.
-        NotThere: if there is no such file.
-        SourceError: if it lacks a special piece, or has a piece twice.
-        WriteFailed: if the disk refuses.
-    """
-    try:
-        import torch
-        from transformers import BertConfig, BertModel
-    except ImportError as error:
-        raise MissingExtra(error.name or "transformers", "models") from error
-    pieces = read_vocabulary(vocabulary)
-    config = BertConfig(
-        vocab_size=max(pieces.values()) + 1, hidden_size=shape.width, num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads, intermediate_size=shape.inner or 4 * shape.width,
-        max_position_embeddings=shape.positions, pad_token_id=pieces["[PAD]"],
-    )  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    with quiet(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        BertModel(config).save_pretrained(folder)
-    _write_tokenizer(folder, pieces, shape)
-    return folder
 
 
 def train_encoder(
@@ -116,36 +47,3 @@ def train_encoder(
             fresh_encoder(staged, vocabulary, shape, training.seed)
     begins = replace(training, encoder=str(folder), control=True)
     return train_stage(home, name, begins, device=device, command=command, progress=progress)
-
-
-def read_vocabulary(path: Path) -> dict[str, int]:
-    """Return the word pieces of a file, with their numbers.
-
-    Raises: as `fresh_encoder` does.
-    """
-    pieces: dict[str, int] = {}
-    for number, line in text_lines(path):
-        piece = line.rstrip("\r\n")
-        if piece in pieces:
-            raise SourceError(
-                f"the piece is that of line {pieces[piece] + 1} too", path=path, line=number, text=line
-            )
-        pieces[piece] = number - 1
-    if missing := [piece for piece in _SPECIAL.values() if piece not in pieces]:
-        raise SourceError(f"no vocabulary of BERT: it lacks {', '.join(missing)}", path=path)
-    return pieces
-
-
-def _write_tokenizer(folder: Path, pieces: dict[str, int], shape: EncoderShape) -> None:
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer = Tokenizer(models.WordPiece(pieces, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=shape.lowercase)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    ends = [(piece, pieces[piece]) for piece in ("[SEP]", "[CLS]")]
-    tokenizer.post_processor = processors.BertProcessing(*ends)
-    fast: Any = PreTrainedTokenizerFast
-    tokenizer_files = fast(tokenizer_object=tokenizer, model_max_length=shape.positions, **_SPECIAL)
-    tokenizer_files.save_pretrained(folder)

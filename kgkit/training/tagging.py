@@ -6,29 +6,29 @@ Learnt are the encoder and what stands on it, together, from the labels of all w
 """
 
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, score_names
+from kgkit.evaluation.ner import NamedDocument, read_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
-from kgkit.linking.tagger import HEAD, TaggedMention, Tagger
+from kgkit.linking.tagger import HEAD, Tagger, score_tagger
 from kgkit.models.kinds import TAGGER
+from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items, hold_out_each_tenth
-from kgkit.training.job import Outcome, Plan, fit, run_job
-from kgkit.types import Document, Progress
+from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from kgkit.heads.tagger import TaggerInputs, WordTagger
 
 log = logging.getLogger(__name__)
-
-_SCORES: Final = ("epoch", "f1", "span_f1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +77,9 @@ class TaggerTraining:
     def __post_init__(self) -> None:
         if not self.data:
             raise UsageError("there is nothing to learn from: name files of data")
-        least = min(self.epochs - 1, self.batch - 1, self.patience, self.seed, self.decay)
-        if least < 0 or min(self.lr, self.lr_new) <= 0:
-            raise UsageError(
-                f"out of range in {self}: epochs, batch >= 1, patience, seed, decay >= 0, lr, lr_new > 0"
-            )
+        check_range(self, "epochs", "batch", least=1)
+        check_range(self, "patience", "seed", "decay", least=0)
+        check_range(self, "lr", "lr_new", above=0)
 
 
 class LabelledWindow(NamedTuple):
@@ -178,38 +174,6 @@ def _prepare(name: str, training: TaggerTraining, device: str, progress: Progres
     return Plan(encoder.fingerprint, train)
 
 
-def score_tagger(
-    tagger: Tagger,
-    documents: Iterable[NamedDocument],
-    on_document: Callable[[NamedDocument, list[Name]], object] | None = None,
-) -> NameScores:
-    """Return the score of the names that a tagger finds in documents.
-
-    Args:
-        tagger: tagger that is scored.
-        documents: documents with their names.
-        on_document: function that receives each document, and the names that the tagger finds in it.
-    """
-    scores, waiting = NameScores(), deque[NamedDocument]()
-
-    def texts() -> Iterator[Document]:
-        for gold in documents:
-            waiting.append(gold)
-            yield msgspec.structs.replace(gold.document, mentions=None)
-
-    for document in tagger(texts()):
-        gold = waiting.popleft()
-        names = [
-            Name(mention.start, mention.end, mention.type)
-            for mention in document.mentions or ()
-            if isinstance(mention, TaggedMention)
-        ]
-        scores += score_names(gold.names, names)
-        if on_document is not None:
-            on_document(gold, names)
-    return scores
-
-
 def label_windows(named: NamedDocument, reader: WordReader, types: Sequence[str]) -> Iterator[LabelledWindow]:
     """Yield the windows of a document with the labels of its words.
 
@@ -242,6 +206,7 @@ class _Batches:
         return self.count
 
     def epoch(self, number: int, indices: Sequence[int]) -> "Iterator[tuple[TaggerInputs, Tensor]]":
+        """Yield inputs and gold labels (n, W) of batches of windows of like sizes; -1 is padding."""
         import torch
 
         drawn = np.random.default_rng([self.seed, number])
@@ -290,16 +255,14 @@ def _results(
     documents: Sequence[NamedDocument],
     dev: Sequence[NamedDocument],
 ) -> dict[str, Any]:
-    best = trained.best or {}
     return {
         "documents": len(documents),
         "words": sum(len(window.labels) for window in windows),
         "names": sum(len(document.names) for document in documents),
         "dev_documents": len(dev),
         "dev_names": sum(len(document.names) for document in dev),
-        **{name: best[name] for name in _SCORES if name in best},
         "seconds": trained.seconds,
-        "epochs": [{name: scores[name] for name in _SCORES} for scores in trained.evaluations],
+        **scores_by_epoch(trained),
     }
 
 

@@ -7,7 +7,7 @@ Where the texts of a batch are of like lengths, a step weighs as much whatever t
 a short text counts for more than one of a long text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -23,10 +23,13 @@ from kgkit.models.kinds import Kind, load_object
 from kgkit.models.publishing import make_manifest
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
 from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from kgkit.methods.answering import TaskData
     from kgkit.methods.contract import Beginning
 
@@ -98,8 +101,6 @@ def _plan(
     training: TaskTraining, data: "TaskData", beginning: "Beginning", device: str, progress: Progress | None
 ) -> Plan:
     """Return how a method is trained and saved."""
-    import torch
-
     from kgkit.methods.answering import answers_of, batch_of, loss_of
 
     method, learn = beginning.method, data.learn
@@ -110,21 +111,13 @@ def _plan(
         return data.task.score(data.held_out, answers, data.labels)
 
     def train(work: Path) -> Outcome:
-        trained = fit(
-            method.model,
-            Shuffled(
-                learn, training.batch, lambda examples: batch_of(method, examples), training.seed,
-                lengths=lengths if training.BY_LENGTH else None,  # the same with knowledge and without
-            ),
-            loss_of(method.model.classifier),
-            [torch.optim.AdamW(method.groups(training), fused=True)],
-            TrainingConfig(
-                epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
-                seed=training.seed,
-            ),
-            work,
-            evaluate=evaluate if data.held_out else None,
-            progress=progress,
+        batches = Shuffled(
+            learn, training.batch, lambda examples: batch_of(method, examples), training.seed,
+            lengths=lengths if training.BY_LENGTH else None,  # the same with knowledge and without
+        )  # fmt: skip
+        trained = fit_method(
+            method.model, batches, loss_of(method.model.classifier), method.groups(training), training, work,
+            device=device, evaluate=evaluate if data.held_out else None, progress=progress,
         )  # fmt: skip
         counts = {"examples": len(learn), "held_out": len(data.held_out), "labels": list(data.labels)}
         return Outcome({**scores_by_epoch(trained), **counts, "seconds": trained.seconds}, save)
@@ -134,6 +127,28 @@ def _plan(
         return _fields(training, beginning)
 
     return Plan(beginning.identity, train)
+
+
+def fit_method(
+    model: "nn.Module",
+    batches: Any,
+    loss: Callable[..., Any],
+    groups: list[dict[str, Any]],
+    training: TaskTraining,
+    work: Path,
+    *,
+    device: str,
+    evaluate: Callable[[Any], Mapping[str, float]] | None,
+    progress: Progress | None,
+) -> TrainingState:
+    """Train a model by AdamW as its settings say; *groups* are its parameters, the rest as `fit` takes it."""
+    from torch.optim import AdamW
+
+    config = TrainingConfig(
+        epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device, seed=training.seed
+    )
+    optimizers = [AdamW(groups, fused=True)]
+    return fit(model, batches, loss, optimizers, config, work, evaluate=evaluate, progress=progress)
 
 
 def _fields(training: TaskTraining, beginning: "Beginning") -> dict[str, Any]:

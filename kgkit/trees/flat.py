@@ -75,11 +75,16 @@ class Pieces(Protocol):
     """
 
     @property
-    def ids(self) -> Sequence[Any] | NDArray[Any]: ...
+    def ids(self) -> Sequence[Any] | NDArray[Any]:
+        """The tokens, (P,): ids of an encoder, or strings."""
+
     @property
-    def starts(self) -> Sequence[int] | Integers: ...
+    def starts(self) -> Sequence[int] | Integers:
+        """The first code point of each token, (P,)."""
+
     @property
-    def ends(self) -> Sequence[int] | Integers: ...
+    def ends(self) -> Sequence[int] | Integers:
+        """One past the last code point of each token, (P,)."""
 
 
 Cut = Callable[[str], Pieces]
@@ -103,6 +108,7 @@ def cutter(pattern: str = r"\S", special: Iterable[str] = ()) -> Cut:
     tokens = re.compile(specials + pattern)
 
     def cut(text: str) -> Strings:
+        """Return the tokens of a text with their offsets."""
         matches = [*tokens.finditer(text)]
         return Strings(
             [match[0] for match in matches],

@@ -11,11 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from kgkit.errors import UsageError
+from kgkit.pages import drawing_file
 from kgkit.text import escape_xml
 from kgkit.trees.flat import FlatTree, visible
-
-SUFFIXES: Final = (".svg", ".html")
 
 _LETTER, _DIGIT, _LINE, _MARGIN, _SQUARE, _GAP = 8.0, 6.0, 26, 16, 16, 14  # pixels
 _INK, _FAINT, _TEXT = "#1a1a1a", "#999", "#33506b"
@@ -36,15 +34,7 @@ def picture(tree: FlatTree, *, suffix: str = ".svg", title: str = "") -> bytes:
     Raises:
         UsageError: if there is no such format.
     """
-    if suffix.lower() not in SUFFIXES:
-        raise UsageError(f"a tree cannot be drawn as {suffix or 'nothing'}; it can be {', '.join(SUFFIXES)}")
-    drawn = "".join(_svg(tree, title))
-    if suffix.lower() == ".svg":
-        return drawn.encode()
-    head = '<meta charset="utf-8">\n<title>Sentence tree</title>'
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{drawn}</body>\n</html>\n'
-    ).encode()
+    return drawing_file("".join(_svg(tree, title)), suffix, title="Sentence tree", what="a tree")
 
 
 def _svg(tree: FlatTree, title: str) -> Iterator[str]:

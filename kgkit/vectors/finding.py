@@ -8,7 +8,7 @@ from kgkit.errors import DamagedVectors, KgkitError, NotThere, StaleVectors, Usa
 from kgkit.home import KBHome, is_name
 from kgkit.vectors.layout import vectors_folder
 from kgkit.vectors.matrix import Vectors, read_manifest
-from kgkit.versions import current_version, read_current, remove
+from kgkit.versions import current_version, file_sha256, read_current, remove
 
 _METHODS: Final = ("text", "tucker")
 """Ways to make vectors from a knowledge base alone; they are named after them unless told otherwise."""
@@ -71,8 +71,6 @@ def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors
 
 def damages(folder: Path) -> list[str]:
     """Return what is wrong with a version of vectors, one sentence each; none if it is sound."""
-    import hashlib
-
     try:
         manifest = read_manifest(folder)
     except KgkitError as error:
@@ -80,8 +78,7 @@ def damages(folder: Path) -> list[str]:
     problems = []
     for name in manifest.files:
         try:
-            with (folder / name).open("rb") as content:
-                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            digest = file_sha256(folder / name)
         except OSError as error:
             problems.append(f"file: {name} cannot be read: {error.strerror}")
             continue

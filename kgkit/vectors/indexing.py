@@ -171,6 +171,7 @@ def _with_setting(
     index = open_inner(folder, manifest, matrix)
 
     def propose(sought: Matrix, many: int, setting: int) -> Rows:
+        """Return the rows that the index proposes with one setting of its knob."""
         turn(faiss, index.inner, kind.knob, setting)
         return index.propose(sought, many)
 

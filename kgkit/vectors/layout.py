@@ -86,11 +86,16 @@ class Owner(Protocol):
     name: str
 
     @property
-    def build(self) -> str: ...
+    def build(self) -> str:
+        """The name of the build whose ids number the rows."""
+
     @property
-    def home(self) -> KBHome: ...
+    def home(self) -> KBHome:
+        """The folder of the KB."""
+
     def __len__(self) -> int: ...
-    def keys(self) -> Iterable[str]: ...
+    def keys(self) -> Iterable[str]:
+        """Return the keys of the entities, in the order of their ids."""
 
 
 def key_digest(key: str) -> int:

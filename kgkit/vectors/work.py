@@ -43,7 +43,7 @@ from kgkit.vectors.layout import (
     version_name,
 )
 from kgkit.vectors.matrix import Vectors
-from kgkit.versions import NEW, free_space, link_file, publish_version, sweep
+from kgkit.versions import NEW, file_sha256, free_space, link_file, publish_version, sweep
 
 _BLOCK: Final = 65_536
 _PACKAGES: Final = ("numpy", "torch", "transformers", "pykeen", "faiss-cpu", "faiss-gpu", "wikipedia2vec")
@@ -186,7 +186,7 @@ class Work:
                 kgkit_version=_version_of("kgkit") or "unknown",
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
                 files={name: (self.folder / name).stat().st_size for name in names},
-                sha256={name: _sha256(self.folder / name) for name in names},
+                sha256={name: file_sha256(self.folder / name) for name in names},
             )
             prefix = extends is not None and _begins_with(matrix, extends.matrix)
             del matrix
@@ -309,11 +309,6 @@ def _take_room(path: Path) -> None:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise  # else the file system cannot do that
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _versions() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """`kgkit predict`, and models called in Python: answers to records of every task, in their order."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -326,3 +327,48 @@ def test_a_process_of_its_own_writes_whole_files_and_says_how_much(opinions, hom
     done = process("predict", *arguments, given=b"the dog eats\na cat\n")
     assert (done.code, done.out, done.err) == (0, "", f"answers to 2 records: {path}\n")
     assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == ["1", "2"]
+
+
+def test_examples_that_a_task_cannot_read_are_told_by_their_ids(home, opinions, tags, trained):
+    with kgkit.open_model(tags, home=home, device="cpu") as model:
+        with pytest.raises(UsageError, match="example x has no tokens, which the task tagging needs"):
+            [*model([Example("x", ("a cat",))])]
+        with pytest.raises(UsageError, match=r"batch is 2\.5; it is a whole number"):
+            model(["a cat"], batch=2.5)
+    with (
+        kgkit.open_model(trained("kbert", "choice")[0], home=home, device="cpu") as model,
+        pytest.raises(UsageError, match="example x has no choices, which the task choice needs"),
+    ):
+        [*model([Example("x", ("a cat",))])]
+    with (
+        kgkit.open_model(opinions, home=home, device="cpu") as model,
+        pytest.raises(UsageError, match="record 2 is a dict, and the first an Example"),
+    ):
+        [*model([Example("x", ("a cat",)), {"text": "a"}])]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": "tagging"}, "answers of its classifier are of the kind 'label', and not those of the task"),
+        ({"task": "nope"}, "not those of the task 'nope'"),
+        ({"size": 10**12}, "a setting in model.json is out of range: trees of 1000000000000 pieces"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_its_model_is_damage(
+    changes, message, home, opinions, predict, tmp_path
+):
+    model = tmp_path / "model"
+    shutil.copytree((home / "models" / opinions / "current").resolve(), model)
+    manifest = json.loads((model / "model.json").read_text())
+    (model / "model.json").write_text(json.dumps(manifest | changes))
+    done = predict(model, given=b"a cat\n")
+    assert done.code == 1 and message in done.err and done.err.count("error: ") == 1
+
+
+@pytest.mark.parametrize(
+    "fields", [{"text": ["a" * 100_000]}, {"text": "a", "id": ["a" * 100_000]}, {"x": "a" * 100_000}]
+)
+def test_an_error_shows_the_beginning_of_a_long_value(fields, opinions, predict):
+    done = predict(opinions, given=jsonl(fields).encode())
+    assert done.code == 1 and len(done.err) < 600

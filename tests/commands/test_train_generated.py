@@ -9,8 +9,10 @@ import pytest
 
 from kgkit.commands.train import generated
 from kgkit.commands.train.generated import attribute_helps, method_command
-from kgkit.errors import UsageError
+from kgkit.errors import DamagedModel, UsageError
 from kgkit.methods.settings import TaskTraining
+from kgkit.models.kinds import find_method
+from kgkit.training.methods import settings_of
 from tests.cli_helpers import run
 
 
@@ -174,3 +176,34 @@ def test_kb_none_is_a_control_of_methods_that_take_the_only_knowledge_base(train
     method_command("kbert")(**{**usual, "task": "pair", "data": [data], "name": "mine", "kb": ["none"]})
     [((_, _, training, _, _), _)] = trained
     assert training.control
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithDevice(Settings):
+    device: str = "mine"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithHelp(Settings):
+    help: str = ""
+
+
+@pytest.mark.parametrize(("settings", "name"), [(WithDevice, "device"), (WithHelp, "help")])
+def test_a_setting_that_would_take_the_option_of_all_commands_is_refused(settings, name, monkeypatch):
+    monkeypatch.setattr("kgkit.training.methods.settings_of", lambda kind: settings)
+    with pytest.raises(DamagedModel, match=f"has a setting {name}: all commands have that option"):
+        method_command("kbert")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreadable(TaskTraining):
+    TASKS = ("pair",)
+
+    encoder: str = "x"
+    what: "Nowhere | None" = None  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_a_type_that_cannot_be_read_is_damage_of_the_package(monkeypatch):
+    monkeypatch.setattr("kgkit.training.methods.load_object", lambda *_: Unreadable)
+    with pytest.raises(DamagedModel, match=r"whose types cannot be read .*'Nowhere' is not defined"):
+        settings_of(find_method("kbert"))

@@ -117,7 +117,7 @@ def test_facts_stand_below_their_mention_and_none_covers_another():
 
 
 def test_what_cannot_be_drawn_is_told(tmp_path, home):
-    with pytest.raises(UsageError, match=r"cannot be drawn as \.png; it can be \.svg, \.html"):
+    with pytest.raises(UsageError, match=r"a tree cannot be \.png; it can be \.svg, \.html"):
         picture(Flattener(cutter())(Tree(("a",), ())), suffix=".png")
     assert run("tree", "x", "--svg", tmp_path / "no" / "x.svg", "--home", home).code == 3
     assert run("tree", "x", "--kb", "nope", "--home", home).code == 3

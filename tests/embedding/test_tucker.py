@@ -76,13 +76,13 @@ def test_an_unknown_preset_or_setting_is_named_with_those_there_are():
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("dim", 0, "dim is 0; it is at least 1"),
+        ("dim", 0, "dim is 0; it is 1 or more"),
         ("relation_dim", -1, "relation_dim is -1"),
         ("epochs", 0, "epochs is 0"),
         ("batch_size", 0, "batch_size is 0"),
-        ("batch_size", 1, "batch_size is 1; it is at least 2"),
+        ("batch_size", 1, "batch_size is 1; it is 2 or more"),
         ("lr", 0, "lr is 0; it is above 0"),
-        ("held_out", 1.0, "held_out is 1.0; it is at least 0 and below 1"),
+        ("held_out", 1.0, "held_out is 1.0; it is from 0 to below 1"),
         ("hidden_dropout", 1, "hidden_dropout is 1"),
         ("loss", "mse", "loss is 'mse'; it is one of crossentropy, bcewithlogits"),
         ("scoring", "some", "scoring is 'some'"),

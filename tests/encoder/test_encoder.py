@@ -116,7 +116,7 @@ def test_bf16_stays_near_float32_or_is_not_chosen(folder):
 
 
 def test_bf16_is_not_chosen_where_it_strays_too_far(folder, monkeypatch):
-    monkeypatch.setattr(module, "_has_bf16", lambda device: True)
+    monkeypatch.setattr(module, "has_bf16", lambda device: True)
     monkeypatch.setattr(module, "_AGREEMENT", 1.1)
     assert Encoder.load(str(folder), device="cpu").dtype == "float32"
     monkeypatch.setattr(module, "_AGREEMENT", 0.9)
@@ -124,7 +124,7 @@ def test_bf16_is_not_chosen_where_it_strays_too_far(folder, monkeypatch):
 
 
 def test_what_cannot_multiply_bf16_does_not(folder, monkeypatch):
-    monkeypatch.setattr(module, "_has_bf16", lambda device: False)
+    monkeypatch.setattr(module, "has_bf16", lambda device: False)
     assert Encoder.load(str(folder), device="cpu").dtype == "float32"
 
 

@@ -8,7 +8,7 @@ from kgkit.encoder.finding import find_in_package
 from kgkit.home import Home
 from kgkit.models.folder import SHIPPED, find_model_folder, model_names
 from kgkit.models.kinds import LINKER
-from kgkit.models.publishing import checksum
+from kgkit.versions import file_sha256
 from tests.cli_helpers import build_mini
 from tests.tiny_encoder import MINILM
 
@@ -30,7 +30,7 @@ def test_it_is_found_by_name_and_is_small(tmp_path):
 def test_it_is_the_model_that_it_was_before_its_format_changed():
     """What decides its links, to the last bit: weights, scale, temperature, how documents are read."""
     manifest = LINKER.read(SHIPPED / NAME)
-    digests = {name: checksum(SHIPPED / NAME / name) for name in manifest.sizes}
+    digests = {name: file_sha256(SHIPPED / NAME / name) for name in manifest.sizes}
     assert digests == manifest.sha256
     assert digests["head/model.safetensors"] == WEIGHTS
     assert digests["scale.npy"] == SCALE

@@ -464,11 +464,11 @@ def test_settings_that_cannot_be_are_refused(kb, data, tmp_path):
     for settings in ({"probable": 1}, {"window": 0}, {"max_neighbors": 0}):
         with pytest.raises(UsageError, match="probable in"):
             LinkFeaturesConfig(**settings)
-    with pytest.raises(UsageError, match=r"prior has nothing to learn: .*--coherence"):
+    with pytest.raises(UsageError, match=r"prior is not trained: .*--coherence"):
         LinkerTraining(task="el", data=(data,), type="prior")
     few = tmp_path / "few.jsonl"
     few.write_text("".join(json.dumps(one) + "\n" for one in documents(2)))
-    with pytest.raises(UsageError, match="coherence is learnt from 5 documents at least, there are 2"):
+    with pytest.raises(UsageError, match="coherence needs at least 5 documents of training data, found 2"):
         train_linker(
             kb, "m", LinkerTraining(task="el", data=(few,), type="prior", coherence=CoherenceTraining())
         )

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 from kgkit.building import Alias, Entity, Triple
 from kgkit.catalog import Catalog
+from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
 from kgkit.errors import StaleModel, UnknownName, UsageError
 from kgkit.evaluation.examples import Example
@@ -32,7 +33,6 @@ from kgkit.models.folder import find_trained
 from kgkit.models.kinds import KBERT, KNOWBERT
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
-from kgkit.training.runs import sha256_of
 from kgkit.training.tasks import train_method
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
 from tests.cli_helpers import run

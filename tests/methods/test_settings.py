@@ -1,74 +1,163 @@
-"""Settings of trainings: each has a value of the type that it is annotated with."""
+"""The settings of a method: what is out of range or does not fit is refused where it is written."""
 
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
 
-import numpy as np
 import pytest
 
-from kgkit.errors import UsageError
-from kgkit.methods.setting_types import convert_setting
+from kgkit.errors import UnknownName, UsageError
+from kgkit.evaluation.tasks import TASKS
+from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.methods.settings import TaskTraining
 
-
-class Pair(NamedTuple):
-    name: str
-    number: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings(TaskTraining):
-    TASKS = ("pair",)
-
-    encoder: str = "x"
-    pooling: Literal["cls", "mean"] = "cls"
-    pairs: tuple[Pair, ...] = ()
-    names: tuple[str, ...] = ()
-    width: float | None = None
+DATA = (Path("data.tsv"),)
+TWO = (Path("a"), Path("b"))
+MARKED = sorted(name for name, task in TASKS.items() if task.names)
+WITHOUT_GOLD_FILES = sorted(name for name, task in TASKS.items() if not task.gold_files)
+WITH_GOLD_FILES = sorted(name for name, task in TASKS.items() if task.gold_files)
 
 
-def made(**settings):
-    return Settings(task="pair", data=(Path("x.tsv"),), **settings)
+def kbert(task="classification", **settings):
+    return KBertTraining(**{"task": task, "data": DATA, **settings})
+
+
+def knowbert(task="classification", **settings):
+    return KnowBertTraining(**{"task": task, "data": DATA, "encoder": "e", **settings})
+
+
+@pytest.mark.parametrize("make", [kbert, knowbert])
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("epochs", 0, "epochs is 0; it is 1 or more"),
+        ("steps", 0, "steps is 0; it is 1 or more"),
+        ("batch", -1, "batch is -1; it is 1 or more"),
+        ("size", 7, "size is 7; it is 8 or more"),
+        ("seed", -1, "seed is -1; it is 0 or more"),
+        ("decay", -0.1, "decay is -0.1; it is 0 or more"),
+        ("lr", 0, "lr is 0; it is above 0"),
+        ("lr", float("nan"), "lr is nan; it is above 0"),
+        ("lr_new", -1e-4, "lr_new is -0.0001; it is above 0"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_with_its_least_value(make, name, value, message):
+    with pytest.raises(UsageError) as refused:
+        make(**{name: value})
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("make", [kbert, knowbert])
+@pytest.mark.parametrize(
+    ("name", "value"), [("size", 8), ("seed", 0), ("decay", 0), ("steps", None), ("steps", 1)]
+)
+def test_the_least_values_are_accepted(make, name, value):
+    assert getattr(make(**{name: value}), name) == value
+
+
+@pytest.mark.parametrize("make", [kbert, knowbert])
+def test_an_unknown_task_is_refused_with_those_that_the_method_has(make):
+    with pytest.raises(UnknownName) as refused:
+        make("clasification")
+    assert refused.value.kind == "task" and refused.value.names == type(make()).TASKS
+
+
+@pytest.mark.parametrize("make", [kbert, knowbert])
+def test_a_training_without_data_is_refused(make):
+    with pytest.raises(UsageError, match="name files of data"):
+        make(data=())
+
+
+@pytest.mark.parametrize("task", [name for name in WITHOUT_GOLD_FILES if name not in MARKED])
+@pytest.mark.parametrize("name", ["gold", "dev_gold"])
+def test_files_of_gold_are_refused_where_the_data_have_it(task, name):
+    with pytest.raises(UsageError, match=f"^data of {task} hold their gold"):
+        kbert(task, **{name: DATA})
+
+
+@pytest.mark.parametrize("task", [name for name in WITH_GOLD_FILES if name not in MARKED])
+def test_files_of_gold_have_to_be_as_many_as_those_of_data(task):
+    for settings in ({"data": TWO, "gold": DATA}, {"dev": DATA, "dev_gold": TWO}):
+        with pytest.raises(UsageError, match="each needs the other"):
+            kbert(task, **settings)
+    assert kbert(task, gold=DATA).files == DATA * 2
+
+
+def test_the_files_of_a_training_are_all_that_it_reads():
+    [task, *_] = [name for name in WITH_GOLD_FILES if name not in MARKED]
+    paths = [(Path(name),) for name in ("data", "gold", "dev", "dev_gold")]
+    training = kbert(task, data=paths[0], gold=paths[1], dev=paths[2], dev_gold=paths[3])
+    assert training.files == tuple(path for [path] in paths)
+
+
+@pytest.mark.parametrize("task", MARKED)
+def test_a_k_bert_refuses_tasks_with_marked_names(task):
+    with pytest.raises(UsageError, match=rf"the task {task} marks names.*train a KnowBert"):
+        kbert(task)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("settings", "message"),
     [
-        ("pooling", "max", "'max'; it is 'cls' or 'mean'"),
-        ("lr", "fast", "'fast'; it is a number"),
-        ("lr", True, "True; it is a number"),
-        ("epochs", 2.5, "2.5; it is a whole number"),
-        ("steps", "many", "'many'; it is a whole number or None"),
-        ("bf16", "yes", "'yes'; it is True, False or 'auto'"),
-        ("bf16", 1, "1; it is True, False or 'auto'"),
-        ("control", "no", "'no'; it is True or False"),
-        ("encoder", None, "None; it is a string"),
-        ("names", "a", "'a'; it is a list, each item a string"),
-        ("names", ["a", 1], r"\['a', 1\]; it is a list, each item a string"),
-        ("pairs", [("a", 1)], r"\[\('a', 1\)\]; it is a list, each item a Pair"),
-        ("dev", [None], r"\[None\]; it is a list, each item a path"),
-        ("encoder", [*range(100)], r"\[0, 1, 2, 3, 4, 5, \.\.\.\]; it is a string"),
+        ({"max_facts": 0}, "max_facts is 0; it is 1 or more"),
+        ({"query": "link"}, "the query link asks a linker: name one"),
+        ({"linker": "prior"}, "the query longest asks no linker: leave prior out"),
+        ({"coherence": "graph"}, "coherence lets links agree, and only the query link makes some"),
     ],
 )
-def test_a_value_of_another_type_is_refused_with_the_values_that_there_are(name, value, words):
-    with pytest.raises(UsageError, match=f"^{name} is {words}$"):
-        made(**{name: value})
+def test_settings_of_a_k_bert_that_do_not_fit_are_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        kbert(**settings)
 
 
-def test_values_that_say_the_same_make_the_same_settings():
-    given = made(
-        encoder=Path("a/b"), lr=1, width=np.float32(0.5), epochs=np.int64(2), names=["a"], dev=["d.tsv"],
-        pairs=[Pair("a", 1)],
-    )  # fmt: skip
-    plain = made(
-        encoder="a/b", lr=1.0, width=0.5, epochs=2, names=("a",), dev=(Path("d.tsv"),), pairs=(Pair("a", 1),)
-    )
-    assert given == plain and repr(given) == repr(plain)  # a digest is made of it
+def test_an_unknown_query_is_refused_with_those_there_are():
+    with pytest.raises(UnknownName, match=r"no query named 'shortest'; there are: .*longest"):
+        kbert(query="shortest")
 
 
-def test_a_type_that_has_no_instances_takes_what_it_is_given():
-    assert convert_setting("x", {"a": 1}, dict[str, int]) == {"a": 1}
-    assert convert_setting("x", 3, Any) == 3
-    with pytest.raises(UsageError, match="x is 3; it is a dict"):
-        convert_setting("x", 3, dict[str, int])
+@pytest.mark.parametrize(
+    ("task", "relations", "injected"),
+    [
+        ("classification", None, True),
+        ("tagging", None, False),
+        ("tagging", True, True),
+        ("pair", False, False),
+    ],
+)
+def test_relations_are_injected_unless_tokens_are_tagged(task, relations, injected):
+    assert kbert(task, relations=relations).injects_relations is injected
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "message"),
+    [
+        ("wsd", {}, "1 files of data and 0 of gold"),
+        ("el", {"gold": DATA}, "data of el hold their gold"),
+        ("el", {"control": True}, "el trains the linker of a knowledge base: a control has none"),
+        ("mlm", {"control": True, "zero_vectors": True}, "a control without knowledge bases has no vectors"),
+        ("el", {"examples": True}, "usage examples teach senses: leave them out of the task el"),
+        ("mlm", {"without": DATA}, "usage examples teach senses: leave them out of the task mlm"),
+    ],
+)
+def test_settings_of_a_knowbert_that_do_not_fit_are_refused(task, settings, message):
+    with pytest.raises(UsageError, match=message):
+        knowbert(task, **settings)
+
+
+def test_settings_cannot_be_changed_and_have_no_positions():
+    training = kbert()
+    with pytest.raises(FrozenInstanceError):
+        training.epochs = 9
+    with pytest.raises(TypeError):
+        KBertTraining("classification", DATA)
+    with pytest.raises(TypeError, match="epoch"):
+        kbert(epoch=3)
+
+
+def test_a_method_with_fewer_tasks_refuses_the_others():
+    class Pairs(TaskTraining):
+        TASKS = ("pair",)
+
+    assert Pairs(task="pair", data=DATA, encoder="e").files == DATA
+    with pytest.raises(UnknownName, match="there are: pair"):
+        Pairs(task="tagging", data=DATA, encoder="e")

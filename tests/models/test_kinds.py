@@ -10,9 +10,19 @@ import kgkit
 from kgkit.errors import DamagedModel, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder, names_with
-from kgkit.models.kinds import KBERT, KNOWBERT, LINKER, TAGGER, find_kind, kind_names
+from kgkit.models.kinds import (
+    KBERT,
+    KNOWBERT,
+    LINKER,
+    TAGGER,
+    find_kind,
+    find_method,
+    kind_names,
+    method_names,
+)
 from kgkit.models.manifest import FORMAT, MANIFEST, ModelManifest, Needs, read_header
 from kgkit.models.publishing import stage_model, write_manifest
+from kgkit.models.verifying import verify_model
 from tests.doc_pages import ROOT
 
 STRANGER = """
@@ -147,3 +157,92 @@ def test_a_manifest_that_is_published_has_checksums_and_what_is_needed_is_read_a
     assert header.sha256["sub/weights.bin"].startswith("03ac674216f3e15c")
     with pytest.raises(NotThere, match="no model in"):
         find_model_folder(str(tmp_path / "no" / "where"), Home(tmp_path))
+
+
+def install(monkeypatch, folder, name, entry_points, **modules):
+    """Install a package with these entry points and modules."""
+    info = folder / f"{name}-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[kgkit.models]\n{entry_points}\n")
+    for module, text in modules.items():
+        (folder / f"{module}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+
+
+def test_a_stranger_takes_no_kind_of_kgkit(monkeypatch, tmp_path):
+    other = STRANGER.replace('"echo"', '"kbert"')
+    install(monkeypatch, tmp_path / "site", "usurper", "kbert = usurper:KIND", usurper=other)
+    assert find_method("kbert") is KBERT
+
+
+def test_two_packages_with_one_kind_are_named(stranger, monkeypatch, tmp_path):
+    install(monkeypatch, tmp_path / "other", "parrots", "echo = parrots:KIND", parrots=STRANGER)
+    model = write_model(tmp_path / "model", answer="yes")
+    with pytest.raises(DamagedModel, match="the packages echoes, parrots have a kind echo each"):
+        kgkit.open_model(str(model))
+    assert "kbert" in method_names()
+
+
+@pytest.mark.parametrize("end", ["sys.exit(7)", "1 / 0"])
+def test_a_package_that_ends_the_program_when_it_is_imported_is_damage(end, monkeypatch, tmp_path):
+    install(monkeypatch, tmp_path, "quitter", "quits = quitter:KIND", quitter=f"import sys\n{end}")
+    with pytest.raises(DamagedModel, match=r"quits of the package quitter .* cannot be loaded"):
+        find_method("quits")
+    assert "quits" not in method_names()
+
+
+@pytest.mark.parametrize(
+    ("roles_of", "message"),
+    [
+        ("lambda manifest: 1 / 0", r"cannot say which roles a model has \(ZeroDivisionError"),
+        ("lambda manifest: ()", "has the roles none: expected one or more of predictor"),
+        ("lambda manifest: ('oracle',)", "has the roles oracle: expected"),
+    ],
+)
+def test_roles_that_a_kind_cannot_say_are_damage_and_others_are_listed(
+    roles_of, message, monkeypatch, tmp_path
+):
+    kind = STRANGER.replace('command="echoes train"', f'command="echoes train", roles_of={roles_of}')
+    module = tmp_path.name  # no other test has imported it
+    install(monkeypatch, tmp_path / "site", "echoes", f"echo = {module}:KIND", **{module: kind})
+    write_model(tmp_path / "models" / "mine", answer="yes")
+    with pytest.raises(DamagedModel, match=message):
+        kgkit.open_model("mine", home=tmp_path)
+    assert names_with("linker", Home(tmp_path)) == ["wsd-minilm"]
+
+
+def test_a_manifest_that_is_none_is_damage(monkeypatch, tmp_path):
+    kind = STRANGER.replace("manifest=Manifest", "manifest=dict")
+    install(monkeypatch, tmp_path / "site", "echoes", "echo = lister:KIND", lister=kind)
+    with pytest.raises(DamagedModel, match="has the manifest <class 'dict'>, which is no ModelManifest"):
+        kgkit.open_model(str(write_model(tmp_path / "model", answer="yes")))
+
+
+def test_a_role_that_there_is_not_is_told_with_those_there_are(stranger, tmp_path):
+    model = write_model(tmp_path / "model", answer="yes")
+    with pytest.raises(UnknownName, match="no role named 'oracle'; there are: linker, tagger, predictor"):
+        kgkit.open_model(str(model), "oracle")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
+def test_what_cannot_be_a_path_is_no_model(name, tmp_path):
+    with pytest.raises(NotThere, match="no model in "):
+        kgkit.open_model(name, home=tmp_path)
+
+
+def test_a_path_names_a_model_as_a_string_does(stranger, tmp_path):
+    model = write_model(tmp_path / "model", answer="yes")
+    assert kgkit.open_model(model)("a")[0] == "yes"
+    with pytest.raises(NotThere, match="no model in "):
+        kgkit.open_model(tmp_path / "other", home=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../other", "/proc/self/mem", "a\0b"])
+def test_a_manifest_names_no_file_outside_of_its_folder(name, stranger, tmp_path):
+    (tmp_path / "other").write_bytes(b"")
+    model = write_model(tmp_path / "model", answer="yes", sizes={name: 0}, sha256={name: "0"})
+    with pytest.raises(DamagedModel, match="which is not in that folder"):
+        kgkit.open_model(model)
+    [problem] = verify_model(model)
+    assert "which is not in that folder" in problem

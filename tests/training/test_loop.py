@@ -19,9 +19,9 @@ pytest.importorskip("accelerate")
 from safetensors.torch import load_file  # noqa: E402
 from torch import nn  # noqa: E402
 
+from kgkit.encoder.device import computes_bf16  # noqa: E402
 from kgkit.errors import BuildFailed, MissingExtra, UsageError  # noqa: E402
 from kgkit.training import Shuffled, TrainingConfig, train  # noqa: E402
-from kgkit.training.config import computes_bf16  # noqa: E402
 from kgkit.training.curve import Curve  # noqa: E402
 from kgkit.training.loop import CHECKPOINT  # noqa: E402
 from tests.toys import child_env  # noqa: E402
@@ -505,7 +505,7 @@ def test_bf16_is_off_where_the_processor_does_not_have_it(monkeypatch, tmp_path)
         return model(batch).mean()
 
     for has in (False, True):
-        monkeypatch.setattr("kgkit.encoder.encoder._has_bf16", lambda device, has=has: has)
+        monkeypatch.setattr("kgkit.encoder.device.has_bf16", lambda device, has=has: has)
         for bf16 in ("auto", False, True):
             model = Line()
             train(model, Given(torch.ones(1, 1)), loss, sgd(model), constant(bf16=bf16), tmp_path)
@@ -513,7 +513,7 @@ def test_bf16_is_off_where_the_processor_does_not_have_it(monkeypatch, tmp_path)
 
 
 def test_bf16_on_a_gpu_that_has_none_is_refused(monkeypatch):
-    monkeypatch.setattr("kgkit.encoder.encoder._has_bf16", lambda device: False)
+    monkeypatch.setattr("kgkit.encoder.device.has_bf16", lambda device: False)
     assert not computes_bf16("auto", torch.device("cuda"))
     with pytest.raises(UsageError, match="does not compute in bfloat16"):
         computes_bf16(True, torch.device("cuda"))

@@ -292,6 +292,7 @@ class _Buffer:
         self._chunks: list[pa.RecordBatch] = []
 
     def put(self, rows: int, positions: Any, columns: dict[str, Any]) -> None:
+        """Append *rows* records with their positions in the part; *columns* are named as in `SCHEMA`."""
         if not rows:
             return
         values: dict[str, Any] = {"what": np.full(rows, self._what, np.int8), "place": positions, **columns}

@@ -115,12 +115,14 @@ class DuckDBSession:
             path.unlink()
 
     def make(self, name: str, query: str) -> None:
+        """Write the rows of *query* into a table of DuckDB's, in the place of any table *name*."""
         with _explain_errors(self.folder):
             self._connection.execute(f"CREATE OR REPLACE TABLE made AS {query}")
             self.drop(name)
             self._connection.execute(f"ALTER TABLE made RENAME TO {name}")
 
     def put(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write *batches* into a Parquet file, and load that as the table *name*."""
         self.drop(name)
         file = self.folder / f"{name}.parquet"
         with _explain_errors(self.folder):
@@ -131,15 +133,18 @@ class DuckDBSession:
         file.unlink()
 
     def view(self, name: str, files: Sequence[Path]) -> None:
+        """Define *name* as a view of Parquet *files*, which queries read where they lie."""
         with _explain_errors(self.folder):
             self._connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {self._read(*files)}")
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of *query* in its order, in batches of a fixed number of rows."""
         # A cursor of its own: queries may be read while others are.
         with _explain_errors(self.folder), self._connection.cursor() as cursor:
             yield from cursor.sql(query).to_arrow_reader(_ROWS)
 
     def drop(self, *names: str) -> None:
+        """Drop tables; names that no table has are passed over."""
         for name in names:
             self._connection.execute(f"DROP TABLE IF EXISTS {name}")
 

@@ -326,6 +326,7 @@ def _observe(folder: PartsFolder, part: Part, number: int, types: Sequence[str],
     due = 0.0
 
     def tell(units: int) -> None:
+        """Report the units read so far every now and then; stop where another part has failed."""
         nonlocal due
         if _stop.is_set():
             raise _Stopped

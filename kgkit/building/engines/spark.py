@@ -59,6 +59,7 @@ class SparkTables:
         self.view("records", files)
 
     def make(self, name: str, query: str) -> None:
+        """Write the rows of *query* as Parquet files into a new folder, and let *name* stand for them."""
         folder = self._folder(name)
         with explain_spark_errors(self.folder):
             table = self.session.sql(query)
@@ -66,6 +67,7 @@ class SparkTables:
             self._view(name, folder, self.session.read.schema(table.schema).parquet(_pattern(folder)))
 
     def put(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write *batches* as one Parquet file into a new folder, and let *name* stand for it."""
         folder = self._folder(name)
         folder.mkdir()
         with parquet.ParquetWriter(folder / "rows.parquet", schema, compression=_CODEC) as out:
@@ -75,10 +77,12 @@ class SparkTables:
             self._view(name, folder, self._read([folder]))
 
     def view(self, name: str, files: Sequence[Path]) -> None:
+        """Define *name* as a view of Parquet *files* on storage that all workers see."""
         with explain_spark_errors(self.folder):
             self._read(files).createOrReplaceTempView(name)
 
     def rows(self, query: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of *query* in its order; the files they are written to are removed one by one."""
         # Written by the workers and read from the files: this process holds one batch at a time.
         folder = self._folder("rows")
         try:
@@ -92,6 +96,7 @@ class SparkTables:
             shutil.rmtree(folder, ignore_errors=True)
 
     def drop(self, *names: str) -> None:
+        """Remove tables with their folders; names that no table has are passed over."""
         for name in names:
             if name in self._folders:
                 self.session.catalog.dropTempView(name)

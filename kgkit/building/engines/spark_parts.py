@@ -55,6 +55,7 @@ class _Failure(msgspec.Struct, frozen=True):
     of_source: bool = False
 
     def error(self) -> KgkitError:
+        """Return the error that the driver raises, with file and line if a source was at fault."""
         if not self.of_source:
             return BuildFailed(self.sentence)
         path = None if self.path is None else Path(self.path)
@@ -107,6 +108,7 @@ def _observe(session: SparkSession, work: _Work, display: Display) -> None:
     waiting = {number for number, _ in work.parts}
 
     def job() -> None:
+        """Run one task of Spark for each part."""
         context.setJobGroup(group, "kgkit reads the parts of a source", interruptOnCancel=True)
         tasks = len(work.parts)
         session.range(0, tasks, 1, tasks).mapInArrow(
@@ -114,6 +116,7 @@ def _observe(session: SparkSession, work: _Work, display: Display) -> None:
         ).collect()
 
     def look() -> None:
+        """Report what workers have read, and raise the error of one that failed."""
         for number in sorted(waiting):
             if outcome := work.folder.observation(number):
                 waiting.remove(number)

@@ -247,6 +247,7 @@ class Tables:
         number_of = {name: number for number, name in enumerate(names)}
 
         def agree(name: str, inverse: str) -> bool:
+            """Say whether every fact of one relation has its counterpart of the other."""
             first, second = number_of[name], number_of[inverse]
             if sizes[first, 0] != sizes[second, 0]:
                 return False
@@ -263,6 +264,7 @@ class Tables:
         inverse_codes = np.array([0, *(code for _, code in directions.untold)])
 
         def encode(relation: Numbers, block: Numbers) -> Numbers:
+            """Return the codes of relations, in *block* 0 of the direction stored, else of the inverse."""
             return np.where(block == 0, directions.codes[relation], inverse_codes[block])
 
         outward = session.rows(queries.ROWS_OUTWARD.format(told=" UNION ALL ".join(selects)))

@@ -88,11 +88,11 @@ def el(
     Reads JSON lines: doc_id, tokens, sentences, and mentions with their tokens and
     entity, null for NIL. Entities are titles of pages, as are the keys of the KB.
     """
+    from kgkit.catalog.runs import recorded
     from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
     from kgkit.home import Home
     from kgkit.linking import Linker, LinkerConfig
     from kgkit.models.registering import trained_model_name
-    from kgkit.training import recorded
 
     check_sets(data if redirects is None else [*data, redirects], predictions)
     check_reliability(reliability)
@@ -284,6 +284,7 @@ def _link_documents(
     waiting: deque[GoldDocument] = deque()
 
     def inputs() -> Iterator["Document"]:
+        """Yield documents without their gold mentions, or with these and their candidates in *kb*."""
         for gold in documents:
             waiting.append(gold)
             if kb is None:
@@ -301,6 +302,7 @@ def _write(scores: NamedScores, model: str, mentions: str) -> None:
         return [number(score.mentions), *percents(*measures)]
 
     def outcomes(score: "LinkScore") -> Iterator[tuple[str, ...]]:
+        """Yield a row for each outcome: of what, which, how many, and their share."""
         for of, what, count, total in _outcome_counts(score):
             yield of, what, number(count), "".join(percents(count / total) if total else ())
 

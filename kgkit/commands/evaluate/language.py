@@ -58,11 +58,12 @@ def ppl(
     15 of 100 word pieces are masked, the same ones for all models with one tokenizer and one seed that were
     trained for texts of one size.
     """
+    from kgkit.catalog.runs import recorded
     from kgkit.home import Home
+    from kgkit.inputs.masking import masking_of
     from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
+    from kgkit.linking.hidden_words import Perplexity, perplexity
     from kgkit.models.registering import trained_model_name
-    from kgkit.training import recorded
-    from kgkit.training.knowbert.language import Perplexity, masking_of, perplexity
 
     check_sets(data, None)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
@@ -143,11 +144,12 @@ def probe(
 
     Of each fact the subject is masked, and then the object, for the knowledge bases too.
     """
+    from kgkit.catalog.runs import recorded
     from kgkit.evaluation.facts import probes, read_facts, read_templates, score_recall
     from kgkit.home import Home
+    from kgkit.inputs.masking import masking_of
+    from kgkit.linking.hidden_words import recalled
     from kgkit.models.registering import trained_model_name
-    from kgkit.training import recorded
-    from kgkit.training.knowbert.language import masking_of, recalled
 
     files = data or []
     if not files and kb is None:

@@ -34,12 +34,11 @@ def ner(
 
     The table also has the scores of each type, and of spans without types.
     """
+    from kgkit.catalog.runs import recorded
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
     from kgkit.home import Home
-    from kgkit.linking.tagger import Tagger
+    from kgkit.linking.tagger import Tagger, score_tagger
     from kgkit.models.registering import trained_model_name
-    from kgkit.training import recorded
-    from kgkit.training.tagging import score_tagger
 
     check_sets(data, predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
@@ -78,6 +77,7 @@ def ner(
 
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:
     def rows(score: "NameScores") -> Iterator[tuple[str, ...]]:
+        """Yield a row for all names, one for each type, and one for spans whatever their type."""
         for part, counted in {"all": score.overall, **score.by_type, "spans": score.spans}.items():
             counts = map(number, (counted.gold, counted.predicted, counted.right))
             yield part, *counts, *percents(counted.precision, counted.recall, counted.f1)

@@ -14,7 +14,6 @@ TOGETHER: Final = "together"
 """What all data sets are called."""
 
 _COMPRESSED: Final = (".xz", ".bz2", ".gz")
-_SHOWN: Final = 9  # labels, in an error
 
 
 def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
@@ -37,19 +36,15 @@ def check_gold_labels(model: str, path: Path, gold: Set[str], labels: Sequence[s
     Raises:
         UsageError: if it tells none of the labels.
     """
+    from kgkit.evaluation.tasks import list_labels
+
     if gold and gold.isdisjoint(labels):
         raise UsageError(
-            f"none of the labels of {path} ({_some(sorted(gold))}) is one that the model {model} tells "
-            f"({_some(labels)})"
+            f"none of the labels of {path} ({list_labels(sorted(gold))}) is one that the model {model} tells "
+            f"({list_labels(labels)})"
         )
     if unknown := sorted(gold - {*labels}):
-        _log.warning("%s has labels that the model %s does not tell: %s", path, model, _some(unknown))
-
-
-def _some(labels: Sequence[str]) -> str:
-    from kgkit.evaluation.tasks import short_label
-
-    return ", ".join([*map(short_label, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
+        _log.warning("%s has labels that the model %s does not tell: %s", path, model, list_labels(unknown))
 
 
 def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:

@@ -1,5 +1,6 @@
 """`kgkit evaluate TASK`: score a model on the task that it was trained for, whichever method it is of."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
@@ -73,6 +74,7 @@ class _Set(NamedTuple):
 
     @property
     def labelled(self) -> bool:
+        """Whether any of the examples has a label."""
         return any(example.gold is not None for example in self.examples)
 
 
@@ -80,18 +82,6 @@ def task_command(task: str) -> Callable[..., None]:
     """Return the command that scores models on a task."""
 
     def evaluate(
-        data: DataOption,
-        model: ModelOption,
-        predictions: AnswersOption = None,
-        batch: BatchOption = 32,
-        device: DeviceOption = "auto",
-        home: HomeOption = None,
-        as_json: JSONOption = False,
-        quiet: QuietOption = False,
-    ) -> None:
-        _score(task, data, [], model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
-
-    def evaluate_with_gold(
         data: DataOption,
         model: ModelOption,
         gold: GoldOption = None,
@@ -104,7 +94,11 @@ def task_command(task: str) -> Callable[..., None]:
     ) -> None:
         _score(task, data, gold or [], model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
 
-    return evaluate_with_gold if task in _WITH_GOLD else evaluate
+    if task not in _WITH_GOLD:
+        options = inspect.signature(evaluate)
+        rest = [option for name, option in options.parameters.items() if name != "gold"]
+        setattr(evaluate, "__signature__", options.replace(parameters=rest))  # noqa: B010  # what Typer reads
+    return evaluate
 
 
 def _score(
@@ -120,10 +114,10 @@ def _score(
     as_json: bool,
     quiet: bool,
 ) -> None:
+    from kgkit.catalog.runs import recorded
     from kgkit.home import Home
     from kgkit.models.opening import open_model
     from kgkit.models.registering import trained_model_name
-    from kgkit.training import recorded
 
     if gold and len(gold) != len(data):
         raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
@@ -148,6 +142,8 @@ def _score(
         messages.progress(f"scoring {model}") as tell,
         run as record,
     ):
+        if predictions is not None:
+            _check_writable(sets, predictor.labels)
         for name, _, examples in sets:
 
             def show(count: int, total: int, name: str = name) -> None:
@@ -234,6 +230,21 @@ def _write_table(sets: Sequence[_Set], scores: Mapping[str, Mapping[str, float]]
         cells = [percents(scores[name][metric])[0] if metric in scores[name] else "" for metric in metrics]
         rows.append((name, [(number(len(examples)), *cells)]))
     write_scores([], ["examples", *(metric.replace("_", " ") for metric in metrics)], rows)
+
+
+def _check_writable(sets: Sequence[_Set], labels: Sequence[str]) -> None:
+    """Refuse ids and labels that a line with tabs cannot have, before anything is computed."""
+    from kgkit.errors import abbreviate
+
+    values = {
+        "an id": (example.id for _, _, examples in sets for example in examples), "a label": iter(labels)
+    }  # fmt: skip
+    for what, texts in values.items():
+        if strange := next((text for text in texts if not {*text}.isdisjoint("\t\n\r")), None):
+            raise UsageError(
+                f"{what} is {abbreviate(repr(strange))}: the lines of --predictions have tabs between their "
+                "fields, so that none may be within; `kgkit predict` writes JSON"
+            )
 
 
 def _write_answers(path: Path, task: "Task", answers: "Mapping[str, Sequence[Prediction]]") -> None:

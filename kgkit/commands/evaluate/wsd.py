@@ -68,11 +68,11 @@ def wsd(
     Reads the files of the unified framework (Raganato et al. 2017). Spans, lemmas and
     parts of speech are those of the data; every sense of a lemma is a candidate.
     """
+    from kgkit.catalog.runs import recorded
     from kgkit.evaluation import write_keys
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.models.registering import trained_model_name
-    from kgkit.training import recorded
 
     if len(data) != len(gold):
         raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
@@ -236,6 +236,7 @@ def _as_dict(score: "Scores", first: "Scores") -> dict[str, Any]:
 
 def _write(scores: list[tuple[str, "Scores", "Scores"]], model: str) -> None:
     def rows(score: "Scores", first: "Scores") -> Iterator[tuple[str, ...]]:
+        """Yield a row for all parts of speech, then one for each."""
         for pos, part in {"": score.overall, **score.by_pos}.items():
             baseline = first.by_pos[pos] if pos else first.overall
             ratios = percents(part.precision, part.recall, part.f1, baseline.f1)

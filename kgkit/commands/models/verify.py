@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.options import HomeOption, JSONOption
-from kgkit.commands.output import write_json, write_line
+from kgkit.commands.output import plain, write_json, write_line
 
 
 def verify(
@@ -40,6 +40,6 @@ def verify(
     else:
         for name, problems in checked:
             for problem in problems or ["sound"]:
-                write_line(f"{name}: {problem}")
+                write_line(plain(f"{name}: {problem}"))
     if any(problems for _, problems in checked):
         raise typer.Exit(1)

@@ -63,11 +63,12 @@ def encoder(
     It serves as --encoder of kgkit train kbert, and as --from of kgkit train knowbert.
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
+    from kgkit.catalog.runs import recorded
+    from kgkit.encoder.fresh import EncoderShape
     from kgkit.methods.knowbert_settings import KnowBertTraining
     from kgkit.models.kinds import KNOWBERT
-    from kgkit.training import recorded
     from kgkit.training.job import note_best_epoch, train_recorded
-    from kgkit.training.pretraining import EncoderShape, train_encoder
+    from kgkit.training.pretraining import train_encoder
 
     shape = EncoderShape(
         layers=layers, width=width, heads=heads, positions=max(512, size), lowercase=not cased

@@ -29,6 +29,7 @@ from kgkit.commands.train.methods import (
     ControlOption,
     DevGoldOption,
     DevOption,
+    EncoderOption,
     EpochsOption,
     NewRateOption,
     RateOption,
@@ -52,20 +53,11 @@ KBsOption = Annotated[
     list[str] | None,
     typer.Option("--kb", metavar="KB", help="Knowledge base; repeat it for more, in their order."),
 ]
-OnlyKBOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kb", metavar="KB", help="Knowledge base; repeat it for more; else the only one; none: a control."
-    ),
-]
 VectorsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--vectors", metavar="KB/NAME", help="Vectors of its entities; repeat it for more; else text."
     ),
-]
-EncoderOption = Annotated[
-    str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
 DataOption = Annotated[
     list[Path],
@@ -87,6 +79,9 @@ _OF_THE_COMMAND: Final[Mapping[str, Any]] = {
     "as_json": False, "quiet": False,
 }  # fmt: skip
 """Defaults of the options that are no settings."""
+
+_OF_ALL_COMMANDS: Final = frozenset(["help", "json"])
+"""Further options that no setting can have."""
 
 _METAVARS: Final[Mapping[object, str]] = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
 _ITEM: Final = re.compile(r"^(\w+(?:, \w+)*): (.+)$", re.DOTALL)
@@ -141,6 +136,8 @@ def method_command(method: str) -> Callable[..., None]:
 def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect.Parameter]:
     """Yield the options of a method: the common ones around its own."""
     hints, helps = get_type_hints(settings), attribute_helps(settings)
+    if settings.ONLY_KB:
+        helps.setdefault("kb", "Knowledge base; repeat it for more; else the only one; none: a control.")
     by_name = {field.name: field for field in fields(settings)}
     tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
 
@@ -152,14 +149,14 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
         default = {"auto": None}.get(default, default) if name == "bf16" else default
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
+    if taken := [name for name in by_name if name in _OF_THE_COMMAND or name in _OF_ALL_COMMANDS]:
+        raise DamagedModel(f"the method {method} has a setting {taken[0]}: all commands have that option")
     yield parameter("task", tasks)
-    for name, annotation in {**_DATA_OPTIONS, "kb": OnlyKBOption if settings.ONLY_KB else KBsOption}.items():
+    for name, annotation in _DATA_OPTIONS.items():
         if name != "vectors" or settings.VECTORS:
             yield parameter(name, annotation)
     for name, field in by_name.items():
         if name not in {"task", "decay", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
-            if name in _OF_THE_COMMAND:
-                raise DamagedModel(f"the method {method} has a setting {name}: all commands have that option")
             annotation = _annotation(field, hints[name], settings.LEAST.get(name))
             if annotation is None:
                 raise DamagedModel(

@@ -24,9 +24,9 @@ from kgkit.commands.train.methods import follow_training, write_figures
 from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
+    from kgkit.catalog.runs import RunRecord
     from kgkit.home import Home
     from kgkit.models.manifest import ModelManifest
-    from kgkit.training import RunRecord
     from kgkit.training.job import TrainedModel
     from kgkit.types import Progress
 
@@ -135,9 +135,9 @@ def linker(
 
     What was read of the data is kept: to train again with other settings takes less time.
     """
+    from kgkit.catalog.runs import recorded
     from kgkit.kb import open_kb
     from kgkit.models.kinds import LINKER
-    from kgkit.training import recorded
     from kgkit.training.job import train_recorded
     from kgkit.training.linkers.coherence import CoherenceTraining
     from kgkit.training.linkers.settings import LinkerTraining

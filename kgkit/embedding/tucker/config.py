@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, Self
 
 from kgkit.errors import UnknownName, UsageError
+from kgkit.ranges import check_range
 
 Scoring = Literal["auto", "all", "shared"]
 Evaluation = Literal["sampled", "full"]
@@ -93,29 +94,29 @@ class TuckERConfig:
     checkpoint_seconds: float = 300.0
 
     def __post_init__(self) -> None:
-        for name in (
-            "dim",
-            "relation_dim",
-            "epochs",
-            "negatives",
-            "candidates",
-            "evaluate_every",
-        ):
-            _check(name, getattr(self, name), at_least=1)
-        _check("batch_size", self.batch_size, at_least=2)
-        for name in ("patience", "seed", "held_out_at_most", "min_gain", "checkpoint_seconds", "row_decay"):
-            _check(name, getattr(self, name), at_least=0)
-        for name in ("lr", "row_factor", "row_eps", "lr_decay"):
-            _check(name, getattr(self, name), above=0)
-        for name in ("input_dropout", "relation_dropout", "hidden_dropout", "label_smoothing", "held_out"):
-            _check(name, getattr(self, name), at_least=0, below=1)
+        check_range(
+            self, "dim", "relation_dim", "epochs", "negatives", "candidates", "evaluate_every", "memory",
+            least=1,
+        )  # fmt: skip
+        check_range(self, "batch_size", least=2)
+        check_range(
+            self,
+            "patience",
+            "seed",
+            "held_out_at_most",
+            "min_gain",
+            "checkpoint_seconds",
+            "row_decay",
+            least=0,
+        )
+        check_range(self, "lr", "row_factor", "row_eps", "lr_decay", "entity_std", above=0)
+        check_range(
+            self, "input_dropout", "relation_dropout", "hidden_dropout", "label_smoothing", "held_out",
+            least=0, below=1,
+        )  # fmt: skip
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UsageError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(choices)}")
-        if self.memory is not None:
-            _check("memory", self.memory, at_least=1)
-        if self.entity_std is not None:
-            _check("entity_std", self.entity_std, above=0)
 
     @classmethod
     def preset(cls, preset: str, /, **changes: Any) -> Self:
@@ -180,24 +181,3 @@ _CHOICES: Final = {
 def step_bytes(batch_size: int, entities: int) -> int:
     """Return about how many bytes the scores of a step against all entities take, gradients included."""
     return 4 * _COPIES * batch_size * entities
-
-
-def _check(
-    name: str,
-    value: float,
-    *,
-    at_least: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
-) -> None:
-    bounds = {"at least": at_least, "above": above, "below": below}
-    number: object = value  # whatever the caller wrote
-    fits = (
-        isinstance(number, int | float)
-        and (at_least is None or value >= at_least)
-        and (above is None or value > above)
-        and (below is None or value < below)
-    )
-    if not fits:
-        expected = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
-        raise UsageError(f"{name} is {value}; it is {expected}")

@@ -71,6 +71,7 @@ class _SharedSoftmax(torch.autograd.Function):
         log_chance: Tensor,
         half: bool,
     ) -> Tensor:
+        """Return the mean loss; arguments as in `shared_softmax`. Keeps scores (B, C) for `backward`."""
         query, tails = (query.bfloat16(), tails.bfloat16()) if half else (query, tails)
         scores = (query @ tails.T).float()  # (B, C)
         rows = torch.arange(len(scores), device=scores.device)
@@ -87,6 +88,7 @@ class _SharedSoftmax(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+        """Return the gradients of queries (B, D) and tails (C, D); the other arguments have none."""
         query, tails, own, scores, total = ctx.saved_tensors
         rows = torch.arange(len(scores), device=scores.device)
         # d loss / d score = probability - 1 for the own tail, probability for others.

@@ -26,6 +26,7 @@ from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work
+from kgkit.versions import file_sha256
 
 WORDS: Final = "words.npy"
 WORD_LIST: Final = "words.txt"
@@ -100,7 +101,7 @@ def read_wikipedia2vec(
     """
     if not config.source.is_file():
         raise NotThere(f"no file of vectors {config.source}")
-    settings = {**asdict(config), "source": config.source.name, "sha256": _sha256(config.source)}
+    settings = {**asdict(config), "source": config.source.name, "sha256": file_sha256(config.source)}
     for how in ("name", "allow_pickle"):
         del settings[how]
     with Work(kb, config.name, settings) as work:
@@ -128,7 +129,7 @@ def train_wikipedia2vec(
     import_required()
     if not config.dump.is_file():
         raise NotThere(f"no dump {config.dump}: it is a file like enwiki-latest-pages-articles.xml.bz2")
-    settings = {**asdict(config), "dump": config.dump.name, "sha256": _sha256(config.dump)}
+    settings = {**asdict(config), "dump": config.dump.name, "sha256": file_sha256(config.dump)}
     for how in ("name", "workers", "pages_per_task"):
         del settings[how]
     # Of a list of a million titles a digest is enough.
@@ -217,11 +218,6 @@ def _chain(first: RowBatch, remaining: Iterator[RowBatch]) -> Iterator[RowBatch]
 
 def _digest(titles: tuple[str, ...]) -> str:
     return hashlib.sha256("\n".join(titles).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _Mark:

@@ -21,7 +21,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
+from kgkit.errors import MissingExtra, NotThere, SourceError
+from kgkit.ranges import check_range
 from kgkit.types import Progress
 
 DUMP: Final = "dump.db"
@@ -62,15 +63,12 @@ class SkipGramConfig:
     pages_per_task: int = 100
 
     def __post_init__(self) -> None:
-        least = {
-            "width": 1, "min_entity_count": 0, "min_word_count": 0, "min_paragraph": 0, "window": 1,
-            "iterations": 1, "negative": 1, "entities_per_page": 0, "workers": 0, "pages_per_task": 1,
-        }  # fmt: skip
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise UsageError(f"{name} is {getattr(self, name)}; it is at least {bound}")
-        if self.learning_rate <= 0 or self.sample < 0:
-            raise UsageError(f"out of range in {self}: learning_rate > 0, sample >= 0")
+        check_range(self, "width", "window", "iterations", "negative", "pages_per_task", least=1)
+        check_range(
+            self, "min_entity_count", "min_word_count", "min_paragraph", "entities_per_page", "workers",
+            "sample", least=0,
+        )  # fmt: skip
+        check_range(self, "learning_rate", above=0)
 
     @property
     def processes(self) -> int:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from kgkit.inputs.passages import (
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import knowledge_of
 from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
-from kgkit.training.data import count_items, hold_out_each_tenth
+from kgkit.training.data import HeldOut, count_items, hold_out_each_tenth
 from kgkit.training.knowbert.linking_batches import LinkingExample, read_linking_examples
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
@@ -42,23 +42,9 @@ _PASSAGES: Final = 200  # that choose the epoch, at most
 _FEW: Final = 20  # tell little
 
 
-class Passages(NamedTuple):
-    """Plain text: what is learnt from, and what chooses the epoch."""
-
-    learn: list[Passage]
-    held_out: list[Passage]
-
-
-class Links(NamedTuple):
-    """Documents of a knowledge base whose mentions have candidates: as above."""
-
-    learn: list[LabelledDocument]
-    held_out: list[LabelledDocument]
-
-
 def passages_of(
     training: KnowBertTraining, reader: "KnowBertReader", *, paired: bool, progress: Progress | None
-) -> Passages:
+) -> HeldOut[Passage]:
     """Return the passages of the data; single ones are held out, `_PASSAGES` at most.
 
     Args:
@@ -97,10 +83,12 @@ def passages_of(
             "%d held-out passages are few to choose an epoch by, or to be scored on: name more with --dev",
             len(held_out),
         )
-    return Passages(learn, held_out)
+    return HeldOut(learn, held_out)
 
 
-def links_of(training: KnowBertTraining, kb: KnowledgeBase, progress: Progress | None) -> Links:
+def links_of(
+    training: KnowBertTraining, kb: KnowledgeBase, progress: Progress | None
+) -> HeldOut[LabelledDocument]:
     """Return the documents of the tasks `wsd` and `el`, and the usage examples of the KB, if they are wanted.
 
     Raises:
@@ -113,11 +101,9 @@ def links_of(training: KnowBertTraining, kb: KnowledgeBase, progress: Progress |
         return supervised(list(map(Supervision, repeat(kb.name), data, golds)), kb, progress)
 
     learn = read(training.data, training.gold)
-    links = (
-        Links(learn, read(training.dev, training.dev_gold))
-        if training.dev
-        else Links(*hold_out_each_tenth(learn))
-    )
+    links = hold_out_each_tenth(learn)
+    if training.dev:
+        links = HeldOut(learn, read(training.dev, training.dev_gold))
     if training.examples:
         generator = knowledge_of(kb, ()).generator
         examples = labelled_examples(kb, generator, without=read_letters(training.without))

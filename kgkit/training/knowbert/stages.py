@@ -122,7 +122,9 @@ def linking_scores(scored: Scored, *, null: bool, lost: int = 0) -> dict[str, fl
 
 def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progress | None) -> Stage:
     """Train all as a language model, and the linkers too: the second stage of Algorithm 1."""
-    from kgkit.training.knowbert.language import Mixture, loss_of, masking_of, perplexity, score_examples
+    from kgkit.inputs.masking import masking_of
+    from kgkit.linking.hidden_words import perplexity
+    from kgkit.training.knowbert.language import Mixture, loss_of, score_examples
 
     around: Any = model.knowbert.model
     if around.get_output_embeddings() is None:
@@ -148,7 +150,7 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
     passages = data.passages_of(training, model.reader, paired=paired, progress=progress)
     null = frozenset(kb for kb, kar in model.knowbert.kars.items() if kar.linker.config.null)
     links = {
-        kb: data.Links(*hold_out_each_tenth(data.supervised(files, model.handle(kb), progress)))
+        kb: hold_out_each_tenth(data.supervised(files, model.handle(kb), progress))
         for kb, files in files_by_kb.items()
     }
     learn, held_out = (

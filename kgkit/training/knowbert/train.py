@@ -21,9 +21,8 @@ from kgkit.home import Home
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.kinds import KNOWBERT
-from kgkit.training.config import TrainingConfig
-from kgkit.training.job import Outcome, Plan, fit, run_job
-from kgkit.training.tasks import about_data, manifest_fields
+from kgkit.training.job import Outcome, Plan, run_job
+from kgkit.training.tasks import about_data, fit_method, manifest_fields
 from kgkit.types import Progress
 
 
@@ -42,16 +41,11 @@ def train_stage(
     An older model of that name is replaced.
 
     Args:
-        home: home that the model is kept in; a training that was stopped goes on there.
-        name: name of the model.
-        training: settings.
         kbs: knowledge bases that are put above those that the model has already, from the bottom up.
-        device: torch device on which it is trained.
-        command: command that trains the like.
-        progress: function that receives what is done.
+        home, name, training, device, command, progress: as `kgkit.training.tasks.train_method` takes them.
 
     Returns:
-        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
+        Folder of the model's files, as `train_method` does.
 
     Raises:
         StaleModel: if the model that it begins as was trained with other builds.
@@ -73,8 +67,6 @@ def _plan(
     stack: ExitStack,
 ) -> Plan:
     """Begin a model, and read the data of its stage."""
-    import torch
-
     from kgkit.methods.contract import group_parameters
     from kgkit.methods.knowbert import save_knowbert
     from kgkit.methods.knowbert_start import begin_knowbert, pretrained_parameters
@@ -85,14 +77,9 @@ def _plan(
 
     def train(work: Path) -> Outcome:
         groups = group_parameters(stage.model, pretrained_parameters(start), training)
-        trained = fit(
-            stage.model, stage.batches, stage.loss,
-            [torch.optim.AdamW(groups, fused=True)],
-            TrainingConfig(epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
-                           seed=training.seed),
-            work,
-            evaluate=stage.evaluate,
-            progress=progress,
+        trained = fit_method(
+            stage.model, stage.batches, stage.loss, groups, training, work, device=device,
+            evaluate=stage.evaluate, progress=progress,
         )  # fmt: skip
         results = stage.results(trained)
         if trained.best is not None:  # the epoch whose weights these are

@@ -17,7 +17,7 @@ would betray the answer (tried: the loss falls, and the linker is worth nothing 
     m  mentions    R  candidates of all mentions    N  texts in the bank
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
@@ -46,7 +46,7 @@ class TextBatch(NamedTuple):
     """Stretches of text with their mentions, as tensors.
 
     Attributes:
-        ids, mask: (n, T) word pieces, and 1 where there is one.
+        ids, mask: (n, T) word pieces, and 1 where there is one, 0 for padding.
         spans: (m, 3) text, first piece, piece behind the last.
         inputs: of the linker, without vectors of mentions and entities.
         right: (B, M, C) which candidates are right.
@@ -81,15 +81,15 @@ class BiEncoder(nn.Module):
     """Encoders and linker.
 
     Args:
-        context: reads documents.
-        texts: reads the texts of entities; None: their vectors stay as they are.
-        linker: KnowBert's.
-        layers: of *context*, that are joined to the vector of a mention.
-        pooling: how *texts* makes one vector of a text.
-        tokens: of the texts in the bank, special ones included.
-        bank: (N, D) their vectors, at length 1.
+        context: encoder of documents.
+        texts: encoder of the texts of entities; None keeps their vectors as they are.
+        linker: KnowBert's entity linker.
+        layers: layers of *context* that are joined to the vector of a mention.
+        pooling: pooling of *texts* over the word pieces of a text.
+        tokens: word pieces of the texts in the bank, special ones included.
+        bank: (N, D) vectors of these texts, at length 1.
         fresh: texts that a step encodes, at most.
-        padding: the token that stands behind shorter texts.
+        padding: id of the padding token.
     """
 
     bank: Tensor
@@ -222,8 +222,8 @@ def read(
         tokens: n of them.
         spans: (m, 3) text, first piece, piece behind the last, of the mentions in the order of *layout*.
         layout, inputs, right: see `kgkit.inputs.linking`.
-        row_of: gives rows of the bank by ids of entities.
-        padding: the token that stands behind shorter texts.
+        row_of: function from ids of entities to rows of the bank.
+        padding: id of the padding token.
     """
     longest = max(map(len, tokens))
     ids = np.full((len(tokens), longest), padding, np.int64)
@@ -251,16 +251,12 @@ def freeze(model: "PreTrainedModel", share: float) -> None:
     stack = next(stacks, None)
     if stack is not None:
         model.requires_grad_(False)
-        for layer in _from(stack, round(deep * share)):
+        for layer in list(stack)[round(deep * share) :]:
             layer.requires_grad_(True)
 
 
-def _from(stack: nn.ModuleList, first: int) -> Iterable[nn.Module]:
-    return list(stack)[first:]
-
-
 def _is_ambiguous(part: TextBatch) -> Tensor:
-    """Return (B, M) which mentions have several candidates: of one alone nothing is learnt."""
+    """Return (B, M), which mentions have several candidates; a single one gives no gradient."""
     return part.inputs.candidates.sum(-1) > 1
 
 

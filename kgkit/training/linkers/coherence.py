@@ -1,11 +1,11 @@
 """Training the second stage: `kgkit.linking.trained_coherence` has the equations.
 
-A stage that learns to trust the one before it must see what that one says of documents it has not learnt
-from. So documents are cut into as many folds as there are members. In each round every member learns from
-all folds but its own, and what it says of its own is what the next round learns from; when it links, a
-round says the mean of its members. The temperature is that of what the last round says of such documents,
-each of them held out of the member that is asked. Folds, not every fifth document: a paper returns to a
-story the next day.
+A second stage has to be trained on scores that the first stage gives documents which the first stage was
+not trained on. So documents are cut into as many folds as there are members. In each round every member is
+trained on all folds but its own, and its scores of its own fold are training data of the next round; when
+it links, the score of a round is the mean over its members. The temperature is chosen on the last round's
+scores, each document being scored by the member that was not trained on it. Folds, not every fifth
+document: a paper returns to a story the next day.
 
 R  candidates    M  mentions    F  features    G  members, folds    H  hidden
 """
@@ -18,13 +18,13 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, Matrix, Numbers
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.linker import LinkerConfig
 from kgkit.linking.scoring import Scores
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
+from kgkit.ranges import check_range
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import Candidates, Progress
@@ -45,15 +45,15 @@ class CoherenceTraining:
     """Settings of the second stage.
 
     Attributes:
-        popularity: attributes of entities that are numbers: the more, the better known.
-        nil: learn from mentions without a right candidate too, that they mean nothing in the KB.
+        popularity: attributes of entities with numbers; a greater number means a better known entity.
+        nil: whether mentions without a right candidate are training examples too, labelled NIL.
         links: settings of the features of links.
-        rounds: that look at links, after one that does not.
-        members: of each round; at least 2.
-        hidden: H; 0 for log-linear members.
-        epochs, batch, lr, decay: of AdamW, in one cycle; a batch is of so many mentions.
-        dropout: of what is hidden.
-        seed: of weights, order and dropout.
+        rounds: number of rounds with features of links, after one without.
+        members: number of members of each round; at least 2.
+        hidden: width H of the hidden layer; 0 for log-linear members.
+        epochs, batch, lr, decay: settings of AdamW, in one cycle; a batch has so many mentions.
+        dropout: dropout of the hidden layer.
+        seed: seed of weights, order and dropout.
     """
 
     popularity: tuple[str, ...] = ()
@@ -70,22 +70,21 @@ class CoherenceTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        few = self.rounds < 0 or self.members < 2 or self.hidden < 0 or min(self.epochs, self.batch) < 1
-        if few or self.lr <= 0 or not 0 <= self.dropout < 1:
-            raise UsageError(
-                f"out of range in {self}: members >= 2, epochs, batch >= 1, lr > 0, dropout in [0, 1), "
-                "rounds, hidden >= 0"
-            )
+        check_range(self, "rounds", "hidden", least=0)
+        check_range(self, "epochs", "batch", least=1)
+        check_range(self, "members", least=2)
+        check_range(self, "lr", above=0)
+        check_range(self, "dropout", least=0, below=1)
 
 
 class TrainedSecondStage(NamedTuple):
-    """What came out of a training.
+    """A trained second stage with its scores of the training data.
 
     Attributes:
         coherence: the stage.
-        scored: what its last round says of each mention that has a right candidate, before the temperature,
-            by members that have not learnt from it; and which candidates are right. With nil, nothing is
-            one more of them.
+        scored: scores by the last round of each mention that has a right candidate, before the temperature,
+            by members that were not trained on it; and which candidates are right. With nil, NIL is one
+            more candidate.
     """
 
     coherence: TrainedCoherence
@@ -95,7 +94,7 @@ class TrainedSecondStage(NamedTuple):
 class _CoherenceExamples(NamedTuple):
     """Training examples: (R, F) features, (R,) which are right, (M,) candidates of a mention, (M,) its fold.
 
-    `nil` says whether mentions without a right candidate mean nothing: else they say nothing.
+    `nil`: whether mentions without a right candidate are labelled NIL; otherwise they are left out.
     """
 
     features: Matrix
@@ -115,10 +114,10 @@ def train_coherence(
     """Train the second stage.
 
     Args:
-        kb: whose links and names are looked at.
-        labelled: documents.
-        first: for each document and mention, what a first stage that has not learnt from the document says
-            of the candidates, (C,).
+        kb: knowledge base whose links and names give features.
+        labelled: documents with gold.
+        first: for each document and mention the scores (C,) by a first stage that was not trained on the
+            document.
         config: settings.
         progress: callback with the networks done, of how many.
 
@@ -172,7 +171,7 @@ def train_coherence(
 def _cut(
     labelled: Sequence[LabelledDocument], first: Sequence[Sequence[Scores]]
 ) -> tuple[list[LabelledDocument], list[list[Scores]]]:
-    """Return documents and scores with as many candidates as a linker looks at, best prior first."""
+    """Return documents and scores cut to as many candidates as a linker scores, best prior first."""
     documents, cut_scores = [], []
     for document, scores in zip(labelled, first, strict=True):
         mentions = []
@@ -208,7 +207,7 @@ def _round(
     progressed: tuple[int, int],
     progress: Progress | None,
 ) -> tuple[Members, Scores]:
-    """Return the members of a round, and s (R,) of candidates by the member that has not learnt from them."""
+    """Return the members of a round, and s (R,) of candidates by the member that was not trained on them."""
     mean, deviation = examples.features.mean(0), examples.features.std(0)
     deviation = np.where(deviation > 1e-4, deviation, 1).astype(np.float32)  # a trait that never changes
     scaled = (examples.features - mean) / deviation
@@ -249,7 +248,7 @@ class _Network:
         return scores
 
     def learn(self, examples: _CoherenceExamples, mentions: Numbers, rng: np.random.Generator) -> None:
-        """Learn from *mentions*, by their numbers: those that tell something."""
+        """Train on *mentions*, given by their indices; those without information are left out."""
         begins = np.cumsum(examples.sizes) - examples.sizes
         right = np.array(
             [

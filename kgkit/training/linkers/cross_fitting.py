@@ -1,7 +1,7 @@
-"""What a first stage says of documents that it has not learnt from: what a second one learns from.
+"""Cross-fitting: scores of a first stage for documents it was not trained on, to train a second stage.
 
-`prior` and `gloss` learn nothing. The others are trained once more for each of a few stretches of the
-documents, without it.
+`prior` and `gloss` are not trained. The others are trained once more for each fold of the documents,
+without that fold.
 
 N  documents    M  mentions    C  candidates of one    W  numbers of a mention
 """
@@ -31,7 +31,7 @@ DocumentScores = list[list[Scores]]
 def score_documents(
     scorer: Scorer, labelled: Sequence[LabelledDocument], progress: Progress | None
 ) -> DocumentScores:
-    """Return what a scorer says that has not learnt from any of them."""
+    """Return the scores by a scorer that was trained on none of the documents."""
     scores: DocumentScores = []
     for begin in range(0, len(labelled), scorer.batch_size):
         scores += scorer([document.document for document in labelled[begin : begin + scorer.batch_size]])
@@ -43,9 +43,9 @@ def score_documents(
 def cross_fit_ridge(
     data: LinkerData, temperature: float, folds: int, weights: Matrix | None = None
 ) -> DocumentScores:
-    """Return what means and map say of the documents of the first part, each without its stretch.
+    """Return the scores by means and map of the documents of the first part, each without its fold.
 
-    *weights* (4,) of the terms are those that all documents have chosen.
+    *weights* (4,) of the terms are those fitted on all documents.
     """
     part, gloss_mean = data.parts[0], text_mean(data.vectors)
     further = [other.sums() for other in data.parts[1:]]
@@ -77,15 +77,15 @@ def cross_fit_head(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> DocumentScores:
-    """Return what heads say of the documents of the first part, each without its stretch.
+    """Return the scores by heads of the documents of the first part, each without its fold.
 
     Args:
         data, config: as `train_head` takes them.
-        temperature: temperature of the head that has learnt from all.
-        folds: number of stretches.
+        temperature: temperature of the head that was trained on all documents.
+        folds: number of folds.
         folder: folder for checkpoints.
         device: torch device on which heads are trained.
-        progress: callback while they are.
+        progress: callback while they are trained.
     """
     from kgkit.linking.head import HeadScorer
     from kgkit.training.linkers.head import train_head
@@ -105,15 +105,15 @@ def cross_fit_head(
 
 
 def folds_of(count: int, folds: int) -> Iterator[NDArray[np.bool_]]:
-    """Yield (N,) bool, which of *count* documents are of a stretch, for each of so many.
+    """Yield (N,) bool, which of *count* documents belong to a fold, for each fold.
 
     Raises:
-        UsageError: if there are fewer documents than stretches.
+        UsageError: if there are fewer documents than folds.
     """
     if count < folds:
         raise UsageError(
-            f"coherence is learnt from {folds} documents at least, there are {count}: give more, or "
-            "train without it"
+            f"coherence needs at least {folds} documents of training data, found {count}: add documents, or "
+            "train without --coherence"
         )
     number = np.arange(count) * folds // count
     for fold in range(folds):
@@ -129,7 +129,7 @@ def documents_of(part: TrainingSet, which: NDArray[np.bool_]) -> Iterator[tuple[
 
 
 def without(part: TrainingSet, which: NDArray[np.bool_]) -> TrainingSet:
-    """Return a part without the documents of *which* (N,), whose mean is that of all."""
+    """Return a part without the documents of *which* (N,); its mean stays that of all documents."""
     remains = ~which
     mentions = np.repeat(remains, [len(document.right) for document in part.labelled])
     learnt = remains[part.documents]

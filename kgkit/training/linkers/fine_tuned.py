@@ -1,6 +1,6 @@
 """The type `full`: the encoder is fine-tuned, and with it the one of the entities' texts.
 
-    1  the features of candidates, as the head is told them, counts alone: likeness changes with the encoder
+    1  the features of candidates, as the head reads them, counts alone: similarities change with the encoder
     2  the head is trained over the encoder as it is, else its first steps would spoil the encoder
     3  both encoders and the head are trained together: see `kgkit.training.linkers.bi_encoder`
     4  the documents are read anew, and the texts of all entities: vectors of the knowledge base, named after
@@ -31,6 +31,7 @@ from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_
 from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.linking.ridge import Matrix, RidgeArrays
+from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.bi_encoder import BiEncoder, StepBatch, TextBatch, freeze, read
 from kgkit.training.linkers.head import (
@@ -62,22 +63,22 @@ class FullConfig:
     """Settings of the training.
 
     Attributes:
-        ridge: w, how much the score of the means counts beside the head's: see `kgkit.linking.head`.
-        width: E, in which mentions and entities meet.
-        attention: between the mentions of a sentence, (2).
-        control: without the vectors of entities, as everything else is.
-        joint: train the encoder of the texts too.
-        head_epochs: of the head alone, before.
-        epochs: of all together.
+        ridge: weight w of the means' score beside the head's: see `kgkit.linking.head`.
+        width: width E of the space in which mentions and entities are compared.
+        attention: whether the mentions of a sentence attend to each other, (2).
+        control: whether to train without the vectors of entities, all else equal.
+        joint: whether to train the encoder of the texts too.
+        head_epochs: epochs of the head alone, before.
+        epochs: epochs of all together.
         tokens: word pieces of a batch.
         fresh: texts that a step encodes.
-        refreshed: how often in an epoch all texts are encoded.
+        refreshed: number of times in an epoch that all texts are encoded.
         length: word pieces of a text that are read in training.
-        lr, encoder_lr, text_lr, decay: of AdamW, of all together.
+        lr, encoder_lr, text_lr, decay: settings of AdamW for all together.
         frozen, text_frozen: share of an encoder's layers, from the bottom, that stay as they are.
-        dropout: of the mentions' vectors; in the encoders it is their own.
+        dropout: dropout of the mentions' vectors; the encoders keep theirs.
         bf16: whether products of the encoders are in bfloat16; auto: where the device is made for it.
-        seed: of weights, order and dropout.
+        seed: seed of weights, order and dropout.
     """
 
     ridge: float = 2.0
@@ -102,26 +103,21 @@ class FullConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        sizes = min(
-            self.width, self.head_epochs, self.epochs, self.tokens, self.fresh, self.refreshed, self.length
-        )
-        rates = min(self.lr, self.encoder_lr, self.text_lr)
-        shares = all(0 <= share <= 1 for share in (self.frozen, self.text_frozen))
-        if sizes < 1 or rates <= 0 or min(self.ridge, self.seed) < 0 or not shares:
-            raise UsageError(
-                f"out of range in {self}: sizes, epochs >= 1, rates > 0, ridge, seed >= 0, frozen from 0 to 1"
-            )
+        check_range(self, "width", "head_epochs", "epochs", "tokens", "fresh", "refreshed", "length", least=1)
+        check_range(self, "ridge", "seed", least=0)
+        check_range(self, "lr", "encoder_lr", "text_lr", above=0)
+        check_range(self, "frozen", "text_frozen", least=0, most=1)
 
 
 class TrainedFull(NamedTuple):
-    """What came out of a training.
+    """A fine-tuned linker with its measurements.
 
     Attributes:
-        arrays: means and counts of what was seen, by the encoders as they are now.
+        arrays: means and counts of the training data, by the fine-tuned encoders.
         heads: KnowBert's linker, in evaluation mode, alone.
         scale: (2, F) mean and deviation of the features.
-        temperature: T, chosen on documents that nothing has learnt from.
-        results: accuracy and calibration there, and how much was learnt from.
+        temperature: T, chosen on held-out documents.
+        results: accuracy and calibration on these, and the sizes of the training data.
         config: settings it was trained with.
         vectors: vectors of the entities' texts.
     """
@@ -217,6 +213,7 @@ class _Window(NamedTuple):
     spans: NDArray[np.int64]  # (m, 2)
 
     def cut(self) -> "_Window":
+        """Return the window with each sentence cut to the candidates that training reads."""
         return self._replace(sentences=[cut(sentence) for sentence in self.sentences])
 
 
@@ -242,7 +239,7 @@ class _Source:
         most = max(map(len, self.sets))
         if not most:
             raise UsageError(
-                "there is nothing to learn: no mention has several candidates, one of them right"
+                "no training examples: no mention has several candidates with the gold entity among them"
             )
         self.count = min(most, max(1, round(longest / config.tokens)))
 

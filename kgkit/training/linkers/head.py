@@ -1,7 +1,7 @@
 """Training KnowBert's linker over frozen features: `kgkit.heads.entity_linker` has the equations.
 
-What a head is told of how often and in which contexts a meaning was seen leaves out the document that the
-mention is of: else it would learn to trust that more than it can when it links.
+The features of a candidate that count its occurrences and contexts leave out the document of the mention:
+otherwise the head would learn to trust them more than it can when it links.
 
     R  candidates of a document's mentions    S  meanings    F  features    K · D  numbers of a mention
 """
@@ -24,6 +24,7 @@ from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import FEATURES, candidate_features, prior_features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
+from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, text_mean
 from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
@@ -45,18 +46,18 @@ class HeadConfig:
     """Settings of the training.
 
     Attributes:
-        ridge: w, how much the score of the means counts beside the head's: see `kgkit.linking.head`.
-        portable: keep nothing of single entities, so that the head serves any build. It is told the prior
-            alone: that of the `kb`, or one counted on the `data` that it learns from, as WordNet's is on
-            SemCor; such a one would betray the right sense of a document that it was counted on.
-        width: E, in which mentions and entities meet.
-        attention: between the mentions of a sentence, (2).
-        control: without the vectors of entities, as everything else is.
-        epochs, batch, lr, decay: of AdamW, in one cycle; a batch is of so many mentions.
-        dropout: of the mentions' vectors.
+        ridge: weight w of the means' score beside the head's: see `kgkit.linking.head`.
+        portable: source of the prior of a head that keeps nothing of single entities, so that it serves any
+            build; its one feature is the prior: that of the `kb`, or one counted on the training `data`, as
+            WordNet's is on SemCor; a document's own counts are left out then, since they give its gold away.
+        width: width E of the space in which mentions and entities are compared.
+        attention: whether the mentions of a sentence attend to each other, (2).
+        control: whether to train without the vectors of entities, all else equal.
+        epochs, batch, lr, decay: settings of AdamW, in one cycle; a batch has so many mentions.
+        dropout: dropout of the mentions' vectors.
         bf16: whether products are in bfloat16; auto: where the device is made for it.
-        seed: of weights, order and dropout.
-        heads: that are trained, each with a seed of its own from *seed* on; their scores are averaged.
+        seed: seed of weights, order and dropout.
+        heads: number of heads, each with a seed of its own from *seed* on; their scores are averaged.
     """
 
     ridge: float = 2.0
@@ -74,24 +75,22 @@ class HeadConfig:
     heads: int = 1
 
     def __post_init__(self) -> None:
-        sizes = min(self.width, self.epochs, self.batch, self.heads)
-        if sizes < 1 or self.lr <= 0 or min(self.ridge, self.seed) < 0:
-            raise UsageError(
-                f"out of range in {self}: width, epochs, batch, heads >= 1, lr > 0, ridge, seed >= 0"
-            )
+        check_range(self, "width", "epochs", "batch", "heads", least=1)
+        check_range(self, "ridge", "seed", least=0)
+        check_range(self, "lr", above=0)
         if self.portable not in (None, "kb", "data"):
             raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")
 
 
 class TrainedHead(NamedTuple):
-    """What came out of a training.
+    """Trained heads with their measurements.
 
     Attributes:
-        arrays: means and counts of what was seen, from all documents; None for a portable head.
+        arrays: means and counts of all training documents; None for a portable head.
         heads: KnowBert's linkers, in evaluation mode.
         scale: (2, F) mean and deviation of the features.
-        temperature: T, chosen on documents that the heads have not learnt from.
-        results: accuracy and calibration there, and how much was learnt from.
+        temperature: T, chosen on held-out documents.
+        results: accuracy and calibration on these, and the sizes of the training data.
         config: settings it was trained with.
     """
 
@@ -118,7 +117,7 @@ def train_head(
         config: settings of the heads.
         folder: folder for checkpoints: a training that was stopped goes on there.
         device: torch device on which they are trained.
-        progress: callback with what is done.
+        progress: callback with stage, steps done and total.
 
     Raises:
         UsageError: if no mention has a right candidate, or there is no such device.
@@ -221,6 +220,7 @@ class LabelledSentence(NamedTuple):
     trainable: bool
 
     def scaled(self, scale: Matrix) -> "LabelledSentence":
+        """Return the sentence with features less their mean, `scale[0]`, over their deviation, `scale[1]`."""
         features = [(feature - scale[0]) / scale[1] for feature in self.sentence.features]
         return self._replace(sentence=self.sentence._replace(features=features))
 
@@ -386,6 +386,7 @@ class _Batches:
         return sum(self.counts)
 
     def epoch(self, number: int, indices: Sequence[int]) -> "Iterator[tuple[LinkerInputs, Tensor]]":
+        """Yield inputs and gold of batches in the order of epoch *number*; a batch is of one set."""
         drawn = np.random.default_rng([self.seed, number])
         batches = [
             [sentences[at] for at in part]

@@ -33,12 +33,12 @@ _MARKERS = ("", "(a)", "(p)", "(ip)")  # of adjectives: where they may stand
 
 
 class LabelledDocument(NamedTuple):
-    """A document to learn from.
+    """A document with gold.
 
     Attributes:
         document: its mentions have candidates.
-        right: for each mention (C,) bool, which candidates are right; none, if none of them is.
-        lost: how many mentions of the data mean something that is no candidate, or were not found.
+        right: for each mention a mask (C,) bool of the right candidates; all false if none is right.
+        lost: number of mentions of the data whose gold is no candidate, or that were not found.
     """
 
     document: Document
@@ -52,10 +52,10 @@ class LabelledDocument(NamedTuple):
 
 
 class MissingGold:
-    """Counts what training data mean that a knowledge base does not have.
+    """Counts the gold entities of training data that a knowledge base does not have.
 
     Args:
-        kb: that is linked to.
+        kb: knowledge base that is linked to.
 
     Attributes:
         labelled: number of mentions that have a gold entity.
@@ -68,27 +68,29 @@ class MissingGold:
         self.missing: set[str] = set()
 
     def note(self, gold: str, *, in_kb: bool) -> None:
-        """Count a mention that means *gold*."""
+        """Count a mention whose gold entity is *gold*."""
         self.labelled += 1
         if not in_kb:
             self.mentions += 1
             self.missing.add(gold)
 
     def error(self) -> UsageError:
-        """Return the error that nothing can be learnt; it doubts *kb* if that lacks most of what is meant."""
-        message = "there is nothing to learn: no mention has its gold among its candidates"
+        """Return the error for data without examples; it names *kb* if that lacks most gold entities."""
+        message = "no training examples: no mention has its gold entity among its candidates"
         if 2 * self.mentions > self.labelled:
             message += (
-                f", and {self.mentions:,} of {self.labelled:,} mean what is not in knowledge base "
-                f"{self.kb.name}@{self.kb.build}: is it the right one?"
+                f"; the gold entities of {self.mentions:,} of {self.labelled:,} mentions are not in the "
+                f"knowledge base {self.kb.name}@{self.kb.build}: was it built from the source that the data "
+                "were labelled with?"
             )
         return UsageError(message)
 
     def warn(self) -> None:
-        """Say what there is none of, if anything."""
+        """Log how many gold entities are missing, if any are."""
         if self.missing:
             log.warning(
-                "%s gold entities, of %s of %s mentions, are not in the knowledge base: they teach nothing",
+                "%s gold entities, of %s of %s mentions, are not in the knowledge base: these mentions are "
+                "not trained on",
                 *(f"{count:,}" for count in (len(self.missing), self.mentions, self.labelled)),
             )
 
@@ -104,12 +106,12 @@ def labelled_senses(
     """Yield the documents of a data set of senses.
 
     Args:
-        kb: whose senses the gold names.
-        generator: of the candidates.
-        data, gold: the two files.
+        kb: knowledge base whose senses the gold names.
+        generator: generator of the candidates.
+        data, gold: file of documents, and file of their senses.
         source: `lemma`: candidates are those of the gold lemma and part of speech; `surface`: those of the
             span as it is written, as KnowBert trains.
-        missing: counts senses that *kb* does not have.
+        missing: counter of senses that *kb* does not have.
 
     Raises:
         NotThere, SourceError: as `read_documents` and `read_gold` do.

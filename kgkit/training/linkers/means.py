@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.inputs.mention_vectors import features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
-from kgkit.training.linkers.features import features
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import Ids, Progress
 from kgkit.vectors.scan import unit

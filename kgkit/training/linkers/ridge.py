@@ -20,12 +20,12 @@ _MOST: Final = 5_000  # mentions that weights and temperature are learnt from
 
 
 class TrainedRidge(NamedTuple):
-    """What came out of a training.
+    """Trained means, map and weights with their measurements.
 
     Attributes:
-        arrays: what was learnt, from all documents.
+        arrays: means, map and weights, from all documents.
         temperature: T, chosen on mentions whose documents were held out of what they were measured with.
-        results: accuracy and calibration there, and how much was learnt from.
+        results: accuracy and calibration on these, and the sizes of the training data.
     """
 
     arrays: RidgeArrays
@@ -89,17 +89,17 @@ def held_out_terms(
 
 
 def check_something(parts: Sequence[TrainingSet]) -> None:
-    """Make sure that there is something to learn.
+    """Check that there are training examples.
 
     Raises:
         UsageError: if no mention has a right candidate.
     """
     if not sum(len(part.meanings) for part in parts):
-        raise UsageError("there is nothing to learn: no mention has its gold among its candidates")
+        raise UsageError("no training examples: no mention has its gold entity among its candidates")
 
 
 def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays) -> dict[str, float]:
-    """Return how many mentions and meanings were learnt from."""
+    """Return the numbers of mentions and of meanings in the training data."""
     return {
         "mentions": float(sum(len(part.meanings) for part in parts)),
         "meanings": float(len(arrays.meanings)),
@@ -107,7 +107,7 @@ def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays) -> dict[str, floa
 
 
 def measured(scored: Scored, temperature: float) -> dict[str, float]:
-    """Return accuracy and calibration on what was held out; nothing, if nothing was."""
+    """Return accuracy and calibration on held-out mentions; an empty mapping if there are none."""
     if not scored:
         return {}
     return {

@@ -57,9 +57,9 @@ class LinkerTraining:
         type: model type, one of `TYPES`.
         candidates: of the mentions of `wsd`: by `lemma` and part of speech, or by `surface`.
         examples: learn from the KB's usage examples too, if it has any.
-        without: files of examples that must not be learnt from, one a line, letters compared alone.
-        vectors: of the entities' texts.
-        reader: how mentions are read; unless given, the layers that `LAYERS` names for the model type.
+        without: files of examples to leave out of training, one a line; only letters are compared.
+        vectors: name of the vectors of the entities' texts.
+        reader: settings of the reader of mentions; unless given, the layers in `LAYERS` for the model type.
         ridge: settings of the means and the map.
         head: settings of the model type `head`.
         full: settings of the model type `full`.
@@ -82,7 +82,7 @@ class LinkerTraining:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All that is read."""
+        """Paths of all files that are read."""
         return (*self.data, *self.gold, *self.without)
 
     def __post_init__(self) -> None:
@@ -92,13 +92,13 @@ class LinkerTraining:
             raise UnknownName("model type", self.type, TYPES)
         if self.type in UNTRAINED and self.coherence is None:
             raise UsageError(
-                f"{self.type} has nothing to learn: link with --model {self.type}, or train coherence above "
-                "it (--coherence)"
+                f"{self.type} is not trained: link with --model {self.type}, or train coherence above it "
+                "(--coherence)"
             )
         if self.type == FULL and self.coherence is not None:
             raise UsageError(
-                "coherence learns from the first stage's scores of documents it has not seen: a model of the "
-                "type full would have to be trained for each fold of them. Train coherence above head instead"
+                "coherence is trained on the first stage's scores of held-out documents: a model of the type "
+                "full would have to be trained once for each fold of them. Train coherence above head instead"
             )
         if self.task == "wsd" and len(self.data) != len(self.gold):
             raise UsageError(
@@ -138,7 +138,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
 
 
 def usual_reader(model_type: str, encoder: "Encoder") -> SpanConfig:
-    """Return how mentions are read for a model type: layers that there are, in windows that can be read."""
+    """Return the reader's settings for a model type: layers that the encoder has, windows that fit it."""
     deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
     size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
     return SpanConfig(
@@ -151,7 +151,7 @@ def usual_reader(model_type: str, encoder: "Encoder") -> SpanConfig:
 def sources_of(
     kb: "KnowledgeBase", generator: Generator, training: LinkerTraining, progress: Progress | None
 ) -> Iterator[Sequence[LabelledDocument]]:
-    """Yield the sets of documents, the data before the examples; warn of what the data mean and *kb* lacks.
+    """Yield the sets of documents, data before examples; warn of gold entities that *kb* does not have.
 
     Raises:
         NotThere: if a file is not there, or examples are wanted and there are none.
@@ -176,5 +176,5 @@ def sources_of(
         documents = labelled_examples(kb, generator, without=read_letters(training.without))
         usage = list(count_items(documents, "looking up examples", progress))
         if not usage:
-            raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without them")
+            raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without --examples")
         yield usage

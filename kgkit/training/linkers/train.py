@@ -47,22 +47,22 @@ def train_linker(
     """Train a linker for *kb*, and write it to `models/NAME` of its home, in the place of an older one.
 
     Args:
-        kb: what is linked to.
-        name: of the model.
-        training: what, on what, how.
-        device: of the encoder.
-        progress: is told what is done.
+        kb: knowledge base that is linked to.
+        name: name of the model.
+        training: settings, with the files of data.
+        device: torch device of the encoder.
+        progress: callback with stage, steps done and total.
 
     Returns:
-        Where the model's files lie, a version of `models/NAME`; it goes when the name is trained again.
+        Folder of the model's files, a version of `models/NAME`, removed when the name is trained again.
 
     Raises:
-        UsageError: if *name* cannot name a model, or there is nothing to learn.
-        UnknownName: if no entity has a number that coherence is to look at.
-        NotThere: if the vectors, the encoder or a file are not there.
-        SourceError: if a file is not what it should be.
+        UsageError: if *name* cannot name a model, or there are no training examples.
+        UnknownName: if no entity has an attribute of `coherence.popularity`.
+        NotThere: if the vectors, the encoder or a file do not exist.
+        SourceError: if a file is not of its format.
         KBBusy: if another process trains the same.
-        WriteFailed: if the disk refuses; an older model of that name is as it was.
+        WriteFailed: if the disk is full or fails; an older model of that name is unchanged.
     """
     home = Home(kb.home.path.parents[1])
     model_folder(home, name)  # refuses the name before coherence's numbers are looked up
@@ -79,7 +79,7 @@ def train_linker(
 def _prepare(
     kb: "KnowledgeBase", name: str, training: LinkerTraining, device: str, progress: Progress | None
 ) -> Plan:
-    """Read the data of a linker that learns."""
+    """Read the data of a linker of a trained type."""
     home = Home(kb.home.path.parents[1])
     vectors = kb.vectors(text_vectors(kb, training.vectors))
     encoder = encoder_of(vectors, device=device)
@@ -138,7 +138,7 @@ def _save(
     staged: Path,
     _: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write a linker that has learnt, and return its fields of the manifest."""
+    """Write a trained linker, and return its fields of the manifest."""
     own_kb = None if trained.arrays is None else kb  # a portable one serves any
     config = asdict(training.ridge)
     if trained.arrays is not None:
@@ -159,7 +159,7 @@ def _save(
 def _prepare_coherence(
     kb: "KnowledgeBase", name: str, training: LinkerTraining, device: str, progress: Progress | None
 ) -> Plan:
-    """Read the data of coherence above a type that has nothing to learn."""
+    """Read the data of coherence above a type that is not trained."""
     assert training.coherence is not None
     settings = training.coherence
     generator = generator_for(kb, max_candidates=None, overlaps=True)
@@ -180,7 +180,7 @@ def _prepare_coherence(
 
 
 def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
-    """Return what was measured of a second stage."""
+    """Return the measurements of a second stage."""
     return {} if second is None else measured(second.scored, second.coherence.temperature)
 
 

@@ -32,8 +32,9 @@ from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.masking import NOTHING
 from kgkit.inputs.passages import read_plain
 from kgkit.kb import open_kb
-from kgkit.linking import Linker
+from kgkit.linking import Linker, hidden_words
 from kgkit.linking import knowbert as trained_knowbert
+from kgkit.linking.hidden_words import LanguageBatch
 from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
 from kgkit.methods.contract import group_parameters
 from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision, linker_config
@@ -42,8 +43,6 @@ from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import KNOWBERT, LINKER
 from kgkit.models.manifest import MANIFEST
-from kgkit.training.knowbert import language
-from kgkit.training.knowbert.language import LanguageBatch
 from kgkit.training.knowbert.linking_batches import LinkingBatch
 from kgkit.training.knowbert.stages import stage_of
 from kgkit.training.tasks import train_method
@@ -241,7 +240,7 @@ def of_mentions(folder):
 
 def told_of_hidden_words(monkeypatch):
     """Note of what perplexity is measured on: of each mention with a hidden piece whether it is masked."""
-    found, measure = [], language.perplexity
+    found, measure = [], hidden_words.perplexity
 
     def perplexity(knowbert, reader, masking, passages, **others):
         def watched(text, generator):
@@ -258,7 +257,7 @@ def told_of_hidden_words(monkeypatch):
 
         return measure(knowbert, reader, watched, passages, **others)
 
-    monkeypatch.setattr(language, "perplexity", perplexity)
+    monkeypatch.setattr(hidden_words, "perplexity", perplexity)
     return found
 
 
@@ -700,9 +699,9 @@ def test_trainings_that_cannot_be_are_told(home, encoder, files, tmp_path):
         ("x", of("mlm", data=(alone,)), WORDS, UsageError, "the only document has no sentence that another"),
         ("x", of("mlm", data=(tmp_path / "y",)), WORDS, NotThere, "no file .*y"),
         ("x", of("wsd", data=(data,), gold=(gold,)), WORDS, UsageError,
-         "nothing to learn: no mention has its gold among .*words@.*: is it the right one"),
+         "no training examples: .* are not in the knowledge base words@.*: was it built"),
         ("x", of("mlm", linking=(Supervision("words", data, gold),)), WORDS, UsageError,
-         "nothing to learn: no mention has its gold among"),
+         "no training examples: no mention has its gold entity among"),
         ("x", of("mlm", encoder=str(bare)), WORDS, UsageError, r"has no \[MASK\]"),
         ("x", of("mlm", encoder=str(tmp_path / "z")), WORDS, NotThere, "no encoder .*z"),
         ("x", of("mlm", start="nope"), (), UnknownName,

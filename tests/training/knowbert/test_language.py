@@ -18,20 +18,11 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.facts import Probe
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader, Knowledge
-from kgkit.inputs.masking import NOTHING, hide
+from kgkit.inputs.masking import NOTHING, hide, masking_of
 from kgkit.inputs.passages import Passage
+from kgkit.linking.hidden_words import LanguageBatch, masked_batch, perplexity, recalled
 from kgkit.linking.knowbert import knowledge_of
-from kgkit.training.knowbert.language import (
-    LanguageBatch,
-    Mixture,
-    language_batch,
-    loss_of,
-    masked_batch,
-    masking_of,
-    perplexity,
-    recalled,
-    score_examples,
-)
+from kgkit.training.knowbert.language import Mixture, language_batch, loss_of, score_examples
 from kgkit.training.knowbert.linking_batches import LinkingBatch, linking_batch, read_linking_examples
 from kgkit.training.linkers.labelled import labelled_senses, labelled_spans
 from tests.knowbert_toys import links, senses, with_vectors

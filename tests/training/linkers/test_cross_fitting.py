@@ -95,7 +95,7 @@ def test_folds_are_of_documents_in_a_row_and_as_long_as_each_other():
         [True, True, True, False, False],
         [False, False, False, True, True],
     ]
-    with pytest.raises(UsageError, match="3 documents at least, there are 2"):
+    with pytest.raises(UsageError, match="at least 3 documents of training data, found 2"):
         list(folds_of(2, 3))
 
 
@@ -156,7 +156,7 @@ def test_full_has_no_coherence_and_few_documents_are_told(kb, data, tmp_path):
         LinkerTraining(task="el", data=(data,), type="full", coherence=COHERENCE)
     few = tmp_path / "few.jsonl"
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:2]))
-    with pytest.raises(UsageError, match="coherence is learnt from 3 documents at least, there are 2"):
+    with pytest.raises(UsageError, match="coherence needs at least 3 documents of training data, found 2"):
         train_linker(
             kb, "m", LinkerTraining(task="el", data=(few,), reader=READ, coherence=COHERENCE), device="cpu"
         )

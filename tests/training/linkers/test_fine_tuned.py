@@ -220,13 +220,13 @@ def test_coherence_above_it_is_refused(corpus):
     "wrong", [{"epochs": 0}, {"fresh": 0}, {"text_lr": 0.0}, {"frozen": -0.1}, {"frozen": 2.0}, {"seed": -1}]
 )
 def test_settings_out_of_range_are_refused(wrong):
-    with pytest.raises(UsageError, match="out of range"):
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} is .*; it is "):
         FullConfig(**wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"heads": 0}, {"seed": -1}, {"portable": "x"}])
 def test_settings_of_heads_out_of_range_are_refused(wrong):
-    with pytest.raises(UsageError, match=r"out of range|portable is 'x'"):
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} is .*; it is "):
         HeadConfig(**wrong)
 
 

@@ -24,6 +24,7 @@ from kgkit.errors import (
     UsageError,
 )
 from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.inputs.mention_vectors import features
 from kgkit.linking import Linker
 from kgkit.linking.head import HeadScorer
 from kgkit.linking.prior_features import candidate_features
@@ -32,7 +33,6 @@ from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.features import features
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
 from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
@@ -281,7 +281,7 @@ def test_what_the_kb_lacks_is_warned_of_and_all_of_it_is_refused(kb, corpus, tmp
     keys = gold.read_text().splitlines(keepends=True)
     gold.write_text("".join([*keys[:76], *(line.replace("dog%", "cat%") for line in keys[76:])]))
     list(sources_of(kb, generator, training(corpus), None))
-    lost = "are not in the knowledge base: they teach nothing"
+    lost = "are not in the knowledge base: these mentions are not trained on"
     assert f"2 gold entities, of 3 of 80 mentions, {lost}" in caplog.text
     el = tmp_path / "el.jsonl"
     entities = ["dog.n.01", "wolf", "wolf", "fox", None]
@@ -290,12 +290,12 @@ def test_what_the_kb_lacks_is_warned_of_and_all_of_it_is_refused(kb, corpus, tmp
     list(sources_of(kb, generator, LinkerTraining(task="el", data=(el,)), None))
     assert f"2 gold entities, of 3 of 4 mentions, {lost}" in caplog.text
     gold.write_text("".join(line.replace("%", "%9") for line in keys))
-    asked = f"its gold among its candidates, and 80 of 80 mean what is not .* words@{kb.build}: is it the"
+    asked = f"the gold entities of 80 of 80 mentions are not in .* words@{kb.build}: was it built"
     with pytest.raises(UsageError, match=asked):
         list(sources_of(kb, generator, training(corpus), None))
     caplog.clear()
     gold.write_text("".join(f"{line.split()[0]} {'tree%1' if 'dog' in line else 'dog%1'}\n" for line in keys))
-    with pytest.raises(UsageError, match=r"its gold among its candidates$"):
+    with pytest.raises(UsageError, match=r"its gold entity among its candidates$"):
         list(sources_of(kb, generator, training(corpus), None))
     assert lost not in caplog.text
 
@@ -566,7 +566,7 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
     with pytest.raises(SourceError):
         train_linker(kb, "m", training((gold, gold)), device="cpu")
     gold.write_text("d0.s0.t0 cat%1\n")
-    with pytest.raises(UsageError, match="no mention has its gold among its candidates"):
+    with pytest.raises(UsageError, match="no mention has its gold entity among its candidates"):
         train_linker(kb, "m", training(corpus), device="cpu")
     for name in ("a/b", "gloss", "prior"):
         with pytest.raises(UsageError, match="cannot name a model"):

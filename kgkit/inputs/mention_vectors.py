@@ -3,10 +3,10 @@
     cache/features/DIGEST.npy     (N, W) float16, a row for each mention, in order
     cache/features/DIGEST.json    how many documents are in it
 
-    cache/features/DIGEST.lock    held while they are read; who wants the same waits, and has them then
+    cache/features/DIGEST.lock    held while they are read; another process that needs them waits
 
-DIGEST is of the encoder, of how it reads, and of every text and span. A job that was stopped goes on behind
-the last document that was noted.
+DIGEST is taken over the encoder, the settings of the reader, and every text and span. A job that was
+stopped goes on behind the last document that was noted.
 
 N  mentions of all documents    W  numbers that the reader gives of one
 """
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import WriteFailed
-from kgkit.inputs import SpanReader
+from kgkit.inputs.spans import SpanReader
 from kgkit.types import Document, Progress
 from kgkit.versions import free_space
 
@@ -44,14 +44,14 @@ def features(
     """Return the vectors of the mentions of *documents*, (N, W), mapped into memory.
 
     Args:
-        reader: gives them.
-        documents: with mentions.
-        folder: where features are kept.
+        reader: reader of mentions.
+        documents: documents with mentions.
+        folder: folder where features are kept.
         progress: callback with the documents done, of how many.
         stage: name of this work, for *progress*.
 
     Raises:
-        WriteFailed: if the disk refuses; what was read stays.
+        WriteFailed: if the disk is full or fails; the features read so far stay.
     """
     from filelock import FileLock
 
@@ -115,7 +115,10 @@ def _open_matrix(stem: Path, shape: tuple[int, int]) -> tuple[Any, int]:
     size = 2 * shape[0] * shape[1]
     if size > free_space(stem.parent):
         raise WriteFailed(
-            "the features have no room", written=0, free=free_space(stem.parent), where=stem.parent
+            "the vectors of the mentions do not fit",
+            written=0,
+            free=free_space(stem.parent),
+            where=stem.parent,
         )
     return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape), 0
 

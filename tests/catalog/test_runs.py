@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from kgkit.catalog import Catalog, Model, Run
+from kgkit.catalog.runs import sha256_of
 from kgkit.errors import BuildFailed, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.training import recorded
-from kgkit.training.runs import sha256_of
 from tests.toys import run_python
 
 KILLED = """

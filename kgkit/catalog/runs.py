@@ -22,7 +22,7 @@ import msgspec
 
 from kgkit.errors import KgkitError, NotThere, UsageError
 from kgkit.home import Home
-from kgkit.models.publishing import checksum
+from kgkit.versions import file_sha256
 
 __all__ = ["RunRecord", "recorded", "sha256_of"]
 
@@ -118,7 +118,7 @@ def sha256_of(path: Path) -> str:
     stat = path.stat()
     key = (str(path.absolute()), stat.st_size, stat.st_mtime_ns)
     if key not in _digests:
-        _digests[key] = checksum(path)
+        _digests[key] = file_sha256(path)
     return _digests[key]
 
 
@@ -193,11 +193,12 @@ def _ending(error: BaseException) -> tuple[str, int]:
 
 
 def _digests_of(path: Path) -> Iterator[tuple[str, str | None]]:
-    """Give the path and SHA-256 of a file, or of those in a folder; None for one that cannot be read."""
+    """Give the path and SHA-256 of a file, or of those in a folder; None for one that cannot be read here."""
     files = sorted(item for item in path.rglob("*") if item.is_file()) if path.is_dir() else [path]
     for file in files:
         try:
-            yield str(file), sha256_of(file)
+            # A pipe can be read once, by the run itself.
+            yield str(file), sha256_of(file) if file.is_file() else None
         except OSError:
             yield str(file), None  # the run will say so itself
 

@@ -1,0 +1,131 @@
+"""The texts of formats: what is escaped comes back, and tables are read with their lines."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgkit.errors import NotThere, SourceError
+from kgkit.exchange.rdf_terms import name_of, namer, short_name
+from kgkit.exchange.tables import csv_chunks, csv_rows
+from kgkit.exchange.xml_text import escape_text, unescape_text
+
+ODD = "a\\u0\t\n\r\x00\x01\x0b\x1f\ufffe\uffff 苹𝔘\"',;d8"
+
+
+@given(st.text(ODD, max_size=30))
+def test_texts_that_are_escaped_for_xml_come_back(text):
+    escaped = escape_text(text)
+    assert unescape_text(escaped) == text
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", escaped)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("plain", "plain"), ("\x01", r"\u0001"), (r"\u0001", r"\u005cu0001"), (r"\u12", r"\u12"),
+        ("\\", "\\"), ("a\tb\n", "a\tb\n"), ("\uffff", r"\uffff"),
+    ],
+)  # fmt: skip
+def test_only_what_xml_has_no_room_for_is_escaped(text, escaped):
+    assert escape_text(text) == escaped
+
+
+@pytest.mark.parametrize("text", [r"\ud800", r"a\udfffb"])
+def test_an_escaped_half_of_a_surrogate_pair_is_refused(text):
+    with pytest.raises(ValueError, match="half of a surrogate pair"):
+        unescape_text(text)
+
+
+@given(st.text(ODD, min_size=1, max_size=20), st.sampled_from(["entity", "relation", "type"]))
+def test_a_name_comes_back_from_its_iri(name, space):
+    iri = namer(str, space)(name)
+    assert name_of(iri) == name
+    assert not re.search(r"[\x00-\x20\\\"']", iri)
+
+
+@pytest.mark.parametrize(
+    "iri", ["http://example.org/a%20b", "https://example.org/#x", "urn:other:a%20b", "mailto:a"]
+)
+def test_an_iri_of_the_web_is_its_own_name(iri):
+    assert name_of(iri) == iri
+
+
+def test_what_is_no_iri_after_all_is_encoded():
+    def strict(iri):
+        if " " in iri:
+            raise ValueError(iri)
+        return iri
+
+    iri = namer(strict, "entity")("http://a b")
+    assert " " not in iri and name_of(iri) == "http://a b"
+
+
+@pytest.mark.parametrize(
+    ("iri", "name"),
+    [
+        ("http://example.org/New_York", "New York"),
+        ("http://example.org/a#part_of", "part of"),
+        ("http://example.org/caf%C3%A9/", "café"),
+        ("urn:isbn:123", "123"),
+        ("_:b0", ""),
+        ("http://example.org/_", "http://example.org/_"),
+        ("", ""),
+    ],
+)
+def test_the_last_part_of_an_iri_is_what_people_might_call_it(iri, name):
+    assert short_name(iri) == name
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@given(st.lists(st.tuples(*[st.text("a,\"'\n\r\t 苹", max_size=5)] * 3).map(list), min_size=1))
+def test_rows_of_csv_come_back(tmp_path_factory, rows):
+    path = write(tmp_path_factory.getbasetemp() / "rows.csv", b"".join(csv_chunks(rows)))
+    assert [row for _, row in csv_rows(path)] == rows
+
+
+def test_rows_have_the_line_of_their_end(tmp_path):
+    path = write(tmp_path / "t.csv", 'a,b\n"1\n2",3\n\n4,5\n')
+    assert [*csv_rows(path)] == [(1, ["a", "b"]), (3, ["1\n2", "3"]), (5, ["4", "5"])]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path):
+    assert next(csv_rows(write(tmp_path / "t.csv", "\ufeffid,name\n")))[1] == ["id", "name"]
+
+
+def test_tables_of_tabs_have_no_quotation_marks(tmp_path):
+    assert [*csv_rows(write(tmp_path / "t.tsv", 'a\tb\n"x\t,"y"\n'))] == [
+        (1, ["a", "b"]),
+        (2, ['"x', ',"y"']),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "said"),
+    [
+        ("a,b\n1\n", 2, "expected 2 fields, as the header has them, found 1"),
+        ("a,b\n1,2,3\n", 2, "expected 2 fields, as the header has them, found 3"),
+        ('a,b\n"1,2\n', 2, "unexpected end of data"),
+        ('a,b\n"1"x,2\n', 2, "expected after"),
+        (b"a,b\n\xff,2\n", 2, "not UTF-8: .* at byte 1 of the line"),
+        (b"a\0b\n", 1, "a NUL byte: this is no text file"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_line(tmp_path, content, line, said):
+    with pytest.raises(SourceError, match=said) as refused:
+        [*csv_rows(write(tmp_path / "t.csv", content))]
+    assert refused.value.line == line
+
+
+def test_a_table_that_is_not_there_and_an_empty_one_are_errors(tmp_path):
+    with pytest.raises(NotThere, match="no file"):
+        [*csv_rows(tmp_path / "t.csv")]
+    with pytest.raises(SourceError, match="is empty: there is nothing to read"):
+        [*csv_rows(write(tmp_path / "t.csv", ""))]
+    with pytest.raises(SourceError, match="is a folder; name a file in it"):
+        [*csv_rows(tmp_path)]
