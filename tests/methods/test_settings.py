@@ -36,7 +36,7 @@ def knowbert(task="classification", **settings):
         ("size", 7, "size is 7; it is 8 or more"),
         ("seed", -1, "seed is -1; it is 0 or more"),
         ("decay", -0.1, "decay is -0.1; it is 0 or more"),
-        ("lr", 0, "lr is 0; it is above 0"),
+        ("lr", 0, "lr is 0.0; it is above 0"),
         ("lr", float("nan"), "lr is nan; it is above 0"),
         ("lr_new", -1e-4, "lr_new is -0.0001; it is above 0"),
     ],
@@ -111,7 +111,7 @@ def test_settings_of_a_k_bert_that_do_not_fit_are_refused(settings, message):
 
 
 def test_an_unknown_query_is_refused_with_those_there_are():
-    with pytest.raises(UnknownName, match=r"no query named 'shortest'; there are: .*longest"):
+    with pytest.raises(UsageError, match="query is 'shortest'; it is 'longest', 'jieba' or 'link'"):
         kbert(query="shortest")
 
 

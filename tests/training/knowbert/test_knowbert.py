@@ -637,7 +637,7 @@ def test_vectors_that_are_gone_are_told(copied, encoder, files):
         ("wsd", {"gold": ()}, "1 files of data and 0 of gold: each needs the other"),
         ("wsd", {"dev": (Path("x"),)}, "1 files of data and 0 of gold: each needs the other"),
         ("el", {"back": "nothing"}, "the way back is begun anew in the task mlm, not in el"),
-        ("mlm", {"back": "none"}, "no way back"),
+        ("mlm", {"back": "none"}, "back is 'none'; it is 'inverse' or 'nothing'"),
         ("mlm", {"gold": (Path("x"),)}, "data of mlm hold their gold: leave out the files of gold"),
         ("el", {"dev_gold": (Path("x"),)}, "data of el hold their gold: leave out the files of gold"),
         ("wsd", {"control": True}, "wsd trains the linker of a knowledge base: a control has none"),
