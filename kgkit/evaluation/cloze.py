@@ -91,6 +91,21 @@ class HitsScore(NamedTuple):
     relations: dict[str, tuple[int, dict[int, float]]]
 
 
+class SubsetScore(NamedTuple):
+    """Scores of some of the questions.
+
+    Attributes:
+        filter: questions that are scored.
+        subjects: whether all of these, or those whose subject has a vector.
+        hits: Hits@k of the model among the words of the vocabulary (`vocabulary`), among the objects of the
+            relation (`objects`), and of the baseline that knows which object is frequent (`frequent`).
+    """
+
+    filter: Filter
+    subjects: Literal["all", "with_vector"]
+    hits: dict[str, HitsScore]
+
+
 # -- filters ----------------------------------------------------------------
 
 
@@ -200,9 +215,7 @@ def score_hits(ranks: Iterable[tuple[str, int]], cutoffs: Collection[int] = CUTO
     relations = {
         name: (len(by_relation[name]), _hits(by_relation[name], cutoffs)) for name in sorted(by_relation)
     }
-    macro = {
-        k: sum(hits[k] for _, hits in relations.values()) / max(1, len(relations)) for k in cutoffs
-    }
+    macro = {k: sum(hits[k] for _, hits in relations.values()) / max(1, len(relations)) for k in cutoffs}
     return HitsScore(len(every), macro, _hits(every, cutoffs), relations)
 
 
@@ -230,3 +243,34 @@ def frequency_ranks(questions: Iterable[ClozeQuestion]) -> list[tuple[str, int]]
         for relation, of_relation in counts.items()
     }
     return [(question.relation, ranks[question.relation][question.answer]) for question in questions]
+
+
+def score_subsets(
+    guesses: Sequence[ClozeGuess],
+    left: Mapping[Filter, Collection[int]],
+    has_vector: Collection[int] | None = None,
+) -> list[SubsetScore]:
+    """Return the scores of the questions that each filter leaves.
+
+    Args:
+        guesses: what a model made of the questions.
+        left: indices of the facts by filter, see `filtered`.
+        has_vector: indices of the facts whose subject has a vector, which are then scored apart too; None:
+            they are not.
+    """
+    scores = []
+    for name, indices in left.items():
+        some = [guess for guess in guesses if guess.question.fact in indices]
+        scores.append(SubsetScore(name, "all", _score_guesses(some)))
+        if has_vector is not None:
+            some = [guess for guess in some if guess.question.fact in has_vector]
+            scores.append(SubsetScore(name, "with_vector", _score_guesses(some)))
+    return scores
+
+
+def _score_guesses(guesses: Sequence[ClozeGuess]) -> dict[str, HitsScore]:
+    return {
+        "vocabulary": score_hits((guess.question.relation, guess.rank) for guess in guesses),
+        "objects": score_hits((guess.question.relation, guess.object_rank) for guess in guesses),
+        "frequent": score_hits(frequency_ranks(guess.question for guess in guesses)),
+    }

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kgkit.embedding.align.anchors import unsplit_words
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.cloze import NAME_TEMPLATE, TOP_NAMES, ClozeGuess, NameQuestion
 from kgkit.evaluation.facts import ClozeQuestion
-from kgkit.embedding.align.anchors import unsplit_words
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.masking import NOTHING, MaskedText, hide, pad_labels
 from kgkit.inputs.pieces import Numbers, WordPieces
@@ -112,7 +112,8 @@ class KnowBertClozeModel(ClozeModel):
         texts = self.reader((question.text,) for question in questions)
         for question, text in zip(questions, texts, strict=True):
             asked, hidden = (
-                positions + before for positions in name_positions(self.reader.tokens(question.text), question)
+                positions + before
+                for positions in name_positions(self.reader.tokens(question.text), question)
             )
             fits = len(asked) and hidden[-1] < len(text.ids) - after
             counts.append(len(asked) if fits else 0)

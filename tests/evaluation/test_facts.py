@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation.facts import (
-    Fact,
     ClozeQuestion,
+    Fact,
     RecallScore,
     cloze_questions,
     read_facts,
@@ -92,7 +92,9 @@ def test_what_is_no_template_is_told_with_its_line(path, content, told):
 
 
 def test_a_fact_gives_a_sentence_for_its_subject_and_one_for_its_object():
-    assert cloze_questions([Fact("Ada", "P19", "London"), Fact("Cup", "P1923", "Italy")], TEMPLATES).instances == [
+    assert cloze_questions(
+        [Fact("Ada", "P19", "London"), Fact("Cup", "P1923", "Italy")], TEMPLATES
+    ).instances == [
         ClozeQuestion("1.subject", "P19", "Ada was born in London .", (0, 3), "subject", (0, 3)),
         ClozeQuestion("1.object", "P19", "Ada was born in London .", (16, 22), "object", (0, 3)),
         ClozeQuestion("2.subject", "P1923", "Italy was in Cup .", (13, 16), "subject", (13, 16)),
@@ -162,4 +164,6 @@ def test_the_facts_of_lama_are_read_whole(shared_data):
         for fact, one, two in zip(facts, instances[::2], instances[1::2], strict=True)
     )
     del templates["P19"]
-    assert cloze_questions(facts, templates).without_template == {"P19": sum(fact.relation == "P19" for fact in facts)}
+    assert cloze_questions(facts, templates).without_template == {
+        "P19": sum(fact.relation == "P19" for fact in facts)
+    }
