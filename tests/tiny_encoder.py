@@ -4,6 +4,7 @@
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def tiny_encoder(
     pooling: Any = None,
     max_length: int | None = None,
     mask: bool = False,
+    words: Sequence[str] = (),
     **sentence: Any,
 ) -> Path:
     """Write the files of an encoder with random weights into *folder*, and return it.
@@ -34,6 +36,7 @@ def tiny_encoder(
         pooling: what stands in 1_Pooling/config.json; None: there are no files of sentence-transformers.
         max_length, sentence: what stands in sentence_bert_config.json.
         mask: give it a piece [MASK], the last one.
+        words: pieces behind the usual ones.
     """
     import torch
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -41,7 +44,7 @@ def tiny_encoder(
 
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(seed)
-    pieces = [*PIECES, "[MASK]"] if mask else PIECES
+    pieces = [*PIECES, *words, *(["[MASK]"] if mask else [])]
     config = BertConfig(
         vocab_size=len(pieces), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=32, max_position_embeddings=POSITIONS, initializer_range=0.5,

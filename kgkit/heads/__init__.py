@@ -2,6 +2,7 @@
 
     entity_linker  KnowBert's entity linker, by itself or in a KnowBert
     knowbert       KnowBert: knowledge bases between the layers of an encoder
+    ebert          E-BERT: an encoder that reads vectors of entities as if they were word pieces
     kbert          K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger         names in a text, by a label for each word
     classifier     the label of a text, or of names in it
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier, ClassifierConfig
+    from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
@@ -25,6 +27,9 @@ _WHERE = {
     "KAR": "knowbert",
     "Classifier": "classifier",
     "ClassifierConfig": "classifier",
+    "EBert": "ebert",
+    "EBertConfig": "ebert",
+    "EBertInputs": "ebert",
     "EntityLinker": "entity_linker",
     "EntityLinkerConfig": "entity_linker",
     "KARConfig": "knowbert",
@@ -45,6 +50,9 @@ __all__ = [
     "KAR",
     "Classifier",
     "ClassifierConfig",
+    "EBert",
+    "EBertConfig",
+    "EBertInputs",
     "EntityLinker",
     "EntityLinkerConfig",
     "KARConfig",

@@ -1,5 +1,6 @@
 """From documents to the numbers that heads and linkers take: word pieces, windows, vectors of mentions."""
 
+from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.knowledge import Knowledge
 from kgkit.inputs.mentions import MentionSpans
@@ -10,6 +11,7 @@ from kgkit.inputs.trees import TreeReader
 from kgkit.inputs.windows import Window, windows
 
 __all__ = [
+    "EBertReader",
     "KnowBertReader",
     "Knowledge",
     "MentionSpans",

@@ -1,0 +1,286 @@
+"""E-BERT: Poerner et al. (2020), "E-BERT: Efficient-Yet-Effective Entity Embeddings for BERT".
+
+    B  sequences read at once    T  pieces of one: word pieces and entities    H  encoder width
+    U  vectors of a batch        S  width of a stored vector                   E  width of an input embedding
+
+    word pieces (B, T) ─input embeddings─▶ (B, T, E) ─┐
+                                                      ├─ one or the other, by position ─▶ encoder ─▶ (B, T, H)
+    entities (U, S) ─────────W─────────▶ (U, E) ──────┘
+
+The encoder is a model of transformers, with whatever stands on top of it; its own code runs, and no layer is
+added to it. An entity stands in the sequence as if it were a word piece: its vector, mapped by W, takes the
+place of an input embedding, before embeddings of positions and segments are added and before the LayerNorm
+(their section 3). W was fitted on words (`kgkit.embedding.align`) and is never trained.
+"""
+
+import inspect
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from kgkit.encoder.device import pick_device
+from kgkit.encoder.loading import quiet
+from kgkit.errors import UsageError
+from kgkit.heads.folder import (
+    card_of,
+    check_shapes,
+    encoder_below,
+    read_settings,
+    reading_weights,
+    save_head,
+)
+from kgkit.heads.parts import check_dimensions, to_device
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from transformers import PreTrainedModel
+
+KIND: Final = "ebert"
+ENCODER: Final = "encoder"
+"""The folder, beside these files, of the encoder: as any other."""
+
+_MAP: Final = "map"
+"""The name of W among the weights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EBertConfig:
+    """Settings of `EBert`.
+
+    Attributes:
+        stored: S; 0: the head reads no entities, as a control.
+        width: E.
+        aligned: whether vectors are mapped by W; else S is E, and they are read as they are stored.
+        model: class of transformers that the encoder was saved as.
+    """
+
+    stored: int
+    width: int
+    aligned: bool = True
+    model: str = "AutoModel"
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or self.stored < 0:
+            raise UsageError(f"vectors of width {self.stored} cannot be read as embeddings of {self.width}")
+        if self.stored and not self.aligned and self.stored != self.width:
+            raise UsageError(
+                f"vectors of entities have width {self.stored}, input embeddings {self.width}: without a map "
+                "both have to be equal; fit one with `kgkit align`"
+            )
+
+
+class EBertInputs(NamedTuple):
+    """What E-BERT reads.
+
+    Attributes:
+        ids: (B, T) int64, word pieces; any piece where an entity stands.
+        real: (B, T) bool, whether there is a word piece or an entity.
+        rows: (B, T) int64, the row of *vectors* that stands here; -1 where a word piece does.
+        vectors: (U, S) float32, vectors as they are stored; U may be 0.
+        types: (B, T) int64, segment of each; None for an encoder without segments.
+    """
+
+    ids: Tensor
+    real: Tensor
+    rows: Tensor
+    vectors: Tensor
+    types: Tensor | None = None
+
+    def to(self, device: torch.device, **_: object) -> "EBertInputs":
+        """Return them on *device*."""
+        return to_device(self, device)
+
+
+class EBert(nn.Module):
+    """An encoder that reads vectors of entities as if they were word pieces.
+
+    Args:
+        model: encoder, or a model of transformers around it (`BertForMaskedLM`, …); it is not changed.
+        config: settings; None: a control, which reads no entities.
+        weight: (E, S) float32, W; None where vectors are read as they are stored.
+
+    Raises:
+        UsageError: if the model takes no input embeddings, or W or the settings do not fit it.
+
+    Example:
+        >>> weight = torch.from_numpy(Alignment.load(kb.vectors("text"), encoder).weight)
+        >>> ebert = EBert(encoder.model, EBertConfig(stored=384, width=384), weight)
+        >>> ebert(inputs).last_hidden_state                  # EBertInputs -> (B, T, H)
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self, model: "PreTrainedModel", config: EBertConfig | None = None, weight: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        width = embedding_width(model)
+        self.model, self.config = model, config or EBertConfig(stored=0, width=width)
+        if self.config.width != width:
+            raise UsageError(
+                f"the head has input embeddings of width {self.config.width}, {type(model).__name__} has "
+                f"{width}"
+            )
+        shape = _map_shape(self.config)
+        if (None if weight is None else tuple(weight.shape)) != shape:
+            actual = "none" if weight is None else tuple(weight.shape)
+            raise UsageError(f"the map of entities has the shape {actual}, expected {shape or 'none'}")
+        self.register_buffer("weight", weight)
+
+    def forward(self, inputs: EBertInputs, **model_inputs: Any) -> Any:
+        """Return what the model returns: of an encoder `last_hidden_state` (B, T, H).
+
+        A batch without an entity is read as the model reads texts, bit for bit.
+
+        Args:
+            inputs: batch of sequences.
+            model_inputs: further arguments of the model, as `labels`.
+
+        Raises:
+            UsageError: if shapes differ, or a row is none of the vectors.
+        """
+        self._check(inputs)
+        arguments = {"attention_mask": inputs.real.long(), **model_inputs}
+        if inputs.types is not None:
+            arguments["token_type_ids"] = inputs.types
+        if not len(inputs.vectors):
+            return self.model(input_ids=inputs.ids, **arguments)
+        return self.model(inputs_embeds=self.embed(inputs), **arguments)
+
+    def embed(self, inputs: EBertInputs) -> Tensor:
+        """Return the input embeddings of sequences, (B, T, E): of word pieces, and of entities as mapped."""
+        table: Any = self.model.get_input_embeddings()
+        words: Tensor = table(inputs.ids)  # (B, T, E)
+        entities = self.map(inputs.vectors).to(words.dtype)  # (U, E)
+        is_entity = inputs.rows >= 0  # (B, T)
+        return torch.where(is_entity[:, :, None], entities[inputs.rows.clamp(min=0)], words)
+
+    def map(self, vectors: Tensor) -> Tensor:
+        """Return W v for each stored vector, (…, S) -> (…, E) float32: the embedding of an entity."""
+        vectors = vectors.float()
+        if self.weight is None:
+            return vectors
+        with torch.autocast(vectors.device.type, enabled=False):  # W v is what was fitted, to the digit
+            return functional.linear(vectors, self.weight.float())
+
+    def _check(self, inputs: EBertInputs) -> None:
+        """Make sure that shapes fit, and that rows are those of the vectors.
+
+        Raises:
+            UsageError: if something does not.
+        """
+        shape, count = inputs.ids.shape, len(inputs.vectors)
+        if len(shape) != 2:
+            raise UsageError(f"expected ids (B, T), found {tuple(shape)}")
+        expected = dict.fromkeys(("real", "rows", "types"), tuple(shape))
+        if count:
+            expected["vectors"] = (count, self.config.stored)
+        check_dimensions(inputs, expected)
+        least, most = map(int, inputs.rows.aminmax()) if inputs.rows.numel() else (-1, -1)
+        if least < -1 or most >= count:
+            wrong = least if least < -1 else most
+            raise UsageError(f"an entity has the row {wrong}; there are {count} vectors")
+
+    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
+        """Write the head into *folder*, which is made: encoder, W, configuration, a model card.
+
+        Args:
+            folder: folder for the model; what was saved there before is replaced.
+            about: Markdown of the card: what it was trained on, under which licences, how well it does.
+
+        Raises:
+            MissingExtra: if safetensors is not installed.
+        """
+        folder = Path(folder)
+        config = replace(self.config, model=type(self.model).__name__)
+        kind = "mapped by `W`, which lies here," if config.aligned else "as they are stored"
+        entities = f"Vectors of entities, {config.stored} wide, are read {kind} as if they were word pieces."
+        card = card_of(
+            self, _CARD, about, model=config.model, entities=entities if config.stored else "A control."
+        )
+        weights = {} if self.weight is None else {_MAP: self.weight}
+        save_head(folder, KIND, config, weights, card)
+        with quiet():
+            self.model.save_pretrained(folder / ENCODER)
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str, *, model: str | None = None, device: str = "auto") -> "Self":
+        """Return the head that was saved in *folder*, ready to be asked.
+
+        Args:
+            folder: folder of the head.
+            model: class of transformers for the encoder, where it is not the one that it was saved as:
+                `AutoModel` leaves out what stood on top.
+            device: name of the torch device.
+
+        Raises:
+            NotThere: if there is none.
+            DamagedModel: if its files cannot be read, or do not fit each other.
+            UsageError: if it is another kind of head, or there is no such class, or device.
+            MissingExtra: if safetensors is not installed.
+        """
+        folder, where = Path(folder), pick_device(device)
+        config = read_settings(folder, KIND, EBertConfig)
+        encoder, _ = encoder_below(folder, folder.absolute() / ENCODER, config.model, model)
+        weight = read_map(folder, config)
+        return cls(encoder, config, weight).to(where).eval()
+
+
+def read_map(folder: Path, config: EBertConfig) -> Tensor | None:
+    """Return W of the head in *folder*, (E, S); None if it has none.
+
+    Raises:
+        DamagedModel: if it cannot be read, or has another shape than the settings say.
+    """
+    shape = _map_shape(config)
+    check_shapes(folder, lambda: {} if shape is None else {_MAP: shape})
+    weights: dict[str, Tensor] = {}
+    with reading_weights(folder) as stored:
+        weights.update(stored)
+    return weights.get(_MAP)
+
+
+def embedding_width(model: "PreTrainedModel") -> int:
+    """Return E, the width of a model's input embeddings, which some have narrower than their layers.
+
+    Raises:
+        UsageError: if the model takes no input embeddings in the place of word pieces.
+    """
+    table: Any = model.get_input_embeddings()
+    if "inputs_embeds" not in inspect.signature(model.forward).parameters or not hasattr(table, "weight"):
+        raise UsageError(
+            f"{type(model).__name__} reads word pieces alone, and no input embeddings (`inputs_embeds`): "
+            "E-BERT takes an encoder like BERT"
+        )
+    return int(table.weight.shape[1])
+
+
+def _map_shape(config: EBertConfig) -> tuple[int, int] | None:
+    """Return the shape of W, (E, S); None where there is none."""
+    return (config.width, config.stored) if config.stored and config.aligned else None
+
+
+_CARD: Final = """\
+---
+library_name: kgkit
+tags:
+- e-bert
+---
+
+# E-BERT
+
+{about}A {model} that reads word pieces and entities in one sequence (Poerner et al. 2020, *E-BERT:
+Efficient-Yet-Effective Entity Embeddings for BERT*): {parameters} parameters, none of them beside the
+encoder's, which lies in `encoder/` as transformers has it. {entities}
+
+```python
+from kgkit.heads import EBert
+
+ebert = EBert.from_pretrained("this folder")
+```
+"""

@@ -1,0 +1,84 @@
+"""Vectors of entities as a head reads them, from where they are mapped into memory.
+
+R  entities    U  groups of entities    S  numbers of a stored vector    E  numbers of an input embedding
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from kgkit.vectors import Vectors
+
+Matrix = NDArray[np.float32]
+EntityIds = NDArray[np.integer[Any]] | Sequence[int]
+
+
+class StoredEntityVectors:
+    """Vectors of entities as they are stored, which W maps among the word pieces.
+
+    Args:
+        vectors: vectors of one knowledge base, mapped into memory.
+
+    Attributes:
+        width: S.
+    """
+
+    def __init__(self, vectors: "Vectors") -> None:
+        self.vectors, self.width = vectors, vectors.width
+
+    def exist(self, ids: EntityIds) -> NDArray[np.bool_]:
+        """Return (R,) bool, whether entities have a vector: zeros are none."""
+        return np.asarray(self.vectors.gather(np.asarray(ids, np.int64)).any(axis=1))
+
+    def gather(self, ids: EntityIds) -> Matrix:
+        """Return the vectors of entities, (R, S); zeros where one has none."""
+        return self.vectors.gather(np.asarray(ids, np.int64))
+
+    def means(self, groups: Sequence[tuple[int, ...]]) -> Matrix:
+        """Return the mean vector of each group of entities, (U, S); of a group of one its vector.
+
+        Each entity is read once. Those without a vector do not count; a group of none has zeros.
+        """
+        flat = np.array([entity for group in groups for entity in group], np.int64)
+        if len(flat) == len(groups) == len({*groups}):
+            return self.gather(flat)
+        ids, inverse = np.unique(flat, return_inverse=True)
+        rows = self.gather(ids)  # (R, S)
+        real = np.asarray(rows.any(axis=1))
+        sums = np.zeros((len(groups), self.width), np.float32)
+        counts = np.zeros(len(groups), np.int64)
+        owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        np.add.at(sums, owners, rows[inverse])
+        np.add.at(counts, owners, real[inverse])
+        means: Matrix = sums / np.maximum(counts, 1).astype(np.float32)[:, None]
+        return means
+
+
+class RandomEntityVectors(StoredEntityVectors):
+    """Vectors that say nothing: each entity that has a vector gets a random one instead, always the same.
+
+    They need no map: they are as wide and as long as the word pieces are.
+
+    Args:
+        vectors: vectors of one knowledge base, which say which entities have one.
+        width: E.
+        norm: length of each.
+        seed: seed of the draw; an entity's vector depends on it and on the entity's key.
+    """
+
+    def __init__(self, vectors: "Vectors", *, width: int, norm: float, seed: int) -> None:
+        super().__init__(vectors)
+        self.width, self.norm, self.seed = width, norm, seed
+
+    def gather(self, ids: EntityIds) -> Matrix:
+        """Return random vectors of entities, (R, E); zeros where one has no vector."""
+        numbers = np.asarray(ids, np.int64)
+        rows = np.zeros((len(numbers), self.width), np.float32)
+        for row in np.flatnonzero(self.exist(numbers)).tolist():
+            key = int(self.vectors.keys[numbers[row]])
+            drawn = np.random.default_rng((self.seed, key)).standard_normal(self.width)
+            rows[row] = drawn * (self.norm / np.linalg.norm(drawn))
+        return rows
