@@ -21,8 +21,8 @@ objects of all facts of a subject, with their surfaces and aliases, are hidden i
 the case: each word that contains one of four letters or more, and shorter ones where they are whole words.
 
 `--strict` makes an entity of each question of T-REx whose subject has evidence of another relation, 1,845
-questions: its description and types are of these other relations alone. The facts are written too, with the keys of
-these entities.
+questions: its description and types are of these other relations alone. The facts are written too, with the
+keys of these entities.
 """
 
 import argparse

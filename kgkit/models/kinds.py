@@ -74,6 +74,8 @@ class Kind(Generic[ManifestType]):
             `kgkit.methods.contract.Resources` to a `kgkit.methods.contract.Beginning`, as `MODULE:NAME`.
         train: function that trains it for tasks of its own, which `kgkit.evaluation.tasks` does not have, as
             `MODULE:NAME`; called as `kgkit.training.tasks.train_method`, without the kind. "": it has none.
+        encoder: path of the encoder in the folder of a model that has one, as `Encoder.load` takes it; "" for
+            a kind that has none.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Kind(Generic[ManifestType]):
     settings: str = ""
     begin: str = ""
     train: str = ""
+    encoder: str = ""
 
     def read(self, folder: Path) -> ManifestType:
         """Return the manifest of the model in *folder*.
@@ -380,6 +383,7 @@ LINKER: Final = Kind(
     roles={"linker": "kgkit.linking.models:open_linker"},
     use="link with `--model {name}`",
     command="kgkit train linker",
+    encoder="encoder",
 )
 
 TAGGER: Final = Kind(
@@ -389,6 +393,7 @@ TAGGER: Final = Kind(
     roles={"tagger": "kgkit.linking.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
     command="kgkit train tagger",
+    encoder="head/encoder",
 )
 
 KNOWBERT: Final = Kind(
@@ -407,6 +412,7 @@ KNOWBERT: Final = Kind(
     settings="kgkit.methods.knowbert_settings:KnowBertTraining",
     begin="kgkit.methods.knowbert:begin_task",
     train="kgkit.training.knowbert.train:train_stage",
+    encoder="knowbert/encoder",
 )
 
 KBERT: Final = Kind(
@@ -418,6 +424,7 @@ KBERT: Final = Kind(
     command="kgkit train kbert",
     settings="kgkit.methods.kbert_settings:KBertTraining",
     begin="kgkit.methods.kbert:begin_kbert",
+    encoder="kbert/encoder",
 )
 
 EBERT: Final = Kind(
