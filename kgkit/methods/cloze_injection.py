@@ -15,13 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kgkit.embedding.align import Alignment
 from kgkit.evaluation.facts import ClozeQuestion
-from kgkit.heads.ebert import EBert, EBertConfig, embedding_width
+from kgkit.heads.ebert import EBert
 from kgkit.inputs.ebert import EBertReader, EntitySpan, Injection, LinkedText
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
-from kgkit.inputs.entity_vectors import RandomEntityVectors, StoredEntityVectors
 from kgkit.inputs.pieces import Numbers
+from kgkit.linking.ebert_encoder import begin_head
 from kgkit.methods.cloze import ClozeModel, HiddenPieces, logits_of
 from kgkit.methods.cloze_opening import MaskedLanguageModel
 
@@ -122,16 +121,7 @@ def injected_cloze_model(
         UsageError: if it was fitted to another encoder; if vectors without a map have another width.
     """
     model, encoder, size = masked_lm
-    width = embedding_width(model)
-    if random_seed is not None:
-        _, rows = encoder.word_pieces()
-        norm = float(np.linalg.norm(rows, axis=1).mean())
-        stored: StoredEntityVectors = RandomEntityVectors(vectors, width=width, norm=norm, seed=random_seed)
-        align = False
-    else:
-        stored = StoredEntityVectors(vectors)
-    config = EBertConfig(stored=stored.width, width=width, aligned=align)
-    weight = torch.from_numpy(Alignment.load(vectors, encoder).weight) if align else None
-    ebert = EBert(model, config, weight).to(model.device).eval()
+    head, stored = begin_head(encoder, vectors, align=align, random_seed=random_seed)
+    ebert = EBert(model, head.config, head.weight).to(model.device).eval()
     reader = EBertReader(encoder, stored, size=size, inject=inject)
     return EBertClozeModel(encoder, ebert, reader, entities)

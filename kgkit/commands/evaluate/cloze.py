@@ -304,12 +304,13 @@ def _open(
         plain_cloze_model,
         subject_entities,
     )
+    from kgkit.models.folder import text_vectors
 
     with ExitStack() as stack:
         entities, vectors = None, None
         if choice.kb:
             kb = stack.enter_context(open_kb(choice.kb, home.path))
-            vectors = kb.vectors(choice.vectors)
+            vectors = kb.vectors(text_vectors(kb, choice.vectors))
             entities = subject_entities(facts, kb, vectors)
         if choice.model is not None:
             yield stack.enter_context(open_cloze_model(choice.model, home, device)), entities
