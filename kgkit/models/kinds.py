@@ -350,6 +350,7 @@ class EBertManifest(ModelManifest, frozen=True, kw_only=True):
         trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
             control.
         alignment: digest of the map W, which lies in the folder; empty if there is no map.
+        norm: length that mapped vectors get, as `kgkit align --rescale` has it; 0: that of W v.
         random_norm: length of the random vectors that it reads instead; 0: it reads those of the entities.
         random_seed: seed of these.
         specials: pieces that were added for the task.
@@ -362,6 +363,7 @@ class EBertManifest(ModelManifest, frozen=True, kw_only=True):
     coherence: Literal["graph"] | None = None
     trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     alignment: str = ""
+    norm: float = 0.0
     random_norm: float = 0.0
     random_seed: int = 0
     specials: tuple[str, ...] = ()
@@ -436,4 +438,5 @@ EBERT: Final = Kind(
     command="kgkit train ebert",
     settings="kgkit.methods.ebert_settings:EBertTraining",
     begin="kgkit.methods.ebert:begin_ebert",
+    encoder="ebert/encoder",
 )
