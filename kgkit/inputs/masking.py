@@ -29,6 +29,8 @@ from kgkit.inputs.texts import TokenizedText
 from kgkit.types import CANDIDATE, Candidates
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from kgkit.encoder import Encoder
 
 NOTHING: Final = -100
@@ -58,6 +60,16 @@ def hide(text: TokenizedText, positions: Numbers, mask: int) -> MaskedText:
     ids[positions] = mask
     mentions = {name: _secret(spans, positions) for name, spans in text.mentions.items()}
     return MaskedText(text._replace(ids=ids, mentions=mentions), labels)
+
+
+def pad_labels(masked: Sequence[MaskedText], length: int) -> "Tensor":
+    """Return (B, T) int64, what is to be guessed in texts padded to *length*; `NOTHING` elsewhere."""
+    import torch
+
+    labels = np.full((len(masked), length), NOTHING, np.int64)
+    for row, (_, hidden) in enumerate(masked):
+        labels[row, : len(hidden)] = hidden
+    return torch.from_numpy(labels)
 
 
 class Masking:
