@@ -28,11 +28,11 @@ from kgkit.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kgkit.catalog.runs import RunRecord
     from kgkit.evaluation.cloze import NameGuesses
     from kgkit.evaluation.facts import ClozeQuestions, Fact
     from kgkit.home import Home
     from kgkit.methods.cloze import ClozeModel
-    from kgkit.training.runs import RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)
