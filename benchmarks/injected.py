@@ -32,7 +32,7 @@ from kgkit.evaluation.tasks import find_task, gold_labels
 from kgkit.home import Home
 from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb
-from kgkit.methods.kbert import encoder_at
+from kgkit.methods.encoders import encoder_at
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
 from kgkit.training.runs import sha256_of

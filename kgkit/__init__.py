@@ -5,6 +5,7 @@
     kb = open_kb("wordnet")                   query it
     link("The dog barked.", kb="wordnet")     link a text to it
     embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
+    EBertEncoder.open(ENCODER, kb="wordnet")  read texts with entities among their word pieces
     open_model("mine")                        open a trained model, in whatever role it has
     train("kbert", name="mine", task="pair", data="train.tsv", kbs=["wordnet"])    train a model on a task
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from kgkit.errors import KgkitError
     from kgkit.kb import KnowledgeBase, open_kb
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
+    from kgkit.linking.ebert_encoder import EBertEncoder
     from kgkit.models.opening import open_model
     from kgkit.training.methods import train
     from kgkit.types import (
@@ -45,6 +47,7 @@ _WHERE = {
     "Candidates": "kgkit.types",
     "CoherenceConfig": "kgkit.linking",
     "Document": "kgkit.types",
+    "EBertEncoder": "kgkit.linking.ebert_encoder",
     "Entity": "kgkit.types",
     "KgkitError": "kgkit.errors",
     "KnowledgeBase": "kgkit.kb",
@@ -75,6 +78,7 @@ __all__ = [
     "Candidates",
     "CoherenceConfig",
     "Document",
+    "EBertEncoder",
     "Entity",
     "KgkitError",
     "KnowledgeBase",

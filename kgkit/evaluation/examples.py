@@ -17,6 +17,21 @@ HELD_OUT: Final = 10
 Order = Literal["id", "position"]
 
 
+class EntityMark(NamedTuple):
+    """A mention of an entity in a text of an example.
+
+    Attributes:
+        text: index of the text.
+        start, end: code points, end exclusive.
+        entity: key of the entity in its knowledge base.
+    """
+
+    text: int
+    start: int
+    end: int
+    entity: str
+
+
 class Example(NamedTuple):
     """A text, a pair or several texts, and what is right.
 
@@ -29,6 +44,7 @@ class Example(NamedTuple):
         group: key of examples that belong together, such as the answers to one question.
         gold: see `Gold`; None in a file without gold.
         choices: the texts of a `choice`, one of which is right; () in any other task.
+        links: entities that the texts mention, where the data say so, for methods that read entities.
     """
 
     id: str
@@ -39,6 +55,7 @@ class Example(NamedTuple):
     group: str = ""
     gold: Gold | None = None
     choices: tuple[str, ...] = ()
+    links: tuple[EntityMark, ...] = ()
 
 
 class Prediction(NamedTuple):

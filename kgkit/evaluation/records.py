@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.examples import Example
+from kgkit.evaluation.examples import EntityMark, Example
 
 FIRST: Final = ("text", "text_a", "sentence", "sentence1")
 SECOND: Final = ("text_b", "sentence2")
@@ -31,6 +31,9 @@ PAIRS: Final = (("question1", "question2"), ("#1 string", "#2 string"), ("questi
 LABEL: Final = ("label", "gold_label", "is_duplicate", "quality")
 SCORE: Final = ("score", "label")
 ID: Final = ("id", "index")
+
+LINKS: Final = ("links", "links_b")
+"""Entities of the first text and of the second, as `kgkit link` writes them."""
 
 LineFormat = Literal["auto", "lines", "tsv", "jsonl"]
 """What lines are: texts and nothing else; fields with tabs between them; objects; auto: as the first is."""
@@ -207,6 +210,34 @@ class Fields:
                 "none of them empty"
             )
         return tuple(plain)
+
+    def links(self, texts: Sequence[str]) -> tuple[EntityMark, ...]:
+        """Return the entities that texts mention, and leave the fields; () where there is no list of objects.
+
+        Args:
+            texts: the texts of the record.
+
+        Raises:
+            SourceError: if a link has no start and end in its text, or an entity that is no string.
+        """
+        marks = []
+        for index, (name, text) in enumerate(zip(LINKS, texts, strict=False)):
+            value = self.unused.get(name)
+            items = value if isinstance(value, list | tuple) else ()
+            if not all(isinstance(item, Mapping) and {"start", "end", "entity"} <= {*item} for item in items):
+                continue  # a field of the data's own
+            for item in items:
+                start, end, entity = item["start"], item["end"], item["entity"]
+                if entity is None:  # nothing in the knowledge base is meant
+                    continue
+                is_span = type(start) is int and type(end) is int and 0 <= start < end <= len(text)
+                if not is_span or not isinstance(entity, str):
+                    raise self.record.error(
+                        f"{name} links {start!r} to {end!r} to {entity!r}: expected a start and a greater "
+                        f"end in the text, 0 to {len(text)}, in code points, and the key of an entity"
+                    )
+                marks.append(EntityMark(index, start, end, entity))
+        return tuple(marks)
 
     def texts(self) -> tuple[str, ...]:
         """Take the text, or both texts.

@@ -225,6 +225,8 @@ class Task:
         for record in records:
             fields = Fields(record)
             example = self.layout.example(fields)
+            if not example.choices:  # which are put together with their question
+                example = example._replace(links=fields.links(example.texts))
             if ids is not None:
                 ids.check(example.id, record.number, record.line)
             yield ParsedRecord(example, fields.unused, record)

@@ -152,7 +152,7 @@ class TrainedKnowBert:
             knowledge = {
                 name: knowledge_of((kbs or {})[name], about.vectors)
                 if name in (kbs or {})
-                else _open_knowledge(name, about.vectors, knowbert.trained_with[name], home, stack)
+                else open_knowledge(name, about.vectors, knowbert.trained_with[name], home, stack)
                 for name, about in manifest.kbs.items()
             }
             encoder = encoder_of(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
@@ -330,7 +330,7 @@ def knowledge_of(kb: KnowledgeBase, vectors: Sequence[str]) -> Knowledge:
     return Knowledge(generator, tuple(kb.vectors(name) for name in vectors))
 
 
-def _open_knowledge(
+def open_knowledge(
     name: str, vectors: Sequence[str], trained_with: Mapping[str, str], home: Home, stack: ExitStack
 ) -> Knowledge:
     """Open a knowledge base: as it is now, if that only adds to what the model knows, else as it was then."""

@@ -10,8 +10,7 @@ Departures:
     tag of their own, [ENT], which it neither learns nor scores.
 """
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,15 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.encoder import Encoder, pick_device
-from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.encoder import Encoder
+from kgkit.errors import NotThere, StaleModel, UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier
 from kgkit.home import Home
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.knowbert import CLASSIFIER
-from kgkit.linking.knowbert import FOLDER as KNOWBERT_FOLDER
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import (
@@ -38,15 +36,16 @@ from kgkit.methods.contract import (
     first_pieces,
     group_parameters,
 )
+from kgkit.methods.encoders import load_encoder
 from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.links import FindMentions, check_linker, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
-from kgkit.models.folder import BUILT_IN, find_model_folder, find_trained, has_model
-from kgkit.models.kinds import KBERT, KNOWBERT, KBertManifest
-from kgkit.models.manifest import MANIFEST, Needs, read_header
+from kgkit.models.folder import BUILT_IN
+from kgkit.models.kinds import KBERT, KBertManifest
+from kgkit.models.manifest import Needs
 from kgkit.trees import FlatTree, TreeBuilder, TreeConfig, generators_of
-from kgkit.types import Document, LinkedDocument
-from kgkit.versions import read_current
+from kgkit.types import Document
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,9 +55,6 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "kbert"
 ENCODER: Final = "encoder"
-_MAX_LINKED: Final = 200_000  # linked texts that are kept
-
-FindMentions = Callable[[Iterable[Document]], Iterable[Document | LinkedDocument]]
 
 
 class KBertMethod:
@@ -150,7 +146,7 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
     from kgkit.heads.kbert import KBert, KBertConfig
 
     home, device, kbs = resources.home, resources.device, [chosen.kb for chosen in resources.kbs]
-    encoder = _load_encoder(home, training.encoder, device)
+    encoder = load_encoder(home, training.encoder, KBERT, device)
     reader, find_mentions = _readers(encoder, kbs, training, training.injects_relations, device)
     config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
     drawn = torch.Generator().manual_seed(training.seed)
@@ -159,7 +155,7 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
         training.task, KBert(encoder.model, config), classifier, encoder, reader, find_mentions
     )
     builds = {kb.name: kb.build for kb in kbs}
-    linker_sha256 = _linker_sha256(home, training.linker) if kbs else ""
+    linker_sha256 = linker_sha256_of(home, training.linker) if kbs else ""
     linker = training.linker if kbs and training.linker not in BUILT_IN else ""
     fields = {
         "encoder": training.encoder, "needs": Needs(kbs=builds, exact=True, linker=linker),
@@ -168,37 +164,6 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
         "relations": training.injects_relations, "attributes": training.attributes,
     }  # fmt: skip
     return Beginning(method, (builds, encoder.fingerprint, linker_sha256), fields)
-
-
-def encoder_at(home: Home, name: str) -> str:
-    """Return where an encoder is: the name of a KnowBert, as `kgkit train encoder` makes, means its own.
-
-    Raises:
-        UsageError: if it is a K-BERT, or was trained with knowledge bases.
-    """
-    if not has_model(home, name):
-        return name
-    folder = find_trained(home, name)
-    kind = read_header(folder).kind
-    if kind == KBERT.name:
-        raise UsageError(f"{name} is a K-BERT, and no encoder: begin as what it began as")
-    if kind != KNOWBERT.name:
-        return name
-    if any(about.joint for about in KNOWBERT.read(folder).kbs.values()):
-        raise UsageError(
-            f"the encoder of {name} was trained with its knowledge bases, which a K-BERT does not read: "
-            "begin as one that was trained without, as `kgkit train encoder` makes"
-        )
-    return str((folder / KNOWBERT_FOLDER / ENCODER).absolute())
-
-
-def _load_encoder(home: Home, name: str, device: str) -> Encoder:
-    """Load the encoder of `encoder_at`."""
-    if not has_model(home, name):
-        return Encoder.load(name, device=device)
-    return read_current(
-        lambda: find_trained(home, name), lambda _: Encoder.load(encoder_at(home, name), device=device)
-    )
 
 
 # -- trained models ---------------------------------------------------------
@@ -216,11 +181,7 @@ def open_predictor(folder: Path, manifest: KBertManifest, opening: "Opening") ->
     from kgkit.heads.kbert import KIND, KBert, KBertConfig
 
     home, device = opening.home, opening.device
-    if manifest.linker_sha256 and _linker_sha256(home, manifest.linker) != manifest.linker_sha256:
-        raise StaleModel(
-            f"the model {manifest.name} reads links of the model {manifest.linker}, which has been trained "
-            "again since, or is gone: train it again too"
-        )
+    check_linker(home, manifest.name, manifest.linker, manifest.linker_sha256)
     encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
     kbert = KBert(encoder.model, read_settings(folder / FOLDER, KIND, KBertConfig))
     classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
@@ -249,19 +210,6 @@ def _open_build(name: str, build: str, home: Home, stack: ExitStack) -> Knowledg
         ) from None
 
 
-def _linker_sha256(home: Home, linker: str) -> str:
-    """Return the SHA-256 of a linker's manifest; "" if there is none, or it is not trained."""
-    if linker in ("", *BUILT_IN):
-        return ""
-    try:
-        return read_current(
-            lambda: find_model_folder(linker, home),
-            lambda folder: hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
-        )
-    except (NotThere, UnknownName):
-        return ""
-
-
 def _readers(
     encoder: Encoder,
     kbs: Sequence[KnowledgeBase],
@@ -276,23 +224,4 @@ def _readers(
     if settings.query != "link" or not kbs:
         return trees, None
     linkers = MultiKBLinker.open(kbs, model=settings.linker, coherence=settings.coherence, device=device)
-    return trees, _link_once(linkers, device)
-
-
-def _link_once(linkers: MultiKBLinker, device: str) -> FindMentions:
-    """Return a function that links texts, and words that refer back, each text once."""
-    linked: dict[str, LinkedDocument] = {}  # texts come again in each epoch
-
-    def find_mentions(documents: Iterable[Document]) -> Iterator[LinkedDocument]:
-        import torch
-
-        batch = [*documents]
-        new = [document for document in batch if document.text not in linked]
-        if len(linked) + len(new) > _MAX_LINKED:
-            linked.clear()
-            new = batch
-        with torch.autocast(pick_device(device).type, enabled=False):  # links do not depend on who asks
-            linked.update((document.text, document) for document in linkers(new))
-        return (linked[document.text] for document in batch)
-
-    return find_mentions
+    return trees, link_once(linkers, device)

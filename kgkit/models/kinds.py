@@ -335,6 +335,35 @@ class KBertManifest(ModelManifest, frozen=True, kw_only=True):
         return self.needs.kbs
 
 
+class EBertManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained E-BERT says of itself; the encoder and the map W lie in the folder as they are now.
+
+    Attributes:
+        size: pieces of a text, entities and special ones included.
+        inject: whether an entity stands before its mention, or in its place.
+        linker: model whose links are read; "": only links that are given.
+        linker_sha256: of the manifest of that linker; empty where it is none that is trained.
+        coherence: of the links; None: none.
+        trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
+            control.
+        alignment: digest of the map W, which lies in the folder; empty if there is no map.
+        random_norm: length of the random vectors that it reads instead; 0: it reads those of the entities.
+        random_seed: seed of these.
+        specials: pieces that were added for the task.
+    """
+
+    size: int
+    inject: Literal["concat", "replace"] = "concat"
+    linker: str = ""
+    linker_sha256: str = ""
+    coherence: Literal["graph"] | None = None
+    trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    alignment: str = ""
+    random_norm: float = 0.0
+    random_seed: int = 0
+    specials: tuple[str, ...] = ()
+
+
 def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
     guesses: tuple[Role, ...] = ("language_model",) if manifest.language_model else ()
     if manifest.task in ("wsd", "el"):
@@ -389,4 +418,15 @@ KBERT: Final = Kind(
     command="kgkit train kbert",
     settings="kgkit.methods.kbert_settings:KBertTraining",
     begin="kgkit.methods.kbert:begin_kbert",
+)
+
+EBERT: Final = Kind(
+    name="ebert",
+    title="an E-BERT",
+    manifest=EBertManifest,
+    roles={"predictor": "kgkit.methods.ebert:open_predictor"},
+    use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
+    command="kgkit train ebert",
+    settings="kgkit.methods.ebert_settings:EBertTraining",
+    begin="kgkit.methods.ebert:begin_ebert",
 )

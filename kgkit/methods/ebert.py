@@ -1,0 +1,341 @@
+"""E-BERT for a task (Poerner et al. 2020, sections 3 and 4.2): how it reads, begins and opens.
+
+    relation, typing    # around the first name, $ around the second, outside of their entities; read at [CLS]
+    tagging             a sentence, read at the first word piece of each token
+    others              a text, or two, read at [CLS]
+
+Entities are those of the links that an example has; of one without links, those that a linker finds.
+
+Departures:
+    Names of types, as TACRED has them, follow the text as pieces of their own; the paper has no such data.
+"""
+
+import hashlib
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kgkit.encoder import Encoder
+from kgkit.encoder.loading import quiet
+from kgkit.errors import UsageError
+from kgkit.evaluation.examples import Example
+from kgkit.heads.classifier import Classifier, ClassifierConfig
+from kgkit.inputs.ebert import EBertReader, EntitySpan, LinkedText, linked_text
+from kgkit.inputs.entity_sequences import EntitySequence
+from kgkit.inputs.entity_vectors import RandomEntityVectors, StoredEntityVectors
+from kgkit.inputs.knowledge import Knowledge, check_knowledge
+from kgkit.kb import KnowledgeBase
+from kgkit.linking.ebert_encoder import begin_head
+from kgkit.linking.knowbert import CLASSIFIER, knowledge_of, open_knowledge
+from kgkit.linking.linker import Linker
+from kgkit.methods.answering import TaskData
+from kgkit.methods.contract import (
+    Beginning,
+    Reading,
+    Resources,
+    TaskModel,
+    first_pieces,
+    group_parameters,
+)
+from kgkit.methods.ebert_settings import EBertTraining
+from kgkit.methods.encoders import ENCODER, load_encoder
+from kgkit.methods.links import FindMentions, check_linker, link_once, linker_sha256_of
+from kgkit.methods.predicting import Predictor
+from kgkit.methods.settings import ChosenKB, TaskTraining
+from kgkit.models.folder import BUILT_IN
+from kgkit.models.kinds import EBERT, EBertManifest
+from kgkit.models.manifest import Needs
+from kgkit.types import Document
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kgkit.heads.ebert import EBert, EBertInputs
+    from kgkit.models.opening import Opening
+
+FOLDER: Final = "ebert"
+MARKERS: Final = ("#", "$")
+"""What stands around the first name of a text, and around the second."""
+
+_log = logging.getLogger(__name__)
+
+
+class EBertMethod:
+    """An E-BERT with a classifier on top.
+
+    Args:
+        task: name of the task.
+        ebert: head, around a bare encoder.
+        classifier: classifier of its vectors.
+        encoder: encoder that the head is around, with its tokenizer, which has the special pieces.
+        reader: reader of texts with entities.
+        specials: pieces that were added for the task; see `special_pieces`.
+        kb: knowledge base of the entities; None: a control.
+        find_links: function that links texts; None: only links that examples have are read.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        ebert: "EBert",
+        classifier: Classifier,
+        encoder: Encoder,
+        reader: EBertReader,
+        specials: Sequence[str] = (),
+        kb: KnowledgeBase | None = None,
+        find_links: FindMentions | None = None,
+    ) -> None:
+        self.task, self.encoder, self.reader, self.specials = task, encoder, reader, tuple(specials)
+        self.model = TaskModel(ebert, classifier, _hidden)
+        vocabulary: dict[str, int] = encoder.tokenizer.get_vocab()
+        self._specials = {name: int(vocabulary[name]) for name in specials}
+        self._markers = [self._specials.get(name) or marker_id(reader, encoder, name) for name in MARKERS]
+        self._kb, self._find_links = kb, find_links
+        self._warned = False
+
+    def read(self, examples: Iterable[Example]) -> Iterator[Reading]:
+        """Yield each example as it is read.
+
+        Raises:
+            UsageError: if texts are so short that nothing of them is left beside markers.
+        """
+        batch = [*examples]
+        for example, texts in zip(batch, self._linked(batch), strict=True):
+            markers = [(self._markers[number],) * 2 for number in range(len(example.marks))]
+            sequence = self.reader.read(texts, marks=example.marks, markers=markers, tail=self._tail(example))
+            positions = np.zeros((1, 1), np.int64)
+            yield Reading(sequence, _token_positions(sequence, example) if example.tokens else positions)
+
+    def collate(self, contents: Sequence[EntitySequence]) -> "EBertInputs":
+        """Return sequences padded to the longest, with the vectors of their entities."""
+        return self.reader.batch(contents)
+
+    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
+        """Return the parameters: the encoder with `lr`, the classifier with `lr_new`; W is not trained."""
+        return group_parameters(self.model, set(map(id, self.model.head.parameters())), training)
+
+    def save(self, folder: Path, *, about: str = "") -> None:
+        """Write the encoder, its tokenizer, W and the classifier into *folder*."""
+        head: Any = self.model.head
+        head.save_pretrained(folder / FOLDER, about=about)
+        self.encoder.save_tokenizer(folder / FOLDER / ENCODER)  # the weights lie there already
+        self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
+
+    def _linked(self, examples: Sequence[Example]) -> Iterator[list[LinkedText]]:
+        """Yield the texts of each example with their entities: those of its links, or of a linker's."""
+        documents = (
+            Document(example.id, text) for example in examples if not example.links for text in example.texts
+        )
+        linked = iter(() if self._find_links is None else self._find_links(documents))
+        for example in examples:
+            if self._kb is None or (self._find_links is None and not example.links):
+                yield [LinkedText(text) for text in example.texts]
+            elif example.links:
+                yield _marked_texts(example, self._kb)
+            else:
+                yield [linked_text(next(linked), self._kb) for _ in example.texts]
+
+    def _tail(self, example: Example) -> list[int]:
+        unknown = [name for name in example.tail if name not in self._specials]
+        if unknown and not self._warned:
+            self._warned = True
+            _log.warning(
+                "types that the model does not know are not read, as %s of %s", unknown[0], example.id
+            )
+        return [self._specials[name] for name in example.tail if name in self._specials]
+
+
+def _hidden(ebert: "EBert", inputs: "EBertInputs") -> "Tensor":
+    hidden: Tensor = ebert(inputs).last_hidden_state
+    return hidden
+
+
+def _marked_texts(example: Example, kb: KnowledgeBase) -> list[LinkedText]:
+    """Return texts with the entities of an example's own links; keys that *kb* does not have are left out."""
+    spans: list[list[EntitySpan]] = [[] for _ in example.texts]
+    for mark in example.links:
+        if (entity := kb.store.id_of(mark.entity)) is not None:
+            spans[mark.text].append(EntitySpan(mark.start, mark.end, entity))
+    return [LinkedText(text, tuple(own)) for text, own in zip(example.texts, spans, strict=True)]
+
+
+def _token_positions(sequence: EntitySequence, example: Example) -> NDArray[np.int64]:
+    own = sequence.words
+    return first_pieces(sequence.starts[own], example.tokens, own)
+
+
+def special_pieces(data: TaskData, encoder: Encoder) -> tuple[str, ...]:
+    """Return the pieces that a tokenizer needs for a task: types of names, and markers that it lacks."""
+    own = {piece for pair in data.task.markers for piece in pair}  # [E1] …, which an E-BERT does not read
+    tails = [piece for piece in data.task.specials(data.learn) if piece not in own]
+    tokenizer = encoder.tokenizer
+    lacking = [
+        marker
+        for marker in MARKERS[: data.task.names]
+        if tokenizer.unk_token_id in tokenizer.encode(marker, add_special_tokens=False)
+    ]
+    return (*lacking, *tails)
+
+
+def marker_id(reader: EBertReader, encoder: Encoder, marker: str) -> int:
+    """Return the word piece of a marker; the unknown one if the tokenizer has none."""
+    ids = reader.tokens(marker).ids
+    return int(ids[-1]) if len(ids) else int(encoder.tokenizer.unk_token_id or 0)
+
+
+def classifier_config(data: TaskData, encoder: Encoder) -> ClassifierConfig:
+    """Return the settings of the classifier, which reads one position whatever names are marked."""
+    return replace(data.classifier_config(encoder.width), positions=1)
+
+
+# -- before training --------------------------------------------------------
+
+
+def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -> Beginning:
+    """Return an E-BERT that is to be trained for a task.
+
+    Args:
+        training: settings.
+        data: examples of the task.
+        resources: knowledge base of the entities, with one kind of vectors, or none for a control; the home
+            of the linker and of the model that it begins as.
+
+    Raises:
+        UsageError: if there are several knowledge bases or kinds of vectors, or vectors, map and encoder do
+            not fit each other.
+        NotThere: if there is no such encoder, or no map of the vectors.
+    """
+    home, device = resources.home, resources.device
+    encoder = load_encoder(home, training.encoder, EBERT, device)
+    knowledge = _knowledge_of(resources.kbs)
+    kb = None if knowledge is None else knowledge.generator.kb
+    ebert, vectors = begin_head(
+        encoder,
+        None if knowledge is None else knowledge.vectors[0],
+        align=not training.no_align,
+        random_seed=training.seed if training.random_vectors else None,
+    )
+    specials = special_pieces(data, encoder)
+    if specials:
+        encoder.tokenizer.add_tokens(list(specials), special_tokens=True)
+        around: Any = encoder.model
+        with quiet(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(training.seed)
+            around.resize_token_embeddings(len(encoder.tokenizer))
+    reader = EBertReader(encoder, vectors, size=training.size, inject=training.inject)
+    drawn = torch.Generator().manual_seed(training.seed)
+    classifier = Classifier(classifier_config(data, encoder), drawn)
+    find_links = _find_links(kb, training.linker_name, training.coherence, device)
+    method = EBertMethod(training.task, ebert, classifier, encoder, reader, specials, kb, find_links)
+    method.model.to(encoder.device)
+    fields = _fields(training, resources, knowledge, vectors, specials)
+    weight = None if ebert.weight is None else ebert.weight.cpu().numpy().tobytes()
+    fields["alignment"] = "" if weight is None else hashlib.blake2b(weight, digest_size=8).hexdigest()
+    decides = ("alignment", "trained_with", "linker_sha256")
+    identity = (encoder.fingerprint, fields["needs"].kbs, *(fields[name] for name in decides))
+    return Beginning(method, identity, fields)
+
+
+def _fields(
+    training: EBertTraining,
+    resources: Resources,
+    knowledge: Knowledge | None,
+    vectors: StoredEntityVectors | None,
+    specials: tuple[str, ...],
+) -> dict[str, Any]:
+    """Return the fields of the manifest that are known before training."""
+    linker = training.linker_name if knowledge is not None else ""
+    kbs = {chosen.kb.name: chosen.kb.build for chosen in resources.kbs}
+    names = () if knowledge is None else (knowledge.vectors[0].name,)
+    random = vectors if isinstance(vectors, RandomEntityVectors) else None
+    about = {} if knowledge is None else dict.fromkeys(kbs, knowledge.about)
+    return {
+        "encoder": training.encoder, "size": training.size, "inject": training.inject, "linker": linker,
+        "needs": Needs(kbs=kbs, vectors=names, linker="" if linker in BUILT_IN else linker),
+        "linker_sha256": linker_sha256_of(resources.home, linker), "coherence": training.coherence,
+        "trained_with": about, "random_norm": 0.0 if random is None else random.norm,
+        "random_seed": 0 if random is None else random.seed, "specials": specials,
+    }  # fmt: skip
+
+
+def _knowledge_of(kbs: Sequence[ChosenKB]) -> Knowledge | None:
+    """Return the knowledge base of the entities; None if there is none.
+
+    Raises:
+        UsageError: if there are several, or several kinds of vectors.
+    """
+    if not kbs:
+        return None
+    if len(kbs) > 1:
+        raise UsageError(f"an E-BERT reads the entities of one knowledge base, not of {len(kbs)}: name one")
+    [chosen] = kbs
+    if len(chosen.vectors) > 1:
+        raise UsageError(
+            f"an E-BERT reads one kind of vectors, and {len(chosen.vectors)} of {chosen.kb.name} are named: "
+            "name one; `kgkit embed --method concat` joins several"
+        )
+    return knowledge_of(chosen.kb, chosen.vectors)
+
+
+def _find_links(kb: KnowledgeBase | None, linker: str, coherence: Any, device: str) -> FindMentions | None:
+    """Return a function that links texts; None if there is no linker."""
+    if kb is None or not linker:
+        return None
+    return link_once(Linker.open(kb, model=linker, coherence=coherence, device=device), device)
+
+
+# -- trained models ---------------------------------------------------------
+
+
+def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") -> Predictor:
+    """Open a trained E-BERT, with its knowledge base: as it is now, if that only adds to what it was.
+
+    Raises:
+        NotThere: if the knowledge base or its vectors are gone.
+        StaleModel: if it is another build, or has other vectors; if its linker was trained again.
+        DamagedModel: if its files cannot be read.
+    """
+    from kgkit.heads.ebert import KIND, EBert, EBertConfig, read_map
+    from kgkit.heads.folder import read_settings
+
+    home, device = opening.home, opening.device
+    check_linker(home, manifest.name, manifest.linker, manifest.linker_sha256)
+    encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
+    config = read_settings(folder / FOLDER, KIND, EBertConfig)
+    ebert = EBert(encoder.model, config, read_map(folder / FOLDER, config))
+    classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
+    with ExitStack() as stack:
+        knowledge = {
+            name: open_knowledge(name, _vector_names(manifest), about, home, stack)
+            for name, about in manifest.trained_with.items()
+        }
+        check_knowledge(knowledge, manifest.trained_with)
+        kb, vectors = None, None
+        for known in knowledge.values():  # one at most
+            kb, vectors = known.generator.kb, _vectors_of(manifest, known, config.stored)
+        reader = EBertReader(encoder, vectors, size=manifest.size, inject=manifest.inject)
+        find_links = _find_links(kb, manifest.linker, manifest.coherence, device)
+        method = EBertMethod(
+            manifest.task, ebert, classifier, encoder, reader, manifest.specials, kb, find_links
+        )
+        method.model.to(encoder.device)
+        return Predictor(method, manifest, stack.pop_all())
+
+
+def _vector_names(manifest: EBertManifest) -> list[str]:
+    return [path.rpartition("/")[2] for path in manifest.needs.vectors]
+
+
+def _vectors_of(manifest: EBertManifest, knowledge: Knowledge, width: int) -> StoredEntityVectors:
+    """Return the vectors that a trained model reads."""
+    [vectors] = knowledge.vectors
+    if not manifest.random_norm:
+        return StoredEntityVectors(vectors)
+    return RandomEntityVectors(vectors, width=width, norm=manifest.random_norm, seed=manifest.random_seed)

