@@ -5,11 +5,14 @@ template of its relation, the word pieces of the subject or of the object are ma
 by the rank that it gives to each. The facts and templates read here are those of LAMA (Petroni et al. 2019,
 "Language Models as Knowledge Bases?"), or plain ones, as JSON lines:
 
-    facts        {"sub_label": "Howard Florey", "predicate_id": "P937", "obj_label": "London", …}
-                 {"subject": "Howard Florey", "relation": "P937", "object": "London"}
+    T-REx        {"sub_label": "Howard Florey", "predicate_id": "P937", "obj_label": "London", "sub_uri": …}
+    Google-RE    {"sub_label": "Ada", "pred": "/people/person/place_of_birth", "obj_label": "London", …}
+    SQuAD        {"masked_sentences": ["The Normans came from [MASK] ."], "obj_label": "France", …}
+    plain        {"subject": "Howard Florey", "relation": "P937", "object": "London"}
     templates    {"relation": "P937", "template": "[X] used to work in [Y] .", …}
 
-Other keys are ignored. A file may be compressed (`.xz`, `.bz2`, `.gz`).
+A relation of Google-RE is read as the last part of its name, `place_of_birth`, and needs no template of the
+user's: `GOOGLE_RE` has those of LAMA. Other keys are ignored. A file may be compressed (`.xz`, `.bz2`, `.gz`).
 """
 
 import re
@@ -26,19 +29,39 @@ from kgkit.evaluation.files import lines
 Hidden = Literal["subject", "object"]
 """Which name of a fact is hidden."""
 
+GOOGLE_RE: Final[Mapping[str, str]] = {
+    "place_of_birth": "[X] was born in [Y] .",
+    "place_of_death": "[X] died in [Y] .",
+    "date_of_birth": "[X] (born [Y]).",
+}
+"""The templates of Google-RE, whose files have none (Petroni et al. 2019)."""
+
+MASK: Final = "[MASK]"
+"""What stands for the object in sentences that come masked, whatever piece the model has for it."""
+
 _SLOTS: Final[dict[str, Hidden]] = {"[X]": "subject", "[Y]": "object"}
 _SLOT: Final = re.compile(r"(\[[XY]\])")
 
 
 class Fact(NamedTuple):
-    """A fact, by the names of its entities."""
+    """A fact, by the names of its entities.
+
+    Attributes:
+        subject: name of the subject; "" for a fact that comes as a sentence.
+        relation: name of the relation.
+        object: name of the object.
+        subject_key: key of the subject in a knowledge base, as Wikidata's; "" if it is not known.
+        sentence: sentence that states the fact, `MASK` in the place of the object; "": a template does.
+    """
 
     subject: str
     relation: str
     object: str
+    subject_key: str = ""
+    sentence: str = ""
 
 
-class Probe(NamedTuple):
+class ClozeQuestion(NamedTuple):
     """A fact as a sentence in which one name is to be hidden.
 
     Attributes:
@@ -47,6 +70,8 @@ class Probe(NamedTuple):
         text: the sentence, with nothing hidden yet.
         span: code points of the name to hide, end exclusive.
         hidden: which name that is.
+        subject: code points of the subject; None in a sentence that came masked.
+        others: code points of further places that say the same name, which are to be hidden with it.
     """
 
     id: str
@@ -54,17 +79,30 @@ class Probe(NamedTuple):
     text: str
     span: tuple[int, int]
     hidden: Hidden
+    subject: tuple[int, int] | None = None
+    others: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def answer(self) -> str:
+        """The name that is hidden."""
+        return self.text[slice(*self.span)]
+
+    @property
+    def fact(self) -> int:
+        """The index of the fact among those given, from 0."""
+        return int(self.id.partition(".")[0]) - 1
 
 
-class Probes(NamedTuple):
+class ClozeQuestions(NamedTuple):
     """Facts as sentences, and what no sentence could be made of.
 
     Attributes:
-        instances: two of each fact, in the order of the facts: its subject is to be hidden, then its object.
+        instances: of each fact, in their order: its subject is to be hidden, then its object. A sentence that
+            came masked is one alone.
         without_template: how many facts each relation without a template has, by relation.
     """
 
-    instances: list[Probe]
+    instances: list[ClozeQuestion]
     without_template: dict[str, int]
 
 
@@ -88,9 +126,15 @@ class _Fact(msgspec.Struct, frozen=True):
     subject: str = ""
     relation: str = ""
     object: str = ""
+    subject_key: str = ""
     sub_label: str = ""
     predicate_id: str = ""
+    pred: str = ""
     obj_label: str = ""
+    sub_uri: str | None = ""
+    sub_w: str | None = ""
+    sub: str | None = ""
+    masked_sentences: tuple[str, ...] = ()
 
 
 class _Template(msgspec.Struct, frozen=True):
@@ -114,9 +158,7 @@ def read_facts(path: Path) -> Iterator[Fact]:
             record = msgspec.json.decode(line, type=_Fact)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise SourceError(f"not a fact: {error}", path=path, line=number, text=line) from None
-        plain = Fact(record.subject, record.relation, record.object)
-        lama = Fact(record.sub_label, record.predicate_id, record.obj_label)
-        fact = next((names for names in (plain, lama) if all(part.strip() for part in names)), None)
+        fact = _fact(record)
         if fact is None:
             raise SourceError(
                 "expected subject, relation and object, or sub_label, predicate_id and obj_label, none empty",
@@ -125,6 +167,21 @@ def read_facts(path: Path) -> Iterator[Fact]:
         yield fact
     if not number:
         raise SourceError("no fact in it", path=path)
+
+
+def _fact(record: _Fact) -> Fact | None:
+    """Return the fact of a line, of whichever form; None if a part of it is missing."""
+    relation = record.predicate_id or record.pred.rpartition("/")[2]
+    key = record.sub_uri or record.sub_w or record.sub or ""
+    forms = (
+        Fact(record.subject, record.relation, record.object, record.subject_key),
+        Fact(record.sub_label, relation, record.obj_label, key),
+    )
+    fact = next((fact for fact in forms if all(part.strip() for part in fact[:3])), None)
+    if fact is not None or relation or not (record.sub_label.strip() and record.obj_label.strip()):
+        return fact
+    sentence = next((text for text in record.masked_sentences if MASK in text), "")
+    return Fact("", record.sub_label, record.obj_label, "", sentence) if sentence else None
 
 
 def read_templates(path: Path) -> dict[str, str]:
@@ -163,20 +220,23 @@ def _parts(template: str) -> list[str] | None:
 # -- instances --------------------------------------------------------------
 
 
-def probes(facts: Iterable[Fact], templates: Mapping[str, str]) -> Probes:
+def cloze_questions(facts: Iterable[Fact], templates: Mapping[str, str]) -> ClozeQuestions:
     """Return two sentences for each fact, and how many facts have no template.
 
     Raises:
         UsageError: if a template that is needed has not one [X] and one [Y], or a fact has an empty name.
 
     Example:
-        >>> found = probes([Fact("Ada", "P19", "London")], {"P19": "[X] was born in [Y] ."})
+        >>> found = cloze_questions([Fact("Ada", "P19", "London")], {"P19": "[X] was born in [Y] ."})
         >>> found.instances[1]
-        Probe(id='1.object', relation='P19', text='Ada was born in London .', span=(16, 22), hidden='object')
+        ClozeQuestion(id='1.object', relation='P19', text='Ada was born in London .', span=(16, 22), …)
     """
-    instances = list[Probe]()
+    instances = list[ClozeQuestion]()
     without_template = Counter[str]()
     for number, fact in enumerate(facts, start=1):
+        if fact.sentence:
+            instances.append(_unmasked(number, fact))
+            continue
         if fact.relation not in templates:
             without_template[fact.relation] += 1
             continue
@@ -190,9 +250,26 @@ def probes(facts: Iterable[Fact], templates: Mapping[str, str]) -> Probes:
             raise UsageError(f"fact {number} has an empty name, which cannot be hidden: {fact}")
         text, spans = _filled(parts, fact)
         instances += (
-            Probe(f"{number}.{name}", fact.relation, text, spans[name], name) for name in _SLOTS.values()
+            ClozeQuestion(f"{number}.{name}", fact.relation, text, spans[name], name, spans["subject"])
+            for name in _SLOTS.values()
         )
-    return Probes(instances, dict(sorted(without_template.items())))
+    return ClozeQuestions(instances, dict(sorted(without_template.items())))
+
+
+def _unmasked(number: int, fact: Fact) -> ClozeQuestion:
+    """Return the question of a fact that came as a masked sentence; of several masks the last is asked for.
+
+    Where there are several, the others stand in longer words, as in LAMA's "[MASK]ism".
+    """
+    parts, text, spans = fact.sentence.split(MASK), "", list[tuple[int, int]]()
+    for part in parts[:-1]:
+        begin = len(text) + len(part)
+        text += part + fact.object
+        spans.append((begin, len(text)))
+    *others, span = spans
+    return ClozeQuestion(
+        f"{number}.object", fact.relation, text + parts[-1], span, "object", None, tuple(others)
+    )
 
 
 def _filled(parts: Iterable[str], fact: Fact) -> tuple[str, dict[Hidden, tuple[int, int]]]:

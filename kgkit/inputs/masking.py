@@ -17,7 +17,7 @@ Departures:
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.texts import TokenizedText
 from kgkit.types import CANDIDATE, Candidates
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 NOTHING: Final = -100
 """The label of a piece that is not to be guessed."""
@@ -54,6 +57,16 @@ def hide(text: TokenizedText, positions: Numbers, mask: int) -> MaskedText:
     ids[positions] = mask
     mentions = {name: _secret(spans, positions) for name, spans in text.mentions.items()}
     return MaskedText(text._replace(ids=ids, mentions=mentions), labels)
+
+
+def pad_labels(masked: Sequence[MaskedText], length: int) -> "Tensor":
+    """Return (B, T) int64, what is to be guessed in texts that are padded to *length*; `NOTHING` elsewhere."""
+    import torch
+
+    labels = np.full((len(masked), length), NOTHING, np.int64)
+    for row, (_, hidden) in enumerate(masked):
+        labels[row, : len(hidden)] = hidden
+    return torch.from_numpy(labels)
 
 
 class Masking:

@@ -119,7 +119,7 @@ def _continue(home: Home, training: KnowBertTraining, device: str, stack: ExitSt
     )
     knowbert, manifest = before.knowbert, before.manifest
     drawn = knowbert.drawn
-    language_model = manifest.language_model and _is_language_model(drawn)
+    language_model = manifest.language_model and is_language_model(drawn)
     if not training.control:
         knowledge = dict(before.reader.knowledge), dict(manifest.kbs)
         return KnowBertStart(
@@ -149,7 +149,7 @@ def _from_encoder(home: Home, training: KnowBertTraining, device: str, stack: Ex
     model, tokenizer, drawn = load_as(folder, around, device)
     base: Any = model.base_model
     encoder = Encoder(training.encoder, folder, base, tokenizer)
-    language_model = around != "AutoModel" and _is_language_model(drawn)
+    language_model = around != "AutoModel" and is_language_model(drawn)
     return KnowBertStart(
         KnowBert(model, {}), encoder, {}, {}, training.encoder, drawn, language_model, training.size
     )
@@ -162,7 +162,7 @@ def _around(training: KnowBertTraining, encoder: Path) -> str:
     return "AutoModel" if training.task in EXAMPLE_TASKS else language_class(encoder)
 
 
-def _is_language_model(drawn: frozenset[str]) -> bool:
+def is_language_model(drawn: frozenset[str]) -> bool:
     """Say whether what guesses hidden words was read; what reads [CLS], and the next sentence, may be new."""
     return all("pooler" in name or "seq_relationship" in name for name in drawn)
 

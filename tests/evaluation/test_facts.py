@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation.facts import (
+    ClozeQuestion,
     Fact,
-    Probe,
     RecallScore,
-    probes,
+    cloze_questions,
     read_facts,
     read_templates,
     score_recall,
@@ -92,20 +92,22 @@ def test_what_is_no_template_is_told_with_its_line(path, content, told):
 
 
 def test_a_fact_gives_a_sentence_for_its_subject_and_one_for_its_object():
-    assert probes([Fact("Ada", "P19", "London"), Fact("Cup", "P1923", "Italy")], TEMPLATES).instances == [
-        Probe("1.subject", "P19", "Ada was born in London .", (0, 3), "subject"),
-        Probe("1.object", "P19", "Ada was born in London .", (16, 22), "object"),
-        Probe("2.subject", "P1923", "Italy was in Cup .", (13, 16), "subject"),
-        Probe("2.object", "P1923", "Italy was in Cup .", (0, 5), "object"),
+    assert cloze_questions(
+        [Fact("Ada", "P19", "London"), Fact("Cup", "P1923", "Italy")], TEMPLATES
+    ).instances == [
+        ClozeQuestion("1.subject", "P19", "Ada was born in London .", (0, 3), "subject", (0, 3)),
+        ClozeQuestion("1.object", "P19", "Ada was born in London .", (16, 22), "object", (0, 3)),
+        ClozeQuestion("2.subject", "P1923", "Italy was in Cup .", (13, 16), "subject", (13, 16)),
+        ClozeQuestion("2.object", "P1923", "Italy was in Cup .", (0, 5), "object", (13, 16)),
     ]
 
 
 def test_facts_without_a_template_are_counted_by_relation():
     facts = [Fact("a", name, "b") for name in ("P9", "P19", "P8", "P9")]
-    found = probes(facts, TEMPLATES)
+    found = cloze_questions(facts, TEMPLATES)
     assert [one.id for one in found.instances] == ["2.subject", "2.object"]
     assert list(found.without_template.items()) == [("P8", 1), ("P9", 2)]
-    assert probes([], TEMPLATES) == ([], {})
+    assert cloze_questions([], TEMPLATES) == ([], {})
 
 
 names = st.text(min_size=1) | st.sampled_from(["[X]", "[Y]", "a [Y] b"])
@@ -117,7 +119,7 @@ def test_the_span_of_what_is_hidden_is_the_name(pair, wordings, turned):
     before, between, after = wordings
     places, order = (("[Y]", "[X]"), pair[::-1]) if turned else (("[X]", "[Y]"), pair)
     template = f"{before}{places[0]}{between}{places[1]}{after}"
-    found = probes([Fact(pair[0], "P1", pair[1])], {"P1": template}).instances
+    found = cloze_questions([Fact(pair[0], "P1", pair[1])], {"P1": template}).instances
     assert {one.text for one in found} == {f"{before}{order[0]}{between}{order[1]}{after}"}
     assert tuple(one.text[slice(*one.span)] for one in found) == pair
     assert [one.hidden for one in found] == ["subject", "object"]
@@ -125,9 +127,9 @@ def test_the_span_of_what_is_hidden_is_the_name(pair, wordings, turned):
 
 def test_what_cannot_be_hidden_is_told():
     with pytest.raises(UsageError, match=r"the template of 'P1' is '\[X\] is': it needs one \[X\]"):
-        probes([Fact("a", "P1", "b")], {"P1": "[X] is"})
+        cloze_questions([Fact("a", "P1", "b")], {"P1": "[X] is"})
     with pytest.raises(UsageError, match=r"fact 2 has an empty name, which cannot be hidden: .*object=''"):
-        probes([Fact("a", "P19", "b"), Fact("a", "P19", "")], TEMPLATES)
+        cloze_questions([Fact("a", "P19", "b"), Fact("a", "P19", "")], TEMPLATES)
 
 
 def test_every_hidden_piece_counts_however_many_its_instance_has():
@@ -155,11 +157,13 @@ def test_the_facts_of_lama_are_read_whole(shared_data):
     assert len(templates) == 46
     facts = [fact for path in sorted((folder / "TREx").glob("*.jsonl*")) for fact in read_facts(path)]
     assert len(facts) == 22_881 and len({fact.relation for fact in facts}) == 28
-    instances, without_template = probes(facts, templates)
+    instances, without_template = cloze_questions(facts, templates)
     assert len(instances) == 2 * 22_881 and without_template == {}
     assert all(
         (one.text[slice(*one.span)], two.text[slice(*two.span)]) == (fact.subject, fact.object)
         for fact, one, two in zip(facts, instances[::2], instances[1::2], strict=True)
     )
     del templates["P19"]
-    assert probes(facts, templates).without_template == {"P19": sum(fact.relation == "P19" for fact in facts)}
+    assert cloze_questions(facts, templates).without_template == {
+        "P19": sum(fact.relation == "P19" for fact in facts)
+    }

@@ -1,15 +1,33 @@
 """`kgkit evaluate …`: a file per kind of data set."""
 
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
-from kgkit.commands.evaluate import el, language, ner, tasks, wsd
+from kgkit.commands.evaluate import cloze, el, language, ner, tasks, wsd
 
-app = typer.Typer(no_args_is_help=True, help="Score a model on a data set.")
 
+class EvaluateCommands(TyperGroup):
+    """The group, which answers the command that another has taken the place of."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that *args* begin with.
+
+        Raises:
+            UsageError: if it is `probe`; says the line to use.
+        """
+        if args[:1] == ["probe"]:
+            raise cloze.answer_probe(args[1:])
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(cls=EvaluateCommands, no_args_is_help=True, help="Score a model on a data set.")
+
+app.command("cloze")(cloze.cloze)
 app.command("el")(el.el)
 app.command("ner")(ner.ner)
 app.command("ppl")(language.ppl)
-app.command("probe")(language.probe)
 app.command("wsd")(wsd.wsd)
 for name, sentence in tasks.HELP.items():
     app.command(name, help=sentence)(tasks.task_command(name))

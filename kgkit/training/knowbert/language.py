@@ -21,10 +21,10 @@ from torch.nn import functional
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored
-from kgkit.evaluation.facts import Probe
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
-from kgkit.inputs.masking import NOTHING, MaskedText, Masking, hide
+from kgkit.inputs.masking import NOTHING, MaskedText, Masking, pad_labels
 from kgkit.inputs.passages import Passage
+from kgkit.methods.cloze import logits_of, predict_hidden
 from kgkit.training.knowbert.linking_batches import LinkingBatch, LinkingExample, linking_batch
 from kgkit.types import Progress
 
@@ -173,11 +173,9 @@ def masked_batch(
 ) -> LanguageBatch:
     """Return texts with what is hidden in them, (T,) each, as a batch."""
     batch = reader.batch([text for text, _ in masked])
-    labels = np.full(tuple(batch.inputs["input_ids"].shape), NOTHING, np.int64)
-    for row, (_, hidden) in enumerate(masked):
-        labels[row, : len(hidden)] = hidden
+    labels = pad_labels(masked, batch.inputs["input_ids"].shape[1])
     classes = None if None in follows else torch.tensor([0 if follow else 1 for follow in follows])
-    return LanguageBatch(batch, torch.from_numpy(labels), classes)
+    return LanguageBatch(batch, labels, classes)
 
 
 def masking_of(encoder: "Encoder", mentions: Literal["some", "mask", "none"] = "some") -> Masking:
@@ -216,12 +214,6 @@ def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[
     return loss
 
 
-def logits_of(output: Any) -> Tensor:
-    """Return (N, V), what a masked language model of transformers predicts for the hidden positions."""
-    logits: Tensor = output.prediction_logits if "prediction_logits" in output else output.logits
-    return logits
-
-
 def perplexity(
     knowbert: "KnowBert",
     reader: KnowBertReader,
@@ -258,66 +250,13 @@ def perplexity(
             masking(text, np.random.default_rng([seed, index]))
             for index, text in enumerate(reader(passage.texts for passage in part), begin)
         ]
-        logits, gold, _ = _predict_hidden(knowbert, reader, masked)
+        logits, gold, _ = predict_hidden(knowbert, reader, masked)
         surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
         right += int((logits.argmax(-1) == gold).sum())
         count += len(gold)
         if progress is not None:
             progress("scoring", min(begin + size, len(passages)), len(passages))
     return Perplexity(math.exp(surprise / count), right / count, count)
-
-
-@torch.inference_mode()
-def _predict_hidden(
-    knowbert: "KnowBert", reader: KnowBertReader, masked: Sequence[MaskedText]
-) -> tuple[Tensor, Tensor, list[int]]:
-    """Return (N, V) logits of the hidden pieces of texts, (N,) what they are, and how many each text has."""
-    item = masked_batch(masked, reader, [None for _ in masked]).to(next(knowbert.parameters()).device)
-    hidden = item.labels != NOTHING
-    output = knowbert(item.batch.knowledge, positions=hidden, **item.batch.inputs)
-    return logits_of(output.model).float(), item.labels[hidden], hidden.sum(-1).tolist()
-
-
-def recalled(
-    knowbert: "KnowBert",
-    reader: KnowBertReader,
-    mask: int,
-    probes: Sequence[Probe],
-    *,
-    size: int = 32,
-    progress: Progress | None = None,
-) -> Iterator[tuple[str, list[int]]]:
-    """Yield, of each sentence with a name hidden, its relation and the ranks of the hidden word pieces.
-
-    All pieces of the name are hidden at once, and what knowledge bases say of the mentions they are part of:
-    [MASK] is the candidate of these. A rank is 1 if no other piece of the vocabulary is thought likelier. A
-    sentence whose name does not fit into a text is left out.
-
-    Args:
-        knowbert: KnowBert around a masked language model, in evaluation mode.
-        reader: reader of the sentences.
-        mask: id of the piece [MASK].
-        probes: sentences with the spans of the names.
-        size: sentences that are read at once.
-        progress: callback with the number of sentences that are done, of how many.
-    """
-    before, after = len(reader.tokens.before), len(reader.tokens.after)
-    for begin in range(0, len(probes), size):
-        part = probes[begin : begin + size]
-        relations, masked = [], []
-        for probe, text in zip(part, reader((probe.text,) for probe in part), strict=True):
-            first, end = (before + position for position in reader.tokens(probe.text).within(*probe.span))
-            if first < end <= len(text.ids) - after:
-                relations.append(probe.relation)
-                masked.append(hide(text, np.arange(first, end), mask))
-        if masked:
-            logits, gold, counts = _predict_hidden(knowbert, reader, masked)
-            ranks = (1 + (logits > logits.gather(-1, gold[:, None])).sum(-1)).tolist()
-            for relation, count in zip(relations, counts, strict=True):
-                yield relation, ranks[:count]
-                ranks = ranks[count:]
-        if progress is not None:
-            progress("scoring", min(begin + size, len(probes)), len(probes))
 
 
 def score_examples(

@@ -15,12 +15,13 @@ import torch
 from kgkit.encoder import Encoder
 from kgkit.encoder.loading import load_as
 from kgkit.errors import UsageError
-from kgkit.evaluation.facts import Probe
+from kgkit.evaluation.facts import ClozeQuestion, score_recall
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader, Knowledge
 from kgkit.inputs.masking import NOTHING, hide
 from kgkit.inputs.passages import Passage
 from kgkit.linking.knowbert import knowledge_of
+from kgkit.methods.cloze import KnowBertClozeModel, recall_ranks
 from kgkit.training.knowbert.language import (
     LanguageBatch,
     Mixture,
@@ -29,7 +30,6 @@ from kgkit.training.knowbert.language import (
     masked_batch,
     masking_of,
     perplexity,
-    recalled,
     score_examples,
 )
 from kgkit.training.knowbert.linking_batches import LinkingBatch, linking_batch, read_linking_examples
@@ -502,16 +502,43 @@ SENTENCES = [
 ]
 
 
-def probe(relation, text, name):
+def question(relation, text, name):
     begin = text.index(name)
-    return Probe("x", relation, text, (begin, begin + len(name)), "object")
+    return ClozeQuestion("x", relation, text, (begin, begin + len(name)), "object")
 
 
-PROBES = [probe(*one) for one in SENTENCES]
+QUESTIONS = [question(*one) for one in SENTENCES]
+
+
+def recalled_by_probe(knowbert, reader, mask, questions, size):
+    """What `kgkit evaluate probe` computed, before `kgkit evaluate cloze` took its place."""
+    before, after = len(reader.tokens.before), len(reader.tokens.after)
+    for begin in range(0, len(questions), size):
+        part = questions[begin : begin + size]
+        relations, masked = [], []
+        for one, text in zip(part, reader((one.text,) for one in part), strict=True):
+            first, end = (before + position for position in reader.tokens(one.text).within(*one.span))
+            if first < end <= len(text.ids) - after:
+                relations.append(one.relation)
+                masked.append(hide(text, np.arange(first, end), mask))
+        if masked:
+            item = masked_batch(masked, reader, [None for _ in masked])
+            hidden = item.labels != NOTHING
+            with torch.inference_mode():
+                output = knowbert(item.batch.knowledge, positions=hidden, **item.batch.inputs).model
+            logits, gold = output.prediction_logits.float(), item.labels[hidden]
+            ranks = (1 + (logits > logits.gather(-1, gold[:, None])).sum(-1)).tolist()
+            for relation, count in zip(relations, hidden.sum(-1).tolist(), strict=True):
+                yield relation, ranks[:count]
+                ranks = ranks[count:]
+
+
+def recalled(knowbert, encoder, reader, questions, **others):
+    return list(recall_ranks(KnowBertClozeModel("x", encoder, knowbert, reader), questions, **others))
 
 
 def ranks_by_hand(knowbert, reader, mask):
-    for one in PROBES:
+    for one in QUESTIONS:
         pieces = reader.tokens(one.text)
         first, end = pieces.within(*one.span)
         if end > SIZE - 2:
@@ -530,20 +557,20 @@ def ranks_by_hand(knowbert, reader, mask):
         )
 
 
-def test_ranks_are_those_of_each_sentence_alone(knowbert, reader, masking):
+def test_ranks_are_those_of_each_sentence_alone(knowbert, encoder, reader, masking):
     wanted = list(ranks_by_hand(knowbert, reader, masking.mask))
     assert [len(ranks) for _, ranks in wanted] == [2, 3, 2, 1, 2, 1, 1]
     for size in (1, 3, 32):
-        assert list(recalled(knowbert, reader, masking.mask, PROBES, size=size)) == wanted
+        assert recalled(knowbert, encoder, reader, QUESTIONS, size=size) == wanted
+        before = list(recalled_by_probe(knowbert, reader, masking.mask, QUESTIONS, size))
+        assert before == wanted and score_recall(before) == score_recall(wanted)
 
 
-def test_a_name_that_does_not_fit_is_left_out(parts, knowbert, masking):
+def test_a_name_that_does_not_fit_is_left_out(parts, knowbert, encoder):
     short = KnowBertReader(parts[1], parts[2], size=SIZE - 1)
     done = []
-    found = list(
-        recalled(
-            knowbert, short, masking.mask, PROBES[3:], size=2, progress=lambda stage, *one: done.append(one)
-        )
+    found = recalled(
+        knowbert, encoder, short, QUESTIONS[3:], size=2, progress=lambda stage, *one: done.append(one)
     )
     assert [relation for relation, _ in found] == ["P2", "P3"]
     assert done == [(2, 4), (4, 4)]
@@ -563,8 +590,8 @@ def changed(knowledge, others):
     return made
 
 
-def test_what_candidates_say_of_a_hidden_name_reaches_nothing(parts, knowbert, reader, masking):
-    asked = [probe("P", "the dog of the big city eats fruit", "big city")]
+def test_what_candidates_say_of_a_hidden_name_reaches_nothing(parts, knowbert, encoder, reader):
+    asked = [question("P", "the dog of the big city eats fruit", "big city")]
     [text] = reader([(asked[0].text,)])
     of_city, of_part, of_fruit = (set(one.ids.tolist()) for one in text.mentions["places"].candidates)
     assert of_city < of_part and not of_part & of_fruit
@@ -574,7 +601,7 @@ def test_what_candidates_say_of_a_hidden_name_reaches_nothing(parts, knowbert, r
         told = []
         hook = knowbert.model.cls.register_forward_hook(lambda *one: told.append(one[-1][0].clone()))
         try:
-            return list(recalled(knowbert, other, masking.mask, asked)), told[0]
+            return recalled(knowbert, encoder, other, asked), told[0]
         finally:
             hook.remove()
 

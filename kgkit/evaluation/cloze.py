@@ -1,0 +1,276 @@
+"""Cloze questions about facts: which names give the answer away, and Hits@k.
+
+Poerner et al. (2020), "E-BERT: Efficient-Yet-Effective Entity Embeddings for BERT", section 4: a question of
+LAMA is easy where the subject's name says the answer (*Apple Watch* is made by *Apple*), or suggests it (*Jean
+Marais* speaks *French*). What two filters leave is LAMA-UHN, questions with unhelpful names:
+
+    string match    the object is part of the subject's name, whatever the case
+    person name     a plain model names the object, asked of a single word of the subject's name:
+                    "Jean is a common name in the following language: [MASK]."
+
+Hits@k is averaged within a relation, then across relations, and over all questions (`micro`).
+"""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.facts import ClozeQuestion, Fact
+from kgkit.evaluation.files import opened, written
+
+NAME_NOUNS: Final[Mapping[str, str]] = {
+    "P19": "city",
+    "P20": "city",
+    "P27": "country",
+    "P103": "language",
+    "P1412": "language",
+    "place_of_birth": "city",
+    "place_of_death": "city",
+}
+"""What a name may suggest, by relation; names suggest nothing of the objects of the others."""
+
+NAME_TEMPLATE: Final = "{name} is a common name in the following {noun}: {answer}."
+"""The question about a name."""
+
+TOP_NAMES: Final = 3
+"""Guesses about a name that the answer must not be among."""
+
+CUTOFFS: Final = (*range(1, 11), *range(20, 101, 10))
+"""The k of Hits@k."""
+
+Filter = Literal["none", "string", "names", "easy"]
+"""Questions that are scored: all; those after the string match filter; those after the person name filter too
+(LAMA-UHN); those that the two have taken out."""
+
+
+class NameQuestion(NamedTuple):
+    """A word of a person's name, and what it may suggest."""
+
+    name: str
+    noun: str
+
+
+NameGuesses = Mapping[NameQuestion, Sequence[str]]
+"""The words that a plain model thinks likeliest, for each question about a name."""
+
+
+class ClozeGuess(NamedTuple):
+    """What a model made of a question whose object is hidden.
+
+    Attributes:
+        question: the question.
+        rank: rank of the answer among the words of the vocabulary, from 1.
+        object_rank: its rank among the objects of the relation.
+        likeliest: the likeliest words, the best first.
+    """
+
+    question: ClozeQuestion
+    rank: int
+    object_rank: int
+    likeliest: tuple[str, ...] = ()
+
+
+class HitsScore(NamedTuple):
+    """Hits@k of questions.
+
+    Attributes:
+        questions: how many there are.
+        macro: Hits@k by k, averaged within, then across relations; 0 without questions.
+        micro: Hits@k by k, over all questions.
+        relations: of each relation its number of questions, and Hits@k by k.
+    """
+
+    questions: int
+    macro: dict[int, float]
+    micro: dict[int, float]
+    relations: dict[str, tuple[int, dict[int, float]]]
+
+
+class SubsetScore(NamedTuple):
+    """Scores of some of the questions.
+
+    Attributes:
+        filter: questions that are scored.
+        subjects: whether all of these, or those whose subject has a vector.
+        hits: Hits@k of the model among the words of the vocabulary (`vocabulary`), among the objects of the
+            relation (`objects`), and of the baseline that knows which object is frequent (`frequent`).
+    """
+
+    filter: Filter
+    subjects: Literal["all", "with_vector"]
+    hits: dict[str, HitsScore]
+
+
+# -- filters ----------------------------------------------------------------
+
+
+def is_in_subject(fact: Fact) -> bool:
+    """Return whether a fact's object is part of its subject's name, whatever the case."""
+    return bool(fact.subject) and fact.object.lower() in fact.subject.lower()
+
+
+def name_questions(facts: Iterable[Fact]) -> list[NameQuestion]:
+    """Return the distinct questions about names that the person name filter asks."""
+    return [*dict.fromkeys(question for fact in facts for question in _name_questions(fact))]
+
+
+def _name_questions(fact: Fact) -> list[NameQuestion]:
+    noun = NAME_NOUNS.get(fact.relation)
+    return [NameQuestion(name, noun) for name in fact.subject.split()] if noun else []
+
+
+def name_suggests(fact: Fact, guesses: NameGuesses) -> bool:
+    """Return whether a word of the subject's name suggests the object, by what a plain model guesses.
+
+    Case and accents do not count: some models write none.
+
+    Raises:
+        UsageError: if a question about the name was not asked.
+    """
+    wanted = _bare(fact.object)
+    for question in _name_questions(fact):
+        if question not in guesses:
+            raise UsageError(f"the plain model was not asked of {question}: the guesses are of other facts")
+        if any(_bare(word) == wanted for word in guesses[question][:TOP_NAMES]):
+            return True
+    return False
+
+
+def _bare(text: str) -> str:
+    decomposed = unicodedata.normalize("NFD", text.casefold())
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+
+
+def filtered(facts: Sequence[Fact], guesses: NameGuesses | None = None) -> dict[Filter, frozenset[int]]:
+    """Return the indices of the facts that each filter leaves, and those that the filters take out.
+
+    Args:
+        facts: facts.
+        guesses: answers of a plain model to `name_questions`; None: the person name filter is left out.
+    """
+    every = frozenset(range(len(facts)))
+    string = frozenset(index for index, fact in enumerate(facts) if not is_in_subject(fact))
+    if guesses is None:
+        return {"none": every, "string": string, "easy": every - string}
+    names = frozenset(index for index in string if not name_suggests(facts[index], guesses))
+    return {"none": every, "string": string, "names": names, "easy": every - names}
+
+
+class _Names(msgspec.Struct, forbid_unknown_fields=True):
+    """The file of guesses about names."""
+
+    model: str
+    guesses: dict[str, dict[str, tuple[str, ...]]]
+
+
+def write_name_guesses(path: Path, model: str, guesses: NameGuesses) -> None:
+    """Write what *model* guesses of names, as JSON: by noun, then by name."""
+    by_noun: dict[str, dict[str, tuple[str, ...]]] = {}
+    for question, words in guesses.items():
+        by_noun.setdefault(question.noun, {})[question.name] = tuple(words)
+    with written(path) as file:
+        file.write(msgspec.json.encode(_Names(model, by_noun)))
+
+
+def read_name_guesses(path: Path) -> tuple[str, dict[NameQuestion, tuple[str, ...]]]:
+    """Return the model of a file of guesses about names, and its guesses.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it is none.
+    """
+    with opened(path) as file:
+        content = file.read()
+    try:
+        names = msgspec.json.decode(content, type=_Names)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise SourceError(f"no guesses about names: {error}", path=path) from None
+    guesses = {
+        NameQuestion(name, noun): words
+        for noun, of_noun in names.guesses.items()
+        for name, words in of_noun.items()
+    }
+    return names.model, guesses
+
+
+# -- scores -----------------------------------------------------------------
+
+
+def score_hits(ranks: Iterable[tuple[str, int]], cutoffs: Collection[int] = CUTOFFS) -> HitsScore:
+    """Return Hits@k of the ranks of answers.
+
+    Args:
+        ranks: of each question its relation, and the rank of the answer from 1.
+        cutoffs: each k.
+    """
+    by_relation: dict[str, list[int]] = defaultdict(list)
+    for relation, rank in ranks:
+        by_relation[relation].append(rank)
+    every = [rank for ranks_of_one in by_relation.values() for rank in ranks_of_one]
+    relations = {
+        name: (len(by_relation[name]), _hits(by_relation[name], cutoffs)) for name in sorted(by_relation)
+    }
+    macro = {k: sum(hits[k] for _, hits in relations.values()) / max(1, len(relations)) for k in cutoffs}
+    return HitsScore(len(every), macro, _hits(every, cutoffs), relations)
+
+
+def _hits(ranks: Sequence[int], cutoffs: Collection[int]) -> dict[int, float]:
+    return {k: sum(rank <= k for rank in ranks) / max(1, len(ranks)) for k in cutoffs}
+
+
+def frequency_ranks(questions: Iterable[ClozeQuestion]) -> list[tuple[str, int]]:
+    """Return, of each question, its relation and the rank of its answer by how often the relation has it.
+
+    The baseline of Petroni et al. (2019): it guesses the most frequent object of the relation among these very
+    questions, and so knows more than a model does. Objects that are as frequent stand in alphabetical order.
+    """
+    questions = [*questions]
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for question in questions:
+        counts[question.relation][question.answer] += 1
+    ranks = {
+        relation: {
+            answer: rank
+            for rank, (answer, _) in enumerate(
+                sorted(of_relation.items(), key=lambda item: (-item[1], item[0])), start=1
+            )
+        }
+        for relation, of_relation in counts.items()
+    }
+    return [(question.relation, ranks[question.relation][question.answer]) for question in questions]
+
+
+def score_subsets(
+    guesses: Sequence[ClozeGuess],
+    left: Mapping[Filter, Collection[int]],
+    has_vector: Collection[int] | None = None,
+) -> list[SubsetScore]:
+    """Return the scores of the questions that each filter leaves.
+
+    Args:
+        guesses: what a model made of the questions.
+        left: indices of the facts by filter, see `filtered`.
+        has_vector: indices of the facts whose subject has a vector, which are then scored apart too; None:
+            they are not.
+    """
+    scores = []
+    for name, indices in left.items():
+        some = [guess for guess in guesses if guess.question.fact in indices]
+        scores.append(SubsetScore(name, "all", _score_guesses(some)))
+        if has_vector is not None:
+            some = [guess for guess in some if guess.question.fact in has_vector]
+            scores.append(SubsetScore(name, "with_vector", _score_guesses(some)))
+    return scores
+
+
+def _score_guesses(guesses: Sequence[ClozeGuess]) -> dict[str, HitsScore]:
+    return {
+        "vocabulary": score_hits((guess.question.relation, guess.rank) for guess in guesses),
+        "objects": score_hits((guess.question.relation, guess.object_rank) for guess in guesses),
+        "frequent": score_hits(frequency_ranks(guess.question for guess in guesses)),
+    }

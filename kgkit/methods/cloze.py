@@ -1,0 +1,276 @@
+"""Masked language models that answer cloze questions: ranks of what is hidden, and guesses about names.
+
+    N  hidden word pieces of a batch    V  the vocabulary    W  its words
+
+Any masked language model is asked in the same way: a pretrained one, a KnowBert with its knowledge bases, or one
+that reads vectors of entities in the place of names. `ClozeModel` is what they have in common.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kgkit.embedding.align.anchors import unsplit_words
+from kgkit.encoder import Encoder
+from kgkit.errors import UsageError
+from kgkit.evaluation.cloze import NAME_TEMPLATE, TOP_NAMES, ClozeGuess, NameQuestion
+from kgkit.evaluation.facts import ClozeQuestion
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.masking import NOTHING, MaskedText, hide, pad_labels
+from kgkit.inputs.pieces import Numbers, WordPieces
+from kgkit.types import Progress
+
+if TYPE_CHECKING:
+    from kgkit.heads.knowbert import KnowBert
+
+LIKELIEST = 10
+"""Words that are kept of each guess."""
+
+
+class HiddenPieces(NamedTuple):
+    """What a model says of the word pieces that are hidden in questions.
+
+    Attributes:
+        logits: (N, V).
+        gold: (N,) int64, the pieces that are there.
+        counts: hidden pieces of each question; 0 where the name does not fit into what the model reads.
+    """
+
+    logits: Tensor
+    gold: Tensor
+    counts: list[int]
+
+
+class ClozeModel(ABC):
+    """A masked language model that is asked cloze questions.
+
+    Args:
+        name: name in messages.
+        encoder: encoder whose tokenizer cuts the questions.
+
+    Attributes:
+        mask: piece [MASK].
+        words: whole words of the vocabulary, by their word pieces.
+
+    Raises:
+        UsageError: if the tokenizer has no piece [MASK].
+    """
+
+    def __init__(self, name: str, encoder: Encoder) -> None:
+        if encoder.tokenizer.mask_token_id is None:
+            raise UsageError(
+                f"the tokenizer of {encoder.name} has no [MASK]: it cannot be a masked language model"
+            )
+        self.name, self.encoder, self.mask = name, encoder, int(encoder.tokenizer.mask_token_id)
+        self.pieces, _ = encoder.word_pieces()
+        self.words = {row: word for word, row in unsplit_words(self.pieces).items()}
+
+    @abstractmethod
+    def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
+        """Return what the model says of the hidden names of questions, read at once."""
+
+    @abstractmethod
+    def hidden_pieces(self, question: ClozeQuestion) -> Numbers:
+        """Return the word pieces of the name that a question hides."""
+
+    def answer_piece(self, question: ClozeQuestion) -> int | None:
+        """Return the word piece that a question's name is; None if it is not a single whole word."""
+        pieces = self.hidden_pieces(question)
+        return int(pieces[0]) if len(pieces) == 1 and int(pieces[0]) in self.words else None
+
+
+class KnowBertClozeModel(ClozeModel):
+    """A KnowBert, or a plain masked language model, which is one without knowledge bases.
+
+    What knowledge bases say of a mention with a hidden piece is hidden too: [MASK] is its candidate.
+
+    Args:
+        name: name in messages.
+        encoder: encoder whose tokenizer cuts the questions.
+        knowbert: KnowBert around a masked language model, in evaluation mode.
+        reader: reader of the questions.
+    """
+
+    def __init__(self, name: str, encoder: Encoder, knowbert: "KnowBert", reader: KnowBertReader) -> None:
+        super().__init__(name, encoder)
+        self.knowbert, self.reader = knowbert, reader
+
+    def hidden_pieces(self, question: ClozeQuestion) -> Numbers:
+        """Return the word pieces of the name that a question hides."""
+        pieces = self.reader.tokens(question.text)
+        begin, end = pieces.within(*question.span)
+        return pieces.ids[begin:end]
+
+    def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
+        """Return what the model says of the hidden names of questions, read at once."""
+        before, after = len(self.reader.tokens.before), len(self.reader.tokens.after)
+        counts, masked = list[int](), list[MaskedText]()
+        texts = self.reader((question.text,) for question in questions)
+        for question, text in zip(questions, texts, strict=True):
+            asked, hidden = (
+                positions + before
+                for positions in name_positions(self.reader.tokens(question.text), question)
+            )
+            fits = len(asked) and hidden[-1] < len(text.ids) - after
+            counts.append(len(asked) if fits else 0)
+            if fits:
+                text, labels = hide(text, hidden, self.mask)
+                labels[np.setdiff1d(hidden, asked)] = NOTHING
+                masked.append(MaskedText(text, labels))
+        if not masked:
+            none = torch.zeros(0, len(self.pieces))
+            return HiddenPieces(none, torch.zeros(0, dtype=torch.int64), counts)
+        logits, gold, _ = predict_hidden(self.knowbert, self.reader, masked)
+        return HiddenPieces(logits, gold, counts)
+
+
+@torch.inference_mode()
+def predict_hidden(
+    knowbert: "KnowBert", reader: KnowBertReader, masked: Sequence[MaskedText]
+) -> HiddenPieces:
+    """Return what a KnowBert says of the hidden pieces of texts that are read at once."""
+    device = next(knowbert.parameters()).device
+    batch = reader.batch([text for text, _ in masked]).to(device)
+    labels = pad_labels(masked, batch.inputs["input_ids"].shape[1]).to(device)
+    hidden = labels != NOTHING
+    output = knowbert(batch.knowledge, positions=hidden, **batch.inputs)
+    return HiddenPieces(logits_of(output.model).float(), labels[hidden], hidden.sum(-1).tolist())
+
+
+def name_positions(pieces: WordPieces, question: ClozeQuestion) -> tuple[Numbers, Numbers]:
+    """Return the positions of the word pieces of the name that is asked for, and of all that say it."""
+    asked = np.arange(*pieces.within(*question.span))
+    others = [np.arange(*pieces.within(*span)) for span in question.others]
+    return asked, np.unique(np.concatenate([asked, *others]))
+
+
+def logits_of(output: Any) -> Tensor:
+    """Return (N, V), what a masked language model of transformers predicts for the hidden positions."""
+    logits: Tensor = output.prediction_logits if "prediction_logits" in output else output.logits
+    return logits
+
+
+# -- asking -----------------------------------------------------------------
+
+
+def recall_ranks(
+    model: ClozeModel,
+    questions: Sequence[ClozeQuestion],
+    *,
+    size: int = 32,
+    progress: Progress | None = None,
+) -> Iterator[tuple[str, list[int]]]:
+    """Yield, of each sentence with a name hidden, its relation and the ranks of the hidden word pieces.
+
+    All pieces of the name are hidden at once. A rank is 1 if no other piece of the vocabulary is thought
+    likelier. A sentence whose name does not fit into a text is left out.
+
+    Args:
+        model: masked language model.
+        questions: sentences with the spans of the names.
+        size: sentences that are read at once.
+        progress: callback with the number of sentences that are done, of how many.
+    """
+    for begin in range(0, len(questions), size):
+        part = questions[begin : begin + size]
+        logits, gold, counts = model.predict(part)
+        ranks = (1 + (logits > logits.gather(-1, gold[:, None])).sum(-1)).tolist()
+        for question, count in zip(part, counts, strict=True):
+            if count:
+                yield question.relation, ranks[:count]
+            ranks = ranks[count:]
+        if progress is not None:
+            progress("scoring", begin + len(part), len(questions))
+
+
+class ClozeGuesses(NamedTuple):
+    """What a model made of questions.
+
+    Attributes:
+        guesses: of each question that it can answer.
+        no_word: questions whose answer is no single word of the vocabulary.
+        too_long: questions that do not fit into what the model reads.
+    """
+
+    guesses: list[ClozeGuess]
+    no_word: list[ClozeQuestion]
+    too_long: list[ClozeQuestion]
+
+
+def cloze_guesses(
+    model: ClozeModel,
+    questions: Sequence[ClozeQuestion],
+    *,
+    size: int = 32,
+    progress: Progress | None = None,
+) -> ClozeGuesses:
+    """Return the ranks of the answers among the words of the vocabulary, and among the relation's objects.
+
+    The answer is to be one whole word of the vocabulary, as in LAMA.
+
+    Args:
+        model: masked language model.
+        questions: questions with a hidden object.
+        size: questions that are read at once.
+        progress: callback with the number of questions that are done, of how many.
+    """
+    pieces = [model.answer_piece(question) for question in questions]
+    objects: dict[str, set[int]] = {}
+    for question, piece in zip(questions, pieces, strict=True):
+        if piece is not None:
+            objects.setdefault(question.relation, set()).add(piece)
+    no_word = [question for question, piece in zip(questions, pieces, strict=True) if piece is None]
+    asked = [question for question, piece in zip(questions, pieces, strict=True) if piece is not None]
+    words = torch.tensor(sorted(model.words))  # (W,)
+    guesses, too_long = list[ClozeGuess](), list[ClozeQuestion]()
+    for begin in range(0, len(asked), size):
+        part = asked[begin : begin + size]
+        logits, gold, counts = (one.cpu() if isinstance(one, Tensor) else one for one in model.predict(part))
+        too_long += [question for question, count in zip(part, counts, strict=True) if not count]
+        fitting = [question for question, count in zip(part, counts, strict=True) if count]
+        right = logits.gather(-1, gold[:, None])
+        ranks = (1 + (logits[:, words] > right).sum(-1)).tolist()
+        likeliest = words[logits[:, words].topk(min(LIKELIEST, len(words))).indices].tolist()
+        for row, question in enumerate(fitting):
+            own = torch.tensor(sorted(objects[question.relation]))
+            object_rank = 1 + int((logits[row, own] > right[row]).sum())
+            best = tuple(model.words[piece] for piece in likeliest[row])
+            guesses.append(ClozeGuess(question, ranks[row], object_rank, best))
+        if progress is not None:
+            progress("scoring", begin + len(part), len(asked))
+    return ClozeGuesses(guesses, no_word, too_long)
+
+
+def name_guesses(
+    model: ClozeModel,
+    names: Sequence[NameQuestion],
+    *,
+    size: int = 32,
+    progress: Progress | None = None,
+) -> dict[NameQuestion, tuple[str, ...]]:
+    """Return the pieces that a model thinks likeliest for each question about a name, the best first.
+
+    As in the released code, all pieces of the vocabulary are compared, not whole words alone. A name that does
+    not fit into what the model reads suggests nothing.
+    """
+    guesses: dict[NameQuestion, tuple[str, ...]] = {}
+    for begin in range(0, len(names), size):
+        part = names[begin : begin + size]
+        logits, _, counts = model.predict([_name_question(name) for name in part])
+        best = iter(logits.topk(TOP_NAMES).indices.tolist())
+        for name, count in zip(part, counts, strict=True):
+            rows = [next(best) for _ in range(count)]
+            guesses[name] = tuple(model.words.get(row, model.pieces[row]) for row in (rows or [[]])[0])
+        if progress is not None:
+            progress("names", begin + len(part), len(names))
+    return guesses
+
+
+def _name_question(name: NameQuestion) -> ClozeQuestion:
+    """Return the sentence about a name; a letter, one piece in any vocabulary, stands where [MASK] will."""
+    text = NAME_TEMPLATE.format(name=name.name, noun=name.noun, answer="a")
+    return ClozeQuestion("1.object", name.noun, text, (len(text) - 2, len(text) - 1), "object")
