@@ -84,7 +84,7 @@ class EBertLinker(nn.Module):
     """A masked language model that predicts entities.
 
     Args:
-        ebert: E-BERT around a masked language model of transformers, whose table of word pieces is frozen here.
+        ebert: E-BERT around a masked language model of transformers; its table of word pieces is frozen.
         config: settings.
         generator: generator that e_ε is drawn with; None: torch's own.
 
@@ -222,7 +222,7 @@ class EBertLinker(nn.Module):
             MissingExtra: if safetensors is not installed.
         """
         self.ebert.save_pretrained(folder, about=about)
-        own = {name: weight for name, weight in self.named_parameters(recurse=False)}
+        own = dict(self.named_parameters(recurse=False))
         card = card_of(nn.ParameterList(own.values()), _CARD, about)
         save_head(Path(folder) / NULL, KIND, self.config, own, card)
 
@@ -274,7 +274,7 @@ def check_decoder(model: "PreTrainedModel") -> nn.Module:
     if decoder.weight is not table.weight:
         raise UsageError(
             f"the decoder of this {type(model).__name__} has weights of its own (tie_word_embeddings is "
-            "false): entities are mapped among the input embeddings, and mean nothing to it; begin as a model "
+            "false): entities are mapped among the input embeddings, and mean nothing to it; begin as one "
             "whose decoder is tied to these"
         )
     return decoder  # type: ignore[no-any-return]
@@ -290,6 +290,6 @@ tags:
 
 # E-BERT-MLM: the null entity
 
-{about}The vector and the bias of ε, the entity of spans that mean nothing (Poerner et al. 2020, section 4.3), of
-the E-BERT in the folder above. Together they have {parameters} parameters.
+{about}The vector and the bias of ε, the entity of spans that mean nothing (Poerner et al. 2020, section
+4.3), of the E-BERT in the folder above. Together they have {parameters} parameters.
 """

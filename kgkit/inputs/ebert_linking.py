@@ -1,17 +1,19 @@
-"""What E-BERT-MLM reads: a part of a document in which the entity of a span is masked (Poerner et al. 2020, 4.3).
+"""What E-BERT-MLM reads: a part of a document in which the entity of a span is masked.
+
+(Poerner et al. 2020, section 4.3.)
 
     P  word pieces of a part    C  candidates of a span    N  spans of a batch    S  stored vector width
 
     [CLS] l [E-MASK] / s * r [SEP]
 
-s is the span, l and r what stands around it, and [E-MASK] the mean of the vectors of the span's candidates; or
-the word piece [MASK]. A span that was linked before stands as its entity's vector, without its words.
+s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates, or the
+word piece [MASK]. A span that was linked before stands as its entity's vector, without its words.
 
 Documents of more pieces than are read at once are split in two at the sentence end nearest the middle, and
 these again, until all parts fit; no cut goes through a mention if there is another cut.
 
-Packed, all spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash and
-star. A sequence then has three pieces more for each of its spans, and the parts are so short that these fit.
+Packed, all spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash
+and star. A sequence then has three pieces more for each of its spans, and the parts are so short that these fit.
 """
 
 import re
@@ -100,7 +102,7 @@ class EBertLinkingReader(TextReader):
     Args:
         encoder: encoder whose tokenizer cuts them.
         vectors: vectors of entities: candidates without one are not scored.
-        size: pieces of a sequence, those of masked spans and special ones included; longer documents are split.
+        size: pieces of a sequence, [E-MASK], slash, star and special ones included; what is longer is split.
         packed: whether spans that do not overlap are read in one sequence.
         prime: whether a masked entity is the mean of the candidates; else the piece [MASK].
 
@@ -131,7 +133,9 @@ class EBertLinkingReader(TextReader):
         self.slash, self.star = (self._piece(sign, encoder) for sign in "/*")
         mask = encoder.tokenizer.mask_token_id
         if not prime and mask is None:
-            raise UsageError(f"the tokenizer of {encoder.name} has no [MASK], which stands for an entity here")
+            raise UsageError(
+                f"the tokenizer of {encoder.name} has no [MASK], which stands for an entity here"
+            )
         self._mask = mask
 
     def read(self, document: Document) -> list[DocumentPart]:
@@ -157,8 +161,8 @@ class EBertLinkingReader(TextReader):
     ) -> list[tuple[CandidateSpan, ...]]:
         """Return spans of a part, by the sequence that each is masked in.
 
-        A sequence has one of them; packed, it has as many as do not overlap: each span, by its first piece and
-        the longest first, is in the first sequence in which it overlaps none, and in which there is room.
+        A sequence has one of them; packed, it has as many as do not overlap: each span, by its first piece
+        and the longest first, is in the first sequence in which it overlaps none and there is room.
 
         Args:
             part: part of a document.
@@ -218,9 +222,7 @@ class EBertLinkingReader(TextReader):
             [masked.sequence for masked in sequences], self.vectors, padding=self.padding, typed=self.typed
         )
         spans = [span for masked in sequences for span in masked.spans]
-        masks = [
-            (row, position) for row, masked in enumerate(sequences) for position in masked.positions
-        ]
+        masks = [(row, position) for row, masked in enumerate(sequences) for position in masked.positions]
         flat = np.array([entity for span in spans for entity in span.ids], np.int64)
         unique, rows = np.unique(flat, return_inverse=True)
         counts = np.array([len(span.ids) for span in spans], np.int64)
@@ -254,7 +256,9 @@ class EBertLinkingReader(TextReader):
         mentions = document.mentions or []
         candidates = [mention.candidates or NO_CANDIDATES for mention in mentions]
         counts = [len(each) for each in candidates]
-        exists = self.vectors.exist(np.concatenate([np.empty(0, np.int64), *(each.ids for each in candidates)]))
+        exists = self.vectors.exist(
+            np.concatenate([np.empty(0, np.int64), *(each.ids for each in candidates)])
+        )
         spans = []
         for index, has_vector in enumerate(np.split(exists, np.cumsum(counts)[:-1]) if mentions else ()):
             first, end = pieces.within(mentions[index].start, mentions[index].end)
@@ -288,7 +292,7 @@ class EBertLinkingReader(TextReader):
         ends: Numbers,
         crossed: NDArray[np.bool_],
     ) -> Iterator[tuple[int, int, list[CandidateSpan]]]:
-        """Yield the parts of a range of word pieces, with their spans: itself if it fits, else its halves'."""
+        """Yield the parts of a range of word pieces, with their spans: itself if it fits, else halves."""
         own = [span for span in spans if begin <= span.first and span.end <= end]
         masked = max(map(len, self._groups(own, len(own))), default=1)
         if end - begin + ADDED * masked <= self.room(1) or end - begin < 2:
@@ -309,4 +313,6 @@ def _sentence_ends(document: Document, pieces: WordPieces) -> Numbers:
         begins = [begin for begin, _ in document.sentences]
     else:
         begins = [match.end() for match in _SENTENCE_END.finditer(document.text)]
-    return np.unique([pieces.within(begin, len(document.text))[0] for begin in begins] or [0]).astype(np.int64)
+    return np.unique([pieces.within(begin, len(document.text))[0] for begin in begins] or [0]).astype(
+        np.int64
+    )

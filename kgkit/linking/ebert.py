@@ -20,7 +20,7 @@ from kgkit.errors import UsageError
 from kgkit.inputs.ebert_linking import DocumentPart, EBertLinkingReader, MaskedSpans
 from kgkit.inputs.entity_vectors import RandomEntityVectors, StoredEntityVectors
 from kgkit.inputs.knowledge import check_knowledge
-from kgkit.linking.knowbert import knowledge_of
+from kgkit.linking.knowbert import encoder_of, knowledge_of
 from kgkit.linking.models import kb_of
 from kgkit.linking.refinement import ROUNDS, Refinement
 from kgkit.linking.scoring import Scorer, Scores
@@ -86,7 +86,8 @@ class EBertScorer(Scorer):
 
         Raises:
             UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
-            StaleModel: if *kb* is a build that does not only add to that of the training, or has other vectors.
+            StaleModel: if *kb* is another build than one that adds to that of the training, or has other
+                vectors.
             NotThere: if the vectors are gone.
             DamagedModel: if its files cannot be read.
         """
@@ -110,12 +111,10 @@ class EBertScorer(Scorer):
                 seed=manifest.random_seed,
             )  # fmt: skip
         reader = EBertLinkingReader(
-            encoder_of(linker, manifest.encoder, folder / FOLDER / ENCODER), stored, size=manifest.size,
+            encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER), stored, size=manifest.size,
             packed=manifest.linking.packed, prime=manifest.linking.prime,
         )  # fmt: skip
-        return cls(
-            linker, reader, name=manifest.name, rounds=manifest.linking.rounds, exclusive=exclusive
-        )
+        return cls(linker, reader, name=manifest.name, rounds=manifest.linking.rounds, exclusive=exclusive)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         parts = [
@@ -192,12 +191,3 @@ def open_linker(folder: Path, manifest: "EBertManifest", opening: "Opening") -> 
         folder, manifest, kb_of(opening, manifest.name), device=opening.device, vectors=opening.vectors,
         exclusive=opening.use_threshold,
     )  # fmt: skip
-
-
-def encoder_of(linker: "EBertLinker", name: str, folder: Path) -> "Encoder":
-    """Return the encoder inside a masked language model, with the tokenizer in *folder*."""
-    from kgkit.encoder import Encoder
-    from kgkit.encoder.loading import load_tokenizer
-
-    model: PreTrainedModel = linker.ebert.model.base_model
-    return Encoder(name, folder, model, load_tokenizer(folder))

@@ -1,17 +1,17 @@
-"""Iterative refinement: the links of a text, the surest first (Poerner et al. 2020, section 4.3, footnote 11).
+"""Iterative refinement: the links of a text, the surest first (Poerner et al. 2020, section 4.3).
 
-    J  rounds    j  the present one, from 1    m  links so far    n  links that would come if this were the last
+    J  rounds    j  this one, from 1    m  links so far    n  links that would come if this were the last
 
 A round reads the spans that overlap no link, and gives each a distribution over its candidates and ε. Those
-whose likeliest candidate is not ε are sorted by 1 − p(ε); one that overlaps a surer one is left out, and n are
-left. The first k of them become links, and stand in the text as entities when the next round reads it:
+whose likeliest candidate is not ε are sorted by 1 − p(ε); one that overlaps a surer one is left out, and n
+are left. The first k of them become links, and stand in the text as entities when the next round reads it:
 
-    k = ⌈j (m + n) / J⌉ − m
+    k = ⌈j (m + n) / J⌉ − m                                                              their footnote 11
 
 Departures:
-    Without ε, as for senses, the probability of the likeliest candidate takes the place of 1 − p(ε). The released
-    code rounds down, sorts by the index of the likeliest candidate in its list, and lets spans whose likeliest
-    candidate is ε stand in the way of others.
+    Without ε, as for senses, the probability of the likeliest candidate takes the place of 1 − p(ε). The
+    released code rounds down, sorts by the index of the likeliest candidate in its list, and lets spans whose
+    likeliest candidate is ε stand in the way of others.
 """
 
 from collections.abc import Mapping, Sequence

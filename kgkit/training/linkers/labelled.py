@@ -39,11 +39,13 @@ class LabelledDocument(NamedTuple):
         document: its mentions have candidates.
         right: for each mention (C,) bool, which candidates are right; none, if none of them is.
         lost: how many mentions of the data mean something that is no candidate, or were not found.
+        unmatched: indices of those among the mentions that mean something, but no candidate of theirs.
     """
 
     document: Document
     right: list[NDArray[np.bool_]]
     lost: int = 0
+    unmatched: frozenset[int] = frozenset()
 
     @property
     def candidates(self) -> list[Candidates]:
@@ -200,7 +202,14 @@ def labelled_spans(
         lost = sum(title is not None for title in labelled.entities) - sum(
             bool(mention.any()) for mention in right
         )
-        yield LabelledDocument(structs.replace(generated, mentions=mentions), right, lost)
+        labelled_gold = zip(document.mentions or (), labelled.entities, strict=True)
+        named = {(mention.start, mention.end) for mention, title in labelled_gold if title is not None}
+        unmatched = frozenset(
+            index
+            for index, mention in enumerate(mentions)
+            if (mention.start, mention.end) in named and not right[index].any()
+        )
+        yield LabelledDocument(structs.replace(generated, mentions=mentions), right, lost, unmatched)
 
 
 def labelled_examples(
