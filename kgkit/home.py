@@ -8,7 +8,7 @@
       models/NAME/                a trained model, see `kgkit.models.folder`
       runs/                       what trainings that run, or were stopped, have done
       catalog.db                  an index over all this, see `kgkit.catalog`
-      cache/                      downloads, and what stopped builds have read; safe to delete
+      cache/                      downloads, encoded words, and what stopped builds have read; safe to delete
 
 Nothing here writes to the disk.
 """

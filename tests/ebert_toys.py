@@ -15,14 +15,15 @@ RECORDS = [
 ]
 
 
-def save_map(vectors, encoder, weight=None):
+def save_map(vectors, encoder, weight=None, norm=None):
     """Save a map of vectors into the space of an encoder, as `kgkit align` does; one that changes nothing."""
     if weight is None:
         weight = np.eye(vectors.width, dtype=np.float32)
     check = Check(anchors=1, accuracy={}, error=0.0)
     report = Report(anchors=1, rank=1, candidates=1, train=check, held_out=None)
     alignment = Alignment(
-        weight, source=vectors.name, target=encoder.name, fingerprint=fingerprint_of(encoder), report=report
-    )
+        weight, source=vectors.name, target=encoder.name, fingerprint=fingerprint_of(encoder), report=report,
+        norm=norm,
+    )  # fmt: skip
     alignment.save(vectors)
     return alignment

@@ -7,29 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import Column, write_json, write_line, write_table
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.embedding.align import AlignConfig, Alignment, Check
+    from kgkit.embedding.align import AlignConfig, Alignment, Check, Norms, Report
     from kgkit.home import Home
     from kgkit.vectors import Vectors
 
 _DEFAULT = "wikipedia2vec"
-"""The vectors of a KB that are meant where only the KB is named."""
+"""The vectors of a KB that are meant where only the KB is named, and it has several."""
 
 
 def align(
     name: Annotated[
-        str, typer.Argument(metavar="KB", help="KB/NAME, or a KB whose vectors are called wikipedia2vec.")
+        str,
+        typer.Argument(
+            metavar="KB", help="KB/NAME, or a KB whose only vectors are meant, or those called wikipedia2vec."
+        ),
     ],
     encoder: Annotated[
         str | None,
         typer.Option(
             "--encoder",
             metavar="ENCODER",
-            help="Into its word pieces: a folder, an installed package or a model of the Hugging Face hub.",
+            help="Into its word pieces: a trained model, a folder, an installed package or a model of the "
+            "Hugging Face hub.",
         ),
     ] = None,
     to: Annotated[
@@ -41,7 +45,8 @@ def align(
         typer.Option(
             "--pairs",
             metavar="FILE",
-            help="Pairs to map, two names a line with a tab between; by default equal words, or keys.",
+            help="Pairs to map, two names a line with a tab between; by default equal words, or keys. For "
+            "vectors of texts: a text and a word piece.",
         ),
     ] = None,
     held_out: Annotated[
@@ -52,9 +57,18 @@ def align(
         float,
         typer.Option("--ridge", metavar="X", help="Ridge penalty, for few pairs; 0 is plain least squares."),
     ] = 0.0,
+    rescale: Annotated[
+        bool,
+        typer.Option(
+            "--rescale",
+            metavar="",
+            help="Give all mapped vectors the mean norm of the word pieces; least squares make them shorter.",
+        ),
+    ] = False,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Random seed for the choice of held-out pairs.")
     ] = 0,
+    device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -62,19 +76,20 @@ def align(
     """Fit the linear map that brings vectors into another space, as E-BERT does.
 
     The table says how often what a vector is mapped to is nearest to its own word: on pairs that the map
-    was fitted on, and on pairs held out. The map that is kept is then fitted on all of them.
+    was fitted on, on pairs held out, and on entities whose label is a word. The map that is kept is fitted
+    on all pairs. Vectors of texts keep no words: the encoder that made them encodes the words of ENCODER.
     """
     from kgkit.embedding.align import AlignConfig
     from kgkit.home import Home
 
     if (encoder is None) == (to is None):
         raise UsageError("into which space? --encoder ENCODER or --to KB/NAME, one of them")
-    config = AlignConfig(held_out=held_out, ridge=ridge, seed=seed)
+    config = AlignConfig(held_out=held_out, ridge=ridge, rescale=rescale, seed=seed)
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
     where = Home.find(home)
     if encoder is not None:
-        alignment = _by_words(where, name, encoder, pairs, config, messages)
+        alignment = _to_encoder(where, name, encoder, pairs, config, device, messages)
     else:
         alignment = _by_entities(where, name, to or "", pairs, config, messages)
     report = alignment.report
@@ -85,25 +100,31 @@ def align(
     if as_json:
         write_json(_as_dict(alignment))
         return
-    checks = {"fitted on": report.train, "held out": report.held_out}
-    rows = [_row(label, check) for label, check in checks.items() if check is not None]
-    write_table(_columns(config.neighbours), rows)
+    write_table(_columns(config.neighbours), _rows(report, "target" if encoder is None else "word pieces"))
     if report.held_out is None:
         write_line("held out\t0")
 
 
-def _by_words(
-    home: "Home", name: str, encoder: str, pairs: Path | None, config: "AlignConfig", messages: Messages
+def _to_encoder(
+    home: "Home",
+    name: str,
+    encoder: str,
+    pairs: Path | None,
+    config: "AlignConfig",
+    device: str,
+    messages: Messages,
 ) -> "Alignment":
-    from kgkit.embedding.align import align_words
-    from kgkit.encoder import Encoder
+    from kgkit.embedding.align import align_encoder
+    from kgkit.kb import open_kb
+    from kgkit.models.encoders import load_encoder
 
-    vectors = _open_vectors(home, name)[0]
-    with messages.progress(f"mapping {vectors.name}") as show:
-        loaded = Encoder.load(encoder)
-        return align_words(
-            vectors, loaded, config, pairs=pairs, progress=lambda _, step, of: show(f"step {step} of {of}")
-        )
+    vectors, kb_name = _open_vectors(home, name)
+    with messages.progress(f"mapping {vectors.name}") as show, open_kb(kb_name, home.path) as kb:
+        loaded = load_encoder(encoder, home, device=device)
+        return align_encoder(
+            vectors, loaded, config, pairs=pairs, kb=kb, device=device,
+            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}"),
+        )  # fmt: skip
 
 
 def _by_entities(
@@ -120,22 +141,29 @@ def _by_entities(
     ):
         pairing = None if pairs is None else (pairs, source_kb.store.id_of, target_kb.store.id_of)
         return align_entities(
-            source, target, config, pairs=pairing, progress=lambda _, step, of: show(f"step {step} of {of}")
+            source,
+            target,
+            config,
+            pairs=pairing,
+            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}"),
         )
 
 
 def _open_vectors(home: "Home", name: str) -> "tuple[Vectors, str]":
     """Open vectors; return them and the name of their KB."""
     from kgkit.kb import open_kb
+    from kgkit.vectors import vectors_names
 
     kb, _, last = name.partition("/")
     with open_kb(kb, home.path) as opened:
-        return opened.vectors(last or _DEFAULT), kb
+        names = vectors_names(opened.home)
+        return opened.vectors(last or (names[0] if len(names) == 1 else _DEFAULT)), kb
 
 
 def _columns(neighbours: tuple[int, ...]) -> tuple[Column, ...]:
     figures = [
-        Column(heading=heading, align="right") for heading in ("pairs", *_accuracies(neighbours), "error")
+        Column(heading=heading, align="right")
+        for heading in ("pairs", *_accuracies(neighbours), "error", "norm")
     ]
     return Column(heading=""), *figures
 
@@ -144,13 +172,26 @@ def _accuracies(neighbours: tuple[int, ...]) -> list[str]:
     return [f"Acc@{k}" for k in neighbours]
 
 
+def _rows(report: "Report", target: str) -> list[tuple[str, ...]]:
+    checks = {"fitted on": report.train, "held out": report.held_out, "labels": report.labels}
+    rows = [_row(label, check) for label, check in checks.items() if check is not None]
+    norms = {"entities": report.entities, target: report.target}
+    blank = [""] * (len(rows[0]) - 2)
+    return rows + [(label, *blank, _number(each)) for label, each in norms.items()]
+
+
 def _row(label: str, check: "Check") -> tuple[str, ...]:
     return (
         label,
         str(check.anchors),
         *(f"{share:.3f}" for share in check.accuracy.values()),
         f"{check.error:.3f}",
+        _number(check.norms),
     )
+
+
+def _number(norms: "Norms | None") -> str:
+    return "" if norms is None else f"{norms.mean:.3f}"
 
 
 def _as_dict(alignment: "Alignment") -> dict[str, Any]:

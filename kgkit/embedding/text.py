@@ -29,7 +29,7 @@ from kgkit.embedding.entity_text import Template, text_digest
 from kgkit.embedding.remapping import IndexSpec, index_note
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import DamagedVectors, NotThere, UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work, find_vectors
@@ -137,7 +137,7 @@ def update_text(
     """
     old = read_current(lambda: find_vectors(kb.home, name), Vectors.open)
     about = old.manifest.config
-    if old.manifest.method != METHOD or TEXTS not in old.manifest.files:
+    if not is_of_texts(old):
         raise UsageError(
             f"the vectors {old.name} are not of texts, but of the method {old.manifest.method!r}"
         )
@@ -154,17 +154,45 @@ def encoder_of(vectors: Vectors, *, device: str = "auto") -> Encoder:
 
     Raises:
         UsageError: if they are not of texts, or the encoder of that name is another one now.
-        NotThere, MissingExtra, SourceError: as `Encoder.load` does.
+        DamagedVectors: if they do not name their encoder.
+        NotThere: if their encoder is gone.
+        MissingExtra, SourceError: as `Encoder.load` does.
     """
-    about = vectors.manifest.config
-    if vectors.manifest.method != METHOD or TEXTS not in vectors.manifest.files:
-        raise UsageError(
-            f"{vectors.name} are no vectors of texts, but by {vectors.manifest.method}: "
-            f"`kgkit embed {vectors.manifest.kb} --method text` makes some"
-        )
-    encoder = Encoder.load(about["encoder"], device=device, dtype=about["dtype"])
+    about = text_settings(vectors)
+    try:
+        encoder = Encoder.load(about["encoder"], device=device, dtype=about["dtype"])
+    except NotThere as error:
+        raise NotThere(f"the encoder that made the vectors {vectors.name} is not there: {error}") from error
     _check_same(vectors, encoder)
     return encoder
+
+
+def is_of_texts(vectors: Vectors) -> bool:
+    """Say whether *vectors* were made of texts, by an encoder."""
+    return vectors.manifest.method == METHOD and TEXTS in vectors.manifest.files
+
+
+def text_settings(vectors: Vectors) -> dict[str, Any]:
+    """Return what a text must be encoded with to be comparable with *vectors*, by the names of the manifest.
+
+    Raises:
+        UsageError: if they are not of texts.
+        DamagedVectors: if they do not name their encoder.
+    """
+    about, kb = vectors.manifest.config, vectors.manifest.kb
+    if not is_of_texts(vectors):
+        raise UsageError(
+            f"{vectors.name} are no vectors of texts, but by {vectors.manifest.method}: "
+            f"`kgkit embed {kb} --method text` makes some"
+        )
+    if not all(isinstance(about.get(key), str) for key in ("encoder", "fingerprint")):
+        raise DamagedVectors(
+            f"the manifest of the vectors {vectors.name} does not name the encoder that made them: make them "
+            f"anew with `kgkit embed {kb} --method text --name {vectors.manifest.name} --encoder ENCODER`"
+        )
+    usual = TextConfig(encoder=about["encoder"])
+    settings = {key: about.get(key, getattr(usual, key)) for key in _SETTINGS}
+    return {**settings, "fingerprint": about["fingerprint"]}
 
 
 def _check_same(vectors: Vectors, encoder: Encoder) -> None:

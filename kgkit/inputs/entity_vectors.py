@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 Matrix = NDArray[np.float32]
+_LEAST = np.finfo(np.float32).tiny  # what a length is divided by at least
+
 EntityIds = NDArray[np.integer[Any]] | Sequence[int]
 
 
@@ -55,6 +57,29 @@ class StoredEntityVectors:
         np.add.at(counts, owners, real[inverse])
         means: Matrix = sums / np.maximum(counts, 1).astype(np.float32)[:, None]
         return means
+
+
+class RescaledEntityVectors(StoredEntityVectors):
+    """Vectors that W maps to one length, as `kgkit align --rescale` has them.
+
+    Each is stretched so that W v has that length; means are then those of what is mapped.
+
+    Args:
+        vectors: vectors of one knowledge base, mapped into memory.
+        weight: (E, S) float32, W.
+        norm: length of W v.
+    """
+
+    def __init__(self, vectors: "Vectors", weight: Matrix, norm: float) -> None:
+        super().__init__(vectors)
+        self.weight, self.norm = weight, norm
+
+    def gather(self, ids: EntityIds) -> Matrix:
+        """Return the vectors of entities, (R, S), stretched; zeros where one has none."""
+        rows = super().gather(ids)
+        lengths = np.linalg.norm(rows @ self.weight.T, axis=1)
+        stretched: Matrix = rows * (self.norm / np.maximum(lengths, _LEAST))[:, None].astype(np.float32)
+        return stretched
 
 
 class RandomEntityVectors(StoredEntityVectors):

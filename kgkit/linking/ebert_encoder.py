@@ -18,9 +18,10 @@ from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.inputs.ebert import EBertReader, Injection, LinkedText, linked_text
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
-from kgkit.inputs.entity_vectors import RandomEntityVectors, StoredEntityVectors
+from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.linker import Linker
+from kgkit.models.encoders import load_encoder
 from kgkit.models.folder import text_vectors
 from kgkit.types import Document, LinkedDocument
 
@@ -107,7 +108,7 @@ class EBertEncoder:
         """Put an encoder and a knowledge base together.
 
         Args:
-            encoder: folder, installed package or hub id; or an encoder that is loaded.
+            encoder: trained model, folder, installed package or hub id; or an encoder that is loaded.
             kb: knowledge base, or its name; None: the only one.
             vectors: name of its entities' vectors; None: `text`, or the only ones.
             alignment: map of these vectors among the encoder's word pieces; None: the one that `kgkit align`
@@ -124,7 +125,7 @@ class EBertEncoder:
             UsageError: if the map was fitted to another encoder, or the encoder takes no input embeddings.
         """
         where = home if isinstance(home, Home) else Home.find(home)
-        loaded = encoder if isinstance(encoder, Encoder) else Encoder.load(encoder, device=device)
+        loaded = encoder if isinstance(encoder, Encoder) else load_encoder(encoder, where, device=device)
         with ExitStack() as stack:
             handle = kb if isinstance(kb, KnowledgeBase) else stack.enter_context(open_kb(kb, where.path))
             stored = handle.vectors(text_vectors(handle, vectors))
@@ -231,11 +232,13 @@ def begin_head(
     stored = StoredEntityVectors(vectors)
     if not align:
         return EBert(model, EBertConfig(stored=stored.width, width=width, aligned=False)), stored
-    weight = (alignment or Alignment.load(vectors, encoder)).weight
+    alignment = alignment or Alignment.load(vectors, encoder)
+    weight = np.array(alignment.weight, np.float32)
     if weight.shape != (width, stored.width):
         raise UsageError(
             f"the map has the shape {weight.shape}; from {vectors.name} among the word pieces of "
             f"{encoder.name} it has {(width, stored.width)}"
         )
-    config = EBertConfig(stored=stored.width, width=width)
-    return EBert(model, config, torch.from_numpy(np.array(weight, np.float32))), stored
+    if alignment.norm is not None:
+        stored = RescaledEntityVectors(vectors, weight, alignment.norm)
+    return EBert(model, EBertConfig(stored=stored.width, width=width), torch.from_numpy(weight)), stored

@@ -29,7 +29,7 @@ from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.inputs.ebert import EBertReader, EntitySpan, LinkedText, linked_text
 from kgkit.inputs.entity_sequences import EntitySequence
-from kgkit.inputs.entity_vectors import RandomEntityVectors, StoredEntityVectors
+from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
 from kgkit.inputs.knowledge import Knowledge, check_knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert_encoder import begin_head
@@ -238,7 +238,7 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
     fields = _fields(training, resources, knowledge, vectors, specials)
     weight = None if ebert.weight is None else ebert.weight.cpu().numpy().tobytes()
     fields["alignment"] = "" if weight is None else hashlib.blake2b(weight, digest_size=8).hexdigest()
-    decides = ("alignment", "trained_with", "linker_sha256")
+    decides = ("alignment", "norm", "trained_with", "linker_sha256")
     identity = (encoder.fingerprint, fields["needs"].kbs, *(fields[name] for name in decides))
     return Beginning(method, identity, fields)
 
@@ -261,6 +261,7 @@ def _fields(
         "needs": Needs(kbs=kbs, vectors=names, linker="" if linker in BUILT_IN else linker),
         "linker_sha256": linker_sha256_of(resources.home, linker), "coherence": training.coherence,
         "trained_with": about, "random_norm": 0.0 if random is None else random.norm,
+        "norm": vectors.norm if isinstance(vectors, RescaledEntityVectors) else 0.0,
         "random_seed": 0 if random is None else random.seed, "specials": specials,
     }  # fmt: skip
 
@@ -319,7 +320,7 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
         check_knowledge(knowledge, manifest.trained_with)
         kb, vectors = None, None
         for known in knowledge.values():  # one at most
-            kb, vectors = known.generator.kb, _vectors_of(manifest, known, config.stored)
+            kb, vectors = known.generator.kb, _vectors_of(manifest, known, ebert)
         reader = EBertReader(encoder, vectors, size=manifest.size, inject=manifest.inject)
         find_links = _find_links(kb, manifest.linker, manifest.coherence, device)
         method = EBertMethod(
@@ -333,9 +334,12 @@ def _vector_names(manifest: EBertManifest) -> list[str]:
     return [path.rpartition("/")[2] for path in manifest.needs.vectors]
 
 
-def _vectors_of(manifest: EBertManifest, knowledge: Knowledge, width: int) -> StoredEntityVectors:
+def _vectors_of(manifest: EBertManifest, knowledge: Knowledge, ebert: "EBert") -> StoredEntityVectors:
     """Return the vectors that a trained model reads."""
     [vectors] = knowledge.vectors
-    if not manifest.random_norm:
-        return StoredEntityVectors(vectors)
-    return RandomEntityVectors(vectors, width=width, norm=manifest.random_norm, seed=manifest.random_seed)
+    if manifest.random_norm:
+        width, norm = ebert.config.stored, manifest.random_norm
+        return RandomEntityVectors(vectors, width=width, norm=norm, seed=manifest.random_seed)
+    if manifest.norm and ebert.weight is not None:
+        return RescaledEntityVectors(vectors, ebert.weight.cpu().numpy(), manifest.norm)
+    return StoredEntityVectors(vectors)

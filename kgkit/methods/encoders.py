@@ -6,10 +6,10 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.linking.knowbert import FOLDER
+from kgkit.models.encoders import load_encoder as load_by_name
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.kinds import EBERT, KBERT, KNOWBERT, Kind
 from kgkit.models.manifest import read_header
-from kgkit.versions import read_current
 
 ENCODER = "encoder"
 
@@ -43,14 +43,11 @@ def encoder_at(home: Home, name: str, kind: Kind[Any] = KBERT) -> str:
 
 
 def load_encoder(home: Home, name: str, kind: Kind[Any], device: str) -> Encoder:
-    """Load the encoder of `encoder_at`.
+    """Load the encoder of `encoder_at`; it is called *name*.
 
     Raises:
-        UsageError: as `encoder_at` does.
+        UsageError: as `encoder_at` does, or if a model has no encoder of its own.
         NotThere: if there is no such encoder.
     """
-    if not has_model(home, name):
-        return Encoder.load(name, device=device)
-    return read_current(
-        lambda: find_trained(home, name), lambda _: Encoder.load(encoder_at(home, name, kind), device=device)
-    )
+    encoder_at(home, name, kind)
+    return load_by_name(name, home, device=device)

@@ -74,6 +74,8 @@ class Kind(Generic[ManifestType]):
             `kgkit.methods.contract.Resources` to a `kgkit.methods.contract.Beginning`, as `MODULE:NAME`.
         train: function that trains it for tasks of its own, which `kgkit.evaluation.tasks` does not have, as
             `MODULE:NAME`; called as `kgkit.training.tasks.train_method`, without the kind. "": it has none.
+        encoder: path of the encoder in the folder of a model that has one, as `Encoder.load` takes it; "" for
+            a kind that has none.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Kind(Generic[ManifestType]):
     settings: str = ""
     begin: str = ""
     train: str = ""
+    encoder: str = ""
 
     def read(self, folder: Path) -> ManifestType:
         """Return the manifest of the model in *folder*.
@@ -361,6 +364,7 @@ class EBertManifest(ModelManifest, frozen=True, kw_only=True):
         trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
             control.
         alignment: digest of the map W, which lies in the folder; empty if there is no map.
+        norm: length that mapped vectors get, as `kgkit align --rescale` has it; 0: that of W v.
         random_norm: length of the random vectors that it reads instead; 0: it reads those of the entities.
         random_seed: seed of these.
         specials: pieces that were added for the task.
@@ -374,6 +378,7 @@ class EBertManifest(ModelManifest, frozen=True, kw_only=True):
     coherence: Literal["graph"] | None = None
     trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     alignment: str = ""
+    norm: float = 0.0
     random_norm: float = 0.0
     random_seed: int = 0
     specials: tuple[str, ...] = ()
@@ -400,6 +405,7 @@ LINKER: Final = Kind(
     roles={"linker": "kgkit.linking.models:open_linker"},
     use="link with `--model {name}`",
     command="kgkit train linker",
+    encoder="encoder",
 )
 
 TAGGER: Final = Kind(
@@ -409,6 +415,7 @@ TAGGER: Final = Kind(
     roles={"tagger": "kgkit.linking.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
     command="kgkit train tagger",
+    encoder="head/encoder",
 )
 
 KNOWBERT: Final = Kind(
@@ -427,6 +434,7 @@ KNOWBERT: Final = Kind(
     settings="kgkit.methods.knowbert_settings:KnowBertTraining",
     begin="kgkit.methods.knowbert:begin_task",
     train="kgkit.training.knowbert.train:train_stage",
+    encoder="knowbert/encoder",
 )
 
 KBERT: Final = Kind(
@@ -438,6 +446,7 @@ KBERT: Final = Kind(
     command="kgkit train kbert",
     settings="kgkit.methods.kbert_settings:KBertTraining",
     begin="kgkit.methods.kbert:begin_kbert",
+    encoder="kbert/encoder",
 )
 
 EBERT: Final = Kind(
@@ -454,4 +463,5 @@ EBERT: Final = Kind(
     settings="kgkit.methods.ebert_settings:EBertTraining",
     begin="kgkit.methods.ebert:begin_ebert",
     train="kgkit.training.linkers.ebert:train_ebert_linker",
+    encoder="ebert/encoder",
 )

@@ -8,6 +8,8 @@ import pytest
 import kgkit
 from kgkit.building import Entity
 from kgkit.embedding.align import Alignment
+from kgkit.embedding.align.anchors import Anchors
+from kgkit.embedding.align.fitting import split
 from kgkit.embedding.wikipedia2vec import Wikipedia2VecConfig, read_wikipedia2vec
 from kgkit.vectors import Work
 from tests.cli_helpers import run
@@ -28,7 +30,7 @@ class FakeEncoder:
     name = "bert"
 
     @classmethod
-    def load(cls, name):
+    def load(cls, name, *, device="auto"):
         assert name == "bert"
         return cls()
 
@@ -49,13 +51,20 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
+def norm(rows, chosen=slice(None)):
+    return f"{np.linalg.norm(rows[chosen], axis=1).mean():.3f}"
+
+
 def test_a_map_is_fitted_told_and_kept(home):
     done = run("align", "pets", "--encoder", "bert", "--home", home)
     assert done.code == 0
+    fitted, held_out = (part.source for part in split(Anchors(np.arange(60), np.arange(60)), 0.1, 0))
     assert [line.split("\t") for line in done.out.splitlines()] == [
-        ["", "pairs", "Acc@1", "Acc@5", "Acc@10", "error"],
-        ["fitted on", "54", "1.000", "1.000", "1.000", "0.000"],
-        ["held out", "6", "1.000", "1.000", "1.000", "0.000"],
+        ["", "pairs", "Acc@1", "Acc@5", "Acc@10", "error", "norm"],
+        ["fitted on", "54", "1.000", "1.000", "1.000", "0.000", norm(ROWS[1:] @ WEIGHT.T, fitted)],
+        ["held out", "6", "1.000", "1.000", "1.000", "0.000", norm(ROWS[1:] @ WEIGHT.T, held_out)],
+        ["entities", *[""] * 5, norm(np.array([[1, 2, 3]]) @ WEIGHT.T)],
+        ["word pieces", *[""] * 5, norm(ROWS[1:] @ WEIGHT.T)],
     ]
     assert "mapped pets/wikipedia2vec to bert by 60 pairs in" in done.err
     with kgkit.open_kb("pets", home=home) as kb:
@@ -72,6 +81,20 @@ def test_json_says_it_all(home):
     assert said["anchors"] == 60
     assert said["held_out"] is None
     assert said["train"]["accuracy"]["5"] == 1.0
+
+
+def test_rescaled_vectors_have_the_norm_of_word_pieces(home):
+    done = run("align", "pets", "--encoder", "bert", "--rescale", "--home", home)
+    *_, entities, pieces = [line.split("\t") for line in done.out.splitlines()]
+    assert entities[-1] == pieces[-1] == norm(ROWS[1:] @ WEIGHT.T)
+
+
+def test_the_only_vectors_of_a_kb_need_no_name(home):
+    with build(home, [Entity("Dog")], name="others") as kb, Work(kb, "hand", {}) as work:
+        work.matrix(1, 3)[:] = 1
+        work.publish("hand")
+    done = run("align", "others", "--encoder", "bert", "--home", home)
+    assert "the vectors others/hand keep no words" in done.err
 
 
 def test_vectors_are_mapped_to_vectors(home, tmp_path):

@@ -19,6 +19,7 @@ from kgkit.embedding.align.fitting import (
     Report,
     check,
     fit_map,
+    map_rows,
     ranks_of,
     solve,
     split,
@@ -212,6 +213,36 @@ def test_the_map_is_fitted_on_all_anchors_after_the_check():
     half = solve(rows, mapped, train)[0]
     assert fit.report.train == check(half, rows, mapped, train, AlignConfig())
     assert fit.report.held_out == check(half, rows, mapped, held_out, AlignConfig())
+
+
+def test_a_number_that_is_the_same_but_for_rounding_is_not_fitted(caplog):
+    """Entities have 40 times as much of it as words, as measured with all-MiniLM-L6-v2."""
+    rows, mapped, _ = planted(14, 300, 4, 6, noise=0.3)
+    rng = np.random.default_rng(0)
+    dead = 1e-9 * rng.normal(size=(300, 1)).astype(np.float32)
+    with_dead = np.hstack([rows, dead])
+    found, report = fit_map(with_dead, mapped, every(300), AlignConfig())
+    assert report.rank == 4
+    np.testing.assert_allclose(found[:, :4], solve(rows, mapped, every(300))[0], atol=1e-5)
+    assert np.abs(found[:, 4]).max() < 1e-3  # else some 1e7
+    assert not caplog.text  # more words would decide no more
+
+
+def test_a_rescaled_map_changes_norms_and_no_neighbour():
+    rows, mapped, _ = planted(15, 200, 4, 6, noise=0.5)
+    rows[7] = 0
+    plain, scaled = (
+        fit_map(rows, mapped, every(200), AlignConfig(rescale=rescale)) for rescale in (False, True)
+    )
+    np.testing.assert_array_equal(plain.weight, scaled.weight)
+    assert plain.report.held_out.accuracy == scaled.report.held_out.accuracy
+    mean = np.linalg.norm(np.delete(mapped, 7, 0), axis=1).mean()
+    assert scaled.report.target.mean == pytest.approx(mean)
+    assert scaled.report.held_out.norms.mean == pytest.approx(mean)
+    assert plain.report.held_out.norms.mean < mean  # least squares shrink
+    for shape in ((200, 4), (10, 20, 4)):
+        lengths = np.linalg.norm(map_rows(scaled.weight, rows.reshape(shape), mean), axis=-1)
+        np.testing.assert_allclose(lengths.ravel(), np.where(np.arange(200) == 7, 0, mean), rtol=1e-5)
 
 
 def test_fewer_anchors_than_numbers_give_the_smallest_map_and_a_warning(caplog):
@@ -426,6 +457,35 @@ def test_a_map_is_not_written_beside_vectors_that_are_being_made_or_have_gone(sp
     )
     with pytest.raises(StaleVectors, match="align it again"):
         found.save(vectors)
+
+
+def test_a_rescaled_map_is_kept_as_one_and_replaced_by_a_plain_one(space):
+    vectors, encoder, _ = space
+    found = align_words(vectors, encoder, AlignConfig(rescale=True))
+    again = Alignment.load(vectors, encoder)
+    assert again.norm == found.norm == pytest.approx(found.report.target.mean)
+    np.testing.assert_allclose(
+        np.linalg.norm(again.apply(vectors.gather([0, 1, 2])), axis=1), [found.norm, found.norm, 0], rtol=1e-5
+    )
+    assert np.linalg.norm(again.apply([1.0, 2.0, 3.0])) == pytest.approx(found.norm)
+    align_words(vectors, encoder)
+    assert Alignment.load(vectors, encoder).norm is None
+
+
+def test_a_map_of_an_older_kgkit_can_be_read(space):
+    vectors, encoder, _ = space
+    found = align_words(vectors, encoder)
+    (folder,) = vectors.folder.glob("align-*")
+    about = json.loads((folder / ABOUT).read_bytes())
+    del about["norm"]
+    for part in (about["report"]["train"], about["report"]["held_out"]):
+        del part["norms"]
+    for key in ("target", "entities", "labels"):
+        del about["report"][key]
+    (folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+    again = Alignment.load(vectors, encoder)
+    assert (again.norm, again.report.entities) == (None, None)
+    np.testing.assert_array_equal(again.weight, found.weight)
 
 
 def test_two_fits_of_one_seed_are_equal(space):

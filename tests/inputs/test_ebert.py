@@ -17,7 +17,7 @@ from kgkit.errors import UsageError
 from kgkit.heads import EBert, EBertConfig
 from kgkit.inputs.ebert import EBertReader, EntitySpan, LinkedText, linked_text
 from kgkit.inputs.entity_sequences import ENTITY, build_sequence, collate_sequences
-from kgkit.inputs.entity_vectors import RandomEntityVectors, StoredEntityVectors
+from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
 from kgkit.kb import open_kb
 from kgkit.types import CANDIDATE, Alias, Candidates, Document, Entity, Link, LinkedDocument, Mention
 from tests.small_kb import build
@@ -206,6 +206,18 @@ def test_random_vectors_are_as_long_as_asked_and_always_the_same(kb):
     np.testing.assert_array_equal(again.gather(ids[::-1])[::-1], rows)
     other = RandomEntityVectors(kb.vectors("text"), width=7, norm=1.5, seed=1)
     assert not np.allclose(other.gather(ids), rows)
+
+
+def test_rescaled_vectors_are_mapped_to_one_length_and_means_are_of_what_is_mapped(kb):
+    weight = np.random.default_rng(0).standard_normal((7, WIDTH)).astype(np.float32)
+    stored, ids = kb.vectors("text"), [kb.id("dog"), kb.id("nobody"), kb.id("Mars")]
+    rescaled = RescaledEntityVectors(stored, weight, 1.5)
+    mapped = rescaled.gather(ids) @ weight.T
+    assert np.linalg.norm(mapped, axis=1).tolist() == pytest.approx([1.5, 0, 1.5])
+    plain = stored.gather(ids) @ weight.T
+    np.testing.assert_allclose(mapped[0], plain[0] * 1.5 / np.linalg.norm(plain[0]), rtol=1e-4)
+    mean = rescaled.means([(ids[0], ids[2])])[0] @ weight.T
+    np.testing.assert_allclose(mean, (mapped[0] + mapped[2]) / 2, rtol=1e-4, atol=1e-6)
 
 
 def test_padding_order_and_batch_size_change_no_vector(encoder, kb, vectors):

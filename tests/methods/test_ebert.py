@@ -57,7 +57,7 @@ def encoder(tmp_path_factory):
 
 def settings(encoder, files, **others):
     common = {
-        "encoder": encoder.name, "size": 16, "batch": 16, "epochs": 12, "lr": 3e-3, "lr_new": 1e-2,
+        "encoder": encoder.name, "size": 16, "batch": 16, "epochs": 8, "lr": 3e-3, "lr_new": 1e-2,
         "bf16": False, "data": (files["train"],), "dev": (files["test"],), "task": "classification",
     }  # fmt: skip
     return common | others
@@ -209,6 +209,19 @@ def test_random_vectors_are_as_long_as_word_pieces_and_come_back_the_same(home, 
         [reading] = beginning.method.read(find_examples("the name1 eats"))
         [again] = beginning.method.collate([reading.content]).vectors
     assert torch.equal(vector, again) and float(vector.norm()) == pytest.approx(norm, rel=1e-5)
+
+
+def test_a_rescaled_map_stays_so_in_a_trained_model(copied, encoder, files):
+    with open_kb("names", copied.path) as kb:
+        save_map(kb.vectors("text"), encoder, norm=3.0)
+    arguments = settings(encoder, files, steps=1)
+    kgkit.train("ebert", name="rescaled", home=copied, device="cpu", kbs=["names"], **arguments)
+    with open_kb("names", copied.path) as kb:
+        save_map(kb.vectors("text"), encoder, norm=5.0)  # another map, which the model does not read
+    with open_model("rescaled", home=copied, device="cpu") as model:
+        [reading] = model.method.read(find_examples("the name1 eats"))
+        inputs = model.method.collate([reading.content])
+        assert model.method.model.head.map(inputs.vectors).norm(dim=1).tolist() == pytest.approx([3.0])
 
 
 def test_the_command_trains_and_evaluates(copied, encoder, files):

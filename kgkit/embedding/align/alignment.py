@@ -10,23 +10,34 @@ it then does to entities, which lie in the space of F: W F(entity) can stand whe
 
 The map lies beside the vectors it maps, in `align-TARGET/`: `map.safetensors` with `weight` (T, S), and
 `align.json`. A target whose name cannot name a folder has a digest of it behind what can. Departures: none
-in the default; `ridge` is ours.
+in the default; `ridge` and `rescale` are ours, and so are the words of vectors that keep none: see
+`kgkit.embedding.align.texts`.
 """
 
 import hashlib
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, unsplit_words
-from kgkit.embedding.align.fitting import AlignConfig, Report, Rows, fit_map
+from kgkit.embedding.align.fitting import (
+    AlignConfig,
+    Report,
+    Rows,
+    check,
+    fit_map,
+    map_rows,
+    norms_of,
+    spread_evenly,
+    without_zeros,
+)
 from kgkit.embedding.wikipedia2vec import read_words
 from kgkit.errors import DamagedVectors, MissingExtra, NotThere, StaleVectors, UsageError
 from kgkit.home import KBHome
@@ -34,8 +45,14 @@ from kgkit.types import Progress
 from kgkit.vectors import Vectors
 from kgkit.vectors.work import making
 
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+
 MAP: Final = "map.safetensors"
 ABOUT: Final = "align.json"
+
+_MOST_LABELS: Final = 200_000  # entities whose labels are looked at
+_BATCH: Final = 4_096  # entities that are read at once
 
 Find = Callable[[str], int | None]
 
@@ -56,6 +73,7 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
     report: Report
     config: dict[str, Any] = {}
+    norm: float | None = None
     format: int = 1
 
 
@@ -68,21 +86,33 @@ class Alignment:
         target: the encoder, or the vectors, whose space it maps into.
         fingerprint: fingerprint of the target, see `fingerprint_of`.
         report: figures that were measured.
+        norm: norm that all rows get when they are mapped; None: that of W v.
     """
 
-    def __init__(self, weight: Rows, *, source: str, target: str, fingerprint: str, report: Report) -> None:
+    def __init__(
+        self,
+        weight: Rows,
+        *,
+        source: str,
+        target: str,
+        fingerprint: str,
+        report: Report,
+        norm: float | None = None,
+    ) -> None:
         self.weight, self.source, self.target = weight, source, target
-        self.fingerprint, self.report = fingerprint, report
+        self.fingerprint, self.report, self.norm = fingerprint, report, norm
 
     def apply(self, rows: ArrayLike) -> Rows:
-        """Return W v for each v in *rows*, (…, S) -> (…, T) float32; zeros, no vector, stay zeros."""
+        """Return W v for each v in *rows*, (…, S) -> (…, T) float32; zeros, no vector, stay zeros.
+
+        A map that was fitted with `rescale` gives all other rows one norm.
+        """
         vectors = np.asarray(rows, np.float32)
         if vectors.shape[-1:] != self.weight.shape[1:]:
             raise UsageError(
                 f"the map of {self.source} takes rows of width {self.weight.shape[1]}, not {vectors.shape}"
             )
-        mapped: Rows = vectors @ self.weight.T
-        return mapped
+        return map_rows(self.weight, vectors, self.norm)
 
     def save(self, vectors: Vectors, config: Mapping[str, Any] | None = None) -> Path:
         """Write the map beside *vectors*, in the place of an older one to the same target.
@@ -117,6 +147,7 @@ class Alignment:
                 fingerprint=self.fingerprint,
                 report=self.report,
                 config=dict(config or {}),
+                norm=self.norm,
             )
             (staged / ABOUT).write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2))
             _put(staged, folder)
@@ -164,6 +195,7 @@ class Alignment:
             target=about.target,
             fingerprint=about.fingerprint,
             report=about.report,
+            norm=about.norm,
         )
 
 
@@ -173,6 +205,7 @@ def align_words(
     config: AlignConfig | None = None,
     *,
     pairs: Path | None = None,
+    kb: "KnowledgeBase | None" = None,
     progress: Progress | None = None,
 ) -> Alignment:
     """Map *vectors* into the word-piece space of *encoder* by words, and save the map beside them.
@@ -182,6 +215,7 @@ def align_words(
         encoder: encoder whose input embeddings are the space.
         config: settings.
         pairs: a file of anchors, word and piece, instead of the words that both share.
+        kb: knowledge base of the vectors, whose labels the map is checked on.
         progress: callback that is told (steps done, of how many).
 
     Raises:
@@ -197,7 +231,8 @@ def align_words(
     else:
         row_of = {word: row for row, word in reversed([*enumerate(words)])}
         anchors = read_pairs(pairs, row_of.get, unsplit_words(pieces).get)
-    return _align(vectors, rows, encoder, target, anchors, config, progress)
+    labelled = None if kb is None else labelled_entities(kb, vectors, pieces, config)
+    return fit_alignment(vectors, rows, encoder, target, anchors, config, progress, labelled=labelled)
 
 
 def align_entities(
@@ -229,7 +264,7 @@ def align_entities(
             path, _within(source_kb, len(source.matrix)), _within(target_kb, len(target.matrix))
         )
     config = config or AlignConfig()
-    return _align(source, source.matrix, target, target.matrix, anchors, config, progress)
+    return fit_alignment(source, source.matrix, target, target.matrix, anchors, config, progress)
 
 
 def fingerprint_of(target: HasWordPieces | Vectors) -> str:
@@ -242,25 +277,68 @@ def fingerprint_of(target: HasWordPieces | Vectors) -> str:
     return digest.hexdigest()
 
 
-def _align(
+def fit_alignment(
     vectors: Vectors,
     rows: Rows,
     target: HasWordPieces | Vectors,
     target_rows: Rows,
     anchors: Anchors,
     config: AlignConfig,
-    progress: Progress | None,
+    progress: Progress | None = None,
+    *,
+    labelled: Anchors | None = None,
 ) -> Alignment:
+    """Fit the map of *vectors* on pairs of rows, measure the entities that it maps, and save it beside them.
+
+    Args:
+        vectors: vectors of entities.
+        rows: (·, S), rows in the space of *vectors*, which need not be entities.
+        target: encoder, or vectors, whose space it is that *target_rows* (V, T) are of.
+        target_rows: rows that *anchors* pair with *rows*.
+        anchors: pairs of rows.
+        config: settings.
+        progress: callback that is told (steps done, of how many).
+        labelled: entities and the target rows of their labels, see `labelled_entities`.
+
+    Raises:
+        UsageError: if there is no anchor.
+    """
     weight, report = fit_map(rows, target_rows, anchors, config, progress)
+    norm = report.target.mean if config.rescale and report.target is not None else None
+    chosen = spread_evenly(len(vectors.matrix), config.most_checked)
+    entities, labels = norms_of(vectors.matrix, chosen, weight, norm), None
+    if labelled is not None:
+        labelled = without_zeros(vectors.matrix, target_rows, labelled)
+    if labelled is not None and len(labelled.source):
+        labels = check(weight, vectors.matrix, target_rows, labelled, config, norm)
+    report = msgspec.structs.replace(report, entities=entities, labels=labels)
     alignment = Alignment(
         weight,
         source=vectors.name,
         target=target.name,
         fingerprint=fingerprint_of(target),
         report=report,
+        norm=norm,
     )
     alignment.save(vectors, msgspec.to_builtins(config))
     return alignment
+
+
+def labelled_entities(
+    kb: "KnowledgeBase", vectors: Vectors, pieces: Sequence[str], config: AlignConfig
+) -> Anchors:
+    """Return entities of *kb* whose label is a word among *pieces*, of several the first, and its row.
+
+    Of a large knowledge base 200,000 entities are looked at, spread evenly.
+    """
+    chosen = spread_evenly(len(vectors.matrix), _MOST_LABELS)
+    labels = [
+        entity.label
+        for begin in range(0, len(chosen), _BATCH)
+        for entity in kb.store.entities(chosen[begin : begin + _BATCH].tolist())
+    ]
+    anchors = shared_words(labels, pieces, config.fold)
+    return Anchors(chosen[anchors.source], anchors.target)
 
 
 def _within(find: Find, rows: int) -> Find:

@@ -26,6 +26,8 @@ Rows = NDArray[np.float32]
 Wide = NDArray[np.float64]
 
 _BLOCK = 4096  # anchors, or rows of the target, that are taken at once
+_RESOLUTION = float(np.finfo(np.float32).eps)
+_ENOUGH = 10  # anchors for each number of a vector, beyond which more of them would not raise the rank
 _WILD = 1.5  # an error on held-out anchors beyond which a map is said to fit noise
 
 _log = logging.getLogger(__name__)
@@ -39,6 +41,7 @@ class AlignConfig:
     seed: int = 0  # of who is held out
     fold: bool | None = None  # anchors by lower case; None: if the encoder has lower case only
     ridge: float = 0.0  # λ, in mean squares of a source column; 0 as in the paper
+    rescale: bool = False  # give all that is mapped the mean norm of the target's anchors; ours
     neighbours: tuple[int, ...] = (1, 5, 10)  # Acc@k
     most_checked: int = 10_000  # anchors of each part whose neighbours are looked for
 
@@ -49,6 +52,18 @@ class AlignConfig:
             raise UsageError(f"neighbours is {self.neighbours}; they are numbers from 1")
 
 
+class Norms(msgspec.Struct, frozen=True, kw_only=True):
+    """How long some rows are.
+
+    Attributes:
+        mean: mean of their Euclidean norms.
+        deviation: standard deviation of these.
+    """
+
+    mean: float
+    deviation: float
+
+
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """How well a map does on some anchors.
 
@@ -57,11 +72,13 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         accuracy: mapping of k to the share whose own target is among the k nearest to what they are mapped
             to, by cosine, of all rows of the target.
         error: ‖W F − E‖ / ‖E‖ (Frobenius): 0 is perfect, 1 is what a map to nothing has.
+        norms: norms of what they are mapped to; None in a report of an older kgkit.
     """
 
     anchors: int
     accuracy: dict[int, float]
     error: float
+    norms: Norms | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +91,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         candidates: rows of the target that can be a neighbour.
         train: check of a map fitted on the anchors that are not held out, on these.
         held_out: check of the same map on the others; None if none is held out.
+        target: norms of the target rows of the anchors.
+        entities: norms of the vectors of entities once they are mapped.
+        labels: check of the map that is kept on entities whose label is a word of the target, against its
+            piece; None where labels were not looked at, or are none.
     """
 
     anchors: int
@@ -81,6 +102,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     candidates: int
     train: Check
     held_out: Check | None
+    target: Norms | None = None
+    entities: Norms | None = None
+    labels: Check | None = None
 
 
 class Fit(NamedTuple):
@@ -110,32 +134,41 @@ def fit_map(
     Raises:
         UsageError: if there is no anchor.
     """
-    anchors = _real(source, target, anchors)
+    anchors = without_zeros(source, target, anchors)
     count = len(anchors.source)
     if not count:
         raise UsageError("the two spaces share nothing: name anchors in a file of pairs (`--pairs`)")
     train, held_out = split(anchors, config.held_out, config.seed)
     tell = progress or (lambda stage, step, total: None)
     tell("fitting", 0, 4)
+    target_norms = norms_of(target, anchors.target)
+    norm = target_norms.mean if config.rescale else None
     weight, rank = solve(source, target, train, config.ridge)
     tell("fitting", 1, 4)
-    on_train = check(weight, source, target, train, config)
+    on_train = check(weight, source, target, train, config, norm)
     tell("fitting", 2, 4)
-    on_held_out = check(weight, source, target, held_out, config) if len(held_out.source) else None
+    on_held_out = check(weight, source, target, held_out, config, norm) if len(held_out.source) else None
     tell("fitting", 3, 4)
     if len(held_out.source):
         weight, rank = solve(source, target, anchors, config.ridge)
     tell("fitting", 4, 4)
     candidates = int(sum(block.any(axis=1).sum() for block in _blocks(target)))
-    report = Report(anchors=count, rank=rank, candidates=candidates, train=on_train, held_out=on_held_out)
+    report = Report(
+        anchors=count, rank=rank, candidates=candidates, train=on_train, held_out=on_held_out,
+        target=target_norms,
+    )  # fmt: skip
     if not config.ridge:
         _warn(report, source.shape[1])
     return Fit(weight, report)
 
 
 def _warn(report: Report, width: int) -> None:
-    """Warn of a map, fitted without a ridge, that its anchors do not decide or that fits their noise."""
-    if report.rank < width:
+    """Warn of a map, fitted without a ridge, that its anchors do not decide or that fits their noise.
+
+    Vectors of a text encoder may lie in fewer dimensions than they have numbers: then more anchors decide no
+    more, and nothing is wrong.
+    """
+    if report.rank < width and report.anchors < _ENOUGH * width:
         _log.warning(
             "%s anchors of rank %s cannot decide a map of vectors of width %s: it is the smallest of many",
             f"{report.anchors:,}", report.rank, width,
@@ -165,6 +198,9 @@ def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> t
     more than a block of anchors is in memory; F's part of R has the singular
     values of F, and least squares with it are those with F. Forming FᵀF instead
     would square its condition. Of several solutions it is the smallest.
+
+    Directions in which the rows are smaller than float32 resolves beside the largest are left out: encoders
+    have numbers that are the same for all texts but for rounding, and W would fit that to the target.
     """
     width = source.shape[1]
     triangle: Wide = np.zeros((0, width + target.shape[1]))
@@ -173,30 +209,68 @@ def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> t
         both = np.hstack([source[anchors.source[rows]], target[anchors.target[rows]]]).astype(np.float64)
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, both]), mode="r"))
     factor, right = triangle[:width, :width], triangle[:width, width:]
-    rank = int(np.linalg.matrix_rank(factor))
+    singular = np.linalg.svd(factor, compute_uv=False)
+    rank = int((singular > _RESOLUTION * singular[:1]).sum())
     if ridge:
         scale = np.sqrt(ridge * np.square(factor).sum() / width)
         factor = np.vstack([factor, scale * np.eye(width)])
         right = np.vstack([right, np.zeros((width, right.shape[1]))])
-    solution = np.linalg.lstsq(factor, right, rcond=None)[0]
+    solution = np.linalg.lstsq(factor, right, rcond=_RESOLUTION)[0]
     return np.ascontiguousarray(solution.T, np.float32), rank
 
 
-def check(weight: Rows, source: Rows, target: Rows, anchors: Anchors, config: AlignConfig) -> Check:
+def map_rows(weight: Rows, rows: Rows, norm: float | None = None) -> Rows:
+    """Return W v for each v in *rows*, (…, S) -> (…, T), at the norm *norm* if given; zeros stay zeros."""
+    mapped: Rows = np.asarray(rows, np.float32) @ weight.T
+    if norm is None:
+        return mapped
+    return (unit(mapped.reshape(-1, len(weight))) * np.float32(norm)).reshape(mapped.shape)
+
+
+def norms_of(
+    rows: Rows, chosen: NDArray[np.int64], weight: Rows | None = None, norm: float | None = None
+) -> Norms:
+    """Measure the norms of the *chosen* rows, or of what a map makes of them; rows of zeros are left out."""
+    lengths = []
+    for begin in range(0, len(chosen), _BLOCK):
+        block = np.asarray(rows[chosen[begin : begin + _BLOCK]], np.float32)
+        block = block[block.any(axis=1)]
+        mapped = block if weight is None else map_rows(weight, block, norm)
+        lengths.append(np.linalg.norm(mapped, axis=1).astype(np.float64))
+    every = np.concatenate(lengths) if lengths else np.zeros(0)
+    if not len(every):
+        return Norms(mean=0.0, deviation=0.0)
+    return Norms(mean=float(every.mean()), deviation=float(every.std()))
+
+
+def spread_evenly(count: int, most: int) -> NDArray[np.int64]:
+    """Return *most* of the numbers below *count*, or all of them, at even distances."""
+    return np.linspace(0, count - 1, min(count, most)).round().astype(np.int64)
+
+
+def check(
+    weight: Rows,
+    source: Rows,
+    target: Rows,
+    anchors: Anchors,
+    config: AlignConfig,
+    norm: float | None = None,
+) -> Check:
     """Measure W on *anchors*, or on `most_checked` of them, spread evenly."""
     count = len(anchors.source)
-    step = np.linspace(0, count - 1, min(count, config.most_checked)).round().astype(np.int64)
+    step = spread_evenly(count, config.most_checked)
     ranks, wrong, total = [], 0.0, 0.0
     for begin in range(0, len(step), _BLOCK):
         part = step[begin : begin + _BLOCK]
-        mapped = np.asarray(source[anchors.source[part]], np.float32) @ weight.T
+        mapped = map_rows(weight, source[anchors.source[part]], norm)
         gold = np.asarray(target[anchors.target[part]], np.float32)
         wrong += float(np.square(mapped - gold, dtype=np.float64).sum())
         total += float(np.square(gold, dtype=np.float64).sum())
         ranks.append(ranks_of(mapped, target, anchors.target[part]))
     rank = np.concatenate(ranks)
     accuracy = {k: float((rank <= k).mean()) for k in config.neighbours}
-    return Check(anchors=count, accuracy=accuracy, error=float(np.sqrt(wrong / total)))
+    norms = norms_of(source, anchors.source[step], weight, norm)
+    return Check(anchors=count, accuracy=accuracy, error=float(np.sqrt(wrong / total)), norms=norms)
 
 
 def ranks_of(mapped: Rows, target: Rows, gold: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -220,7 +294,8 @@ def ranks_of(mapped: Rows, target: Rows, gold: NDArray[np.int64]) -> NDArray[np.
     return rank
 
 
-def _real(source: Rows, target: Rows, anchors: Anchors) -> Anchors:
+def without_zeros(source: Rows, target: Rows, anchors: Anchors) -> Anchors:
+    """Return the anchors of which neither row is zeros, which stand for no vector."""
     is_real = np.ones(len(anchors.source), bool)
     for begin in range(0, len(is_real), _BLOCK):
         part = slice(begin, begin + _BLOCK)

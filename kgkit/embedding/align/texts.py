@@ -1,0 +1,171 @@
+"""Pairs for vectors of texts, which keep no words: their encoder reads the target's words.
+
+    F(x)   the vector of the word x, by the encoder that made the vectors of the entities, as an entity is
+           encoded that has the label x and nothing else
+    E(x)   the input embedding of the word piece x of the target
+
+Ours: E-BERT (Poerner et al. 2020, 3.1) takes F from Wikipedia2Vec. What is encoded is kept:
+
+    cache/words/DIGEST/words.npy    (A, S) float32, a row for each text
+
+DIGEST is of the encoder, of how it encodes, and of the texts, so that another map of such vectors, or one
+into another vocabulary of the same words, encodes nothing.
+
+    A  texts    S  numbers of a vector
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from kgkit.embedding.align.alignment import (
+    Alignment,
+    HasWordPieces,
+    align_words,
+    fit_alignment,
+    labelled_entities,
+)
+from kgkit.embedding.align.anchors import Anchors, read_pairs, unsplit_words
+from kgkit.embedding.align.fitting import AlignConfig, Rows
+from kgkit.embedding.entity_text import Template
+from kgkit.embedding.text import encoder_of, is_of_texts, text_settings
+from kgkit.errors import UsageError, WriteFailed
+from kgkit.home import Home
+from kgkit.types import Entity, Progress
+from kgkit.vectors import Vectors
+from kgkit.versions import free_space, set_aside, write_once
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+
+WORDS: Final = "words.npy"
+_FOLDER: Final = "words"
+
+
+def align_encoder(
+    vectors: Vectors,
+    encoder: HasWordPieces,
+    config: AlignConfig | None = None,
+    *,
+    pairs: Path | None = None,
+    kb: "KnowledgeBase | None" = None,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Alignment:
+    """Map *vectors* into the word-piece space of *encoder*, by what they have, and save the map beside them.
+
+    Args:
+        vectors: vectors of texts, see `align_texts`, or vectors with words, see `align_words`.
+        encoder, config, pairs, kb, progress: values as these functions take them.
+        device: torch device that words are encoded on.
+
+    Raises: as `align_texts` and `align_words` do.
+    """
+    if is_of_texts(vectors):
+        return align_texts(vectors, encoder, config, pairs=pairs, kb=kb, device=device, progress=progress)
+    return align_words(vectors, encoder, config, pairs=pairs, kb=kb, progress=progress)
+
+
+def align_texts(
+    vectors: Vectors,
+    encoder: HasWordPieces,
+    config: AlignConfig | None = None,
+    *,
+    pairs: Path | None = None,
+    kb: "KnowledgeBase | None" = None,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Alignment:
+    """Map vectors of texts into the word-piece space of *encoder*, and save the map beside them.
+
+    The encoder that made the vectors encodes the words among the pieces, or the texts of a file of pairs.
+
+    Args:
+        vectors: vectors of texts, as `kgkit.embedding.text` makes them.
+        encoder: encoder whose input embeddings are the space.
+        config: settings; words are encoded as the pieces have them, so that `fold` changes nothing.
+        pairs: a file of anchors, text and piece, instead of the pieces that are whole words.
+        kb: knowledge base of the vectors, whose labels the map is checked on.
+        device: torch device that words are encoded on.
+        progress: callback that is told (words encoded, of how many), then (steps done, of how many).
+
+    Raises:
+        UsageError: if the vectors are not of texts, or were made by another encoder of that name, or by one
+            of another width.
+        DamagedVectors: if they do not name their encoder.
+        NotThere: if their encoder is gone.
+        SourceError: if the file of pairs is none.
+        WriteFailed: if the disk refuses what is encoded.
+    """
+    config, about = config or AlignConfig(), text_settings(vectors)
+    pieces, target = encoder.word_pieces()
+    piece_of = unsplit_words(pieces)
+    numbers = {word: number for number, word in enumerate(sorted(piece_of))}
+    if pairs is None:
+        of_piece = sorted((row, numbers[word]) for word, row in piece_of.items())
+        columns = np.array(of_piece, np.int64).reshape(-1, 2).T
+        anchors = Anchors(columns[1].copy(), columns[0].copy())
+    else:
+        numbers.clear()
+        anchors = read_pairs(pairs, lambda text: numbers.setdefault(text, len(numbers)), piece_of.get)
+    template = Template(about["template"])
+    texts = [template(Entity(word, word)) or word for word in numbers]
+    rows = _encoded(vectors, texts, device, progress)
+    labelled = None if kb is None else labelled_entities(kb, vectors, pieces, config)
+    return fit_alignment(vectors, rows, encoder, target, anchors, config, progress, labelled=labelled)
+
+
+def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Progress | None) -> Rows:
+    """Return the vectors of *texts* (A, S) by the encoder of *vectors*, mapped into memory."""
+    about = text_settings(vectors)
+    shape = len(texts), vectors.width
+    folder = Home(vectors.folder.absolute().parents[4]).cache / _FOLDER / _digest(about, texts)
+    if (kept := _read(folder / WORDS, shape)) is not None:
+        return kept
+    set_aside(folder)  # if it is there, it cannot be read
+    encoder = encoder_of(vectors, device=device)
+    if encoder.width != vectors.width:
+        raise UsageError(
+            f"the encoder {encoder.name} makes vectors of width {encoder.width}, and the vectors "
+            f"{vectors.name} have {vectors.width}: it has not made them; make them anew with `kgkit embed "
+            f"{vectors.manifest.kb} --method text --name {vectors.manifest.name}`"
+        )
+    how = {key: about[key] for key in ("normalize", "batch_tokens", "chunk")}
+    try:
+        if 4 * shape[0] * shape[1] > free_space(folder):
+            raise OSError("the vectors of the words have no room")
+        with write_once(folder) as staged:
+            rows = np.lib.format.open_memmap(staged / WORDS, mode="w+", dtype=np.float32, shape=shape)
+            count = 0
+            for part, _ in encoder.encode_chunks(texts, **how):
+                rows[count : count + len(part)] = part
+                count += len(part)
+                if progress is not None:
+                    progress("encoding", count, len(texts))
+            rows.flush()
+            encoded: Rows = np.load(staged / WORDS, mmap_mode="r")  # stays mapped, whoever moves the file
+    except OSError as error:
+        raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
+    return encoded
+
+
+def _read(path: Path, shape: tuple[int, int]) -> Rows | None:
+    """Return the rows in *path*, mapped into memory; None if there are none of that shape."""
+    try:
+        rows: Rows = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return rows if rows.shape == shape and rows.dtype == np.float32 else None
+
+
+def _digest(about: dict[str, Any], texts: Sequence[str]) -> str:
+    """Return a digest of what decides the vectors of *texts*."""
+    decides = {key: value for key, value in about.items() if key not in ("encoder", "template")}
+    digest = hashlib.blake2b(msgspec.json.encode(decides, order="sorted"), digest_size=12)
+    for text in texts:
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,62 @@
+"""The encoder that a name stands for: that of a trained model, or one that `Encoder.load` finds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgkit.errors import UsageError
+from kgkit.home import Home
+from kgkit.models.folder import find_model_folder, has_model
+from kgkit.models.kinds import find_kind
+from kgkit.models.manifest import MANIFEST, read_header
+from kgkit.versions import find_content, read_current
+
+if TYPE_CHECKING:
+    from kgkit.encoder import Encoder
+
+
+def load_encoder(name: str, home: Home, *, device: str = "auto") -> "Encoder":
+    """Load an encoder by its name, or the one that a trained model has with it.
+
+    A trained model goes before a folder, a package or a model of the hub with the same name. Its encoder is
+    what it reads texts with; knowledge that the model adds to it stays away.
+
+    Args:
+        name: name of a trained model in *home*, or its folder; else a name that `Encoder.load` knows.
+        home: home that trained models lie in.
+        device: torch device of the encoder.
+
+    Returns:
+        The encoder; it is called *name*.
+
+    Raises:
+        UsageError: if the model has no encoder of its own.
+        NotThere, MissingExtra, SourceError: as `Encoder.load` does.
+        DamagedModel: if the model cannot be read.
+    """
+    from kgkit.encoder import Encoder
+
+    def load(folder: Path) -> Encoder:
+        encoder = Encoder.load(_encoder_in(folder), device=device)
+        encoder.name = name
+        return encoder
+
+    if has_model(home, name) or find_content(Path(name), MANIFEST) is not None:
+        return read_current(lambda: find_model_folder(name, home), load)
+    return Encoder.load(name, device=device)
+
+
+def _encoder_in(folder: Path) -> str:
+    """Return the path of the encoder of the model in *folder*.
+
+    Raises:
+        UsageError: if it has none.
+    """
+    header = read_header(folder)
+    kind = find_kind(header, folder)
+    path = folder.absolute() / kind.encoder
+    if not kind.encoder or not path.is_dir():
+        advice = f": name {header.encoder}, which it takes" if header.encoder else ""
+        raise UsageError(
+            f"the model {header.name} is {kind.called(header)}, and has no encoder of its own{advice}"
+        )
+    return str(path)

@@ -1,0 +1,101 @@
+"""E-BERT in three lines: an encoder, a knowledge base with vectors and a map, and nothing trained."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import kgkit
+from kgkit.embedding.text import TextConfig, embed_text
+from kgkit.encoder import Encoder
+from kgkit.errors import NotThere, UsageError
+from kgkit.inputs.ebert import EntitySpan, LinkedText
+from kgkit.kb import open_kb
+from kgkit.linking.ebert_encoder import EBertEncoder
+from kgkit.types import Document, Mention
+from tests.ebert_toys import RECORDS, save_map
+from tests.small_kb import build
+from tests.tiny_encoder import tiny_encoder
+
+TEXT = "the name0 eats"
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    folder = tiny_encoder(tmp_path_factory.mktemp("tiny"), words=("/",))
+    return Encoder.load(str(folder), device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, encoder):
+    home = tmp_path_factory.mktemp("home")
+    with build(home, RECORDS, name="names") as kb:
+        config = TextConfig(encoder=encoder.name, device="cpu", dtype="float32")
+        save_map(embed_text(kb, config, encoder=encoder), encoder)
+    return home
+
+
+@pytest.fixture(scope="module")
+def ebert(home, encoder):
+    with EBertEncoder.open(encoder.name, kb="names", home=home, device="cpu") as ebert:
+        yield ebert
+
+
+def plain(encoder, text):
+    tokens = encoder.tokenizer(text)["input_ids"]
+    [(_, hidden)] = encoder.layers([tokens], [-1])
+    return hidden[0]
+
+
+def test_a_text_is_read_with_the_entities_that_it_mentions(ebert, encoder):
+    [encoding, other] = ebert([TEXT, "it eats"])
+    assert encoding.pieces == ("[CLS]", "the", "name0", "/", "[UNK]", "eats", "[SEP]")
+    assert encoding.entities == (None, None, "name0", None, None, None, None)
+    assert encoding.spans[2].tolist() == encoding.spans[4].tolist() == [4, 9]
+    assert encoding.vectors.shape == (7, 16) and encoding.text == TEXT
+    np.testing.assert_array_equal(encoding.spans[[0, 3, 6]], -1)
+    np.testing.assert_allclose(other.vectors, plain(encoder, "it eats"), atol=1e-5)
+
+
+def test_without_an_entity_its_vectors_are_those_of_the_encoder_bit_for_bit(ebert, encoder):
+    [encoding] = ebert([LinkedText(TEXT)])
+    np.testing.assert_array_equal(encoding.vectors, plain(encoder, TEXT))
+
+
+def test_links_may_be_given(ebert):
+    spans = (EntitySpan(4, 9, ebert.kb.id("name3")),)
+    mention = Mention(4, 9, "name0", candidates=ebert.kb.candidates("name3"))
+    linked = next(iter(ebert.linker([TEXT])))
+    given = [LinkedText(TEXT, spans), Document("1", TEXT, mentions=[mention]), linked, Document("2", TEXT)]
+    keys = [[key for key in encoding.entities if key] for encoding in ebert(given)]
+    assert keys == [["name3"], ["name3"], ["name0"], []]
+
+
+def test_a_map_can_be_handed_over_and_the_entity_may_replace_its_mention(home, encoder):
+    with open_kb("names", home) as kb:
+        alignment = save_map(kb.vectors("text"), encoder)
+        ebert = kgkit.EBertEncoder.open(
+            encoder, kb=kb, alignment=alignment, inject="replace", linker=None, home=home
+        )
+        [encoding] = ebert([LinkedText(TEXT, (EntitySpan(4, 9, kb.id("name1")),))])
+        assert encoding.pieces == ("[CLS]", "the", "name1", "eats", "[SEP]")
+        [unlinked] = ebert([TEXT])
+        assert unlinked.entities == (None,) * 5
+        ebert.close()
+        assert kb["name1"].label == "tree grows"  # it is the caller's, and open
+
+
+def test_a_map_of_another_encoder_is_refused(home, encoder, tmp_path):
+    other = Encoder.load(str(tiny_encoder(tmp_path / "other", seed=1)), device="cpu", dtype="float32")
+    with pytest.raises(NotThere, match="the vectors names/text have no map to"):
+        EBertEncoder.open(other, kb="names", home=home)
+    with open_kb("names", home) as kb:
+        narrow = save_map(kb.vectors("text"), other, np.eye(8, 16, dtype=np.float32))
+    with pytest.raises(UsageError, match=r"the map has the shape \(8, 16\); from names/text among"):
+        EBertEncoder.open(other, kb="names", alignment=narrow, home=home)
+
+
+def test_one_string_is_no_list_of_texts(ebert):
+    with pytest.raises(UsageError, match="texts is one string: give a list of them"):
+        ebert(TEXT)
