@@ -1,8 +1,8 @@
 """Cloze questions about facts: which names give the answer away, and Hits@k.
 
 Poerner et al. (2020), "E-BERT: Efficient-Yet-Effective Entity Embeddings for BERT", section 4: a question of
-LAMA is easy where the subject's name says the answer (*Apple Watch* is made by *Apple*), or suggests it (*Jean
-Marais* speaks *French*). What two filters leave is LAMA-UHN, questions with unhelpful names:
+LAMA is easy where the subject's name says the answer (*Apple Watch* is made by *Apple*), or suggests it
+(*Jean Marais* speaks *French*). What two filters leave is LAMA-UHN, questions with unhelpful names:
 
     string match    the object is part of the subject's name, whatever the case
     person name     a plain model names the object, asked of a single word of the subject's name:
@@ -226,8 +226,9 @@ def _hits(ranks: Sequence[int], cutoffs: Collection[int]) -> dict[int, float]:
 def frequency_ranks(questions: Iterable[ClozeQuestion]) -> list[tuple[str, int]]:
     """Return, of each question, its relation and the rank of its answer by how often the relation has it.
 
-    The baseline of Petroni et al. (2019): it guesses the most frequent object of the relation among these very
-    questions, and so knows more than a model does. Objects that are as frequent stand in alphabetical order.
+    The baseline of Petroni et al. (2019): it guesses the most frequent object of the relation among these
+    very questions, and so knows more than a model does. Equally frequent objects stand in alphabetical
+    order.
     """
     questions = [*questions]
     counts: dict[str, Counter[str]] = defaultdict(Counter)

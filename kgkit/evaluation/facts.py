@@ -12,7 +12,8 @@ by the rank that it gives to each. The facts and templates read here are those o
     templates    {"relation": "P937", "template": "[X] used to work in [Y] .", …}
 
 A relation of Google-RE is read as the last part of its name, `place_of_birth`, and needs no template of the
-user's: `GOOGLE_RE` has those of LAMA. Other keys are ignored. A file may be compressed (`.xz`, `.bz2`, `.gz`).
+user's: `GOOGLE_RE` has those of LAMA. Other keys are ignored. A file may be compressed (`.xz`, `.bz2`,
+`.gz`).
 """
 
 import re

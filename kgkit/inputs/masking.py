@@ -60,7 +60,7 @@ def hide(text: TokenizedText, positions: Numbers, mask: int) -> MaskedText:
 
 
 def pad_labels(masked: Sequence[MaskedText], length: int) -> "Tensor":
-    """Return (B, T) int64, what is to be guessed in texts that are padded to *length*; `NOTHING` elsewhere."""
+    """Return (B, T) int64, what is to be guessed in texts padded to *length*; `NOTHING` elsewhere."""
     import torch
 
     labels = np.full((len(masked), length), NOTHING, np.int64)

@@ -2,8 +2,8 @@
 
     N  hidden word pieces of a batch    V  the vocabulary    W  its words
 
-Any masked language model is asked in the same way: a pretrained one, a KnowBert with its knowledge bases, or one
-that reads vectors of entities in the place of names. `ClozeModel` is what they have in common.
+Any masked language model is asked in the same way: a pretrained one, a KnowBert with its knowledge bases, or
+one that reads vectors of entities in the place of names. `ClozeModel` is what they have in common.
 """
 
 from abc import ABC, abstractmethod
@@ -229,12 +229,15 @@ def cloze_guesses(
     guesses, too_long = list[ClozeGuess](), list[ClozeQuestion]()
     for begin in range(0, len(asked), size):
         part = asked[begin : begin + size]
-        logits, gold, counts = (one.cpu() if isinstance(one, Tensor) else one for one in model.predict(part))
-        too_long += [question for question, count in zip(part, counts, strict=True) if not count]
-        fitting = [question for question, count in zip(part, counts, strict=True) if count]
-        right = logits.gather(-1, gold[:, None])
-        ranks = (1 + (logits[:, words] > right).sum(-1)).tolist()
-        likeliest = words[logits[:, words].topk(min(LIKELIEST, len(words))).indices].tolist()
+        prediction = model.predict(part)
+        logits, gold = prediction.logits.cpu(), prediction.gold.cpu()
+        fits = [count > 0 for count in prediction.counts]
+        too_long += [question for question, fit in zip(part, fits, strict=True) if not fit]
+        right = logits.gather(-1, gold[:, None])  # (N, 1)
+        of_words = logits[:, words]  # (N, W)
+        ranks = (1 + (of_words > right).sum(-1)).tolist()
+        likeliest = words[of_words.topk(min(LIKELIEST, len(words))).indices].tolist()
+        fitting = [question for question, fit in zip(part, fits, strict=True) if fit]
         for row, question in enumerate(fitting):
             own = torch.tensor(sorted(objects[question.relation]))
             object_rank = 1 + int((logits[row, own] > right[row]).sum())
@@ -254,8 +257,8 @@ def name_guesses(
 ) -> dict[NameQuestion, tuple[str, ...]]:
     """Return the pieces that a model thinks likeliest for each question about a name, the best first.
 
-    As in the released code, all pieces of the vocabulary are compared, not whole words alone. A name that does
-    not fit into what the model reads suggests nothing.
+    As in the released code, all pieces of the vocabulary are compared, not whole words alone. A name that
+    does not fit into what the model reads suggests nothing.
     """
     guesses: dict[NameQuestion, tuple[str, ...]] = {}
     for begin in range(0, len(names), size):

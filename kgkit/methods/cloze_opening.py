@@ -84,8 +84,8 @@ def open_masked_lm(name: str, home: Home, device: str = "auto") -> Iterator[Mask
         with _checked(name, open_model(name, "language_model", home=home, device=device)) as trained:
             if trained.manifest.kbs:
                 raise UsageError(
-                    f"the model {name} was trained with knowledge bases, and is no plain masked language model: "
-                    f"`--model {name}` asks it"
+                    f"the model {name} was trained with knowledge bases, and is no plain masked language "
+                    f"model: `--model {name}` asks it"
                 )
             trained.encoder.name = name  # what maps of vectors to it are kept by
             yield MaskedLanguageModel(trained.knowbert.model, trained.encoder, trained.manifest.size)
@@ -102,8 +102,8 @@ def open_masked_lm(name: str, home: Home, device: str = "auto") -> Iterator[Mask
 def _checked(name: str, trained: object) -> TrainedKnowBert:
     if not isinstance(trained, TrainedKnowBert):
         raise UsageError(
-            f"the model {name} opens as {type(trained).__name__}, which kgkit cannot ask cloze questions: its "
-            f"role language_model is to give a {ClozeModel.__module__}.ClozeModel"
+            f"the model {name} opens as {type(trained).__name__}, which kgkit cannot ask cloze questions: "
+            f"its role language_model is to give a {ClozeModel.__module__}.ClozeModel"
         )
     return trained
 
@@ -121,8 +121,8 @@ def plain_cloze_model(masked_lm: MaskedLanguageModel) -> KnowBertClozeModel:
 def find_subject(fact: Fact, kb: KnowledgeBase) -> int | None:
     """Return the id of the entity that is the subject of a fact; None if the knowledge base has none.
 
-    It is the entity of the subject's key; else the one whose key is its name, as titles of Wikipedia are; else
-    the first candidate of its name.
+    It is the entity of the subject's key; else the one whose key is its name, as titles of Wikipedia are;
+    else the first candidate of its name.
     """
     for key in filter(None, (fact.subject_key, fact.subject, fact.subject.replace(" ", "_"))):
         number = kb.store.id_of(key)
@@ -133,7 +133,7 @@ def find_subject(fact: Fact, kb: KnowledgeBase) -> int | None:
 
 
 def subject_entities(facts: Sequence[Fact], kb: KnowledgeBase, vectors: "Vectors") -> NDArray[np.int64]:
-    """Return (F,) the entity that the subject of each fact is; -1 where there is none, or it has no vector."""
+    """Return (F,) the entity that the subject of each fact is; -1 where none is, or it has no vector."""
     ids = dict[tuple[str, str], int]()
     for fact in facts:
         name = fact.subject, fact.subject_key

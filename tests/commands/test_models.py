@@ -191,7 +191,7 @@ def test_prune_names_every_model_that_needs_what_it_removes(home):
 
 
 def test_help_of_every_model_option_names_the_list():
-    scored = "wsd el ner ppl probe wic relation typing classification tagging ranking"
+    scored = "wsd el ner ppl cloze wic relation typing classification tagging ranking"
     commands = ["link", "tag", *(f"evaluate {task}" for task in scored.split())]
     for command in commands:
         shown = " ".join(run(*command.split(), "--help").out.replace("│", " ").split())

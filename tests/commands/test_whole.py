@@ -79,7 +79,7 @@ def test_the_commands_are_those_that_were_promised():
         "kgkit predict", "kgkit tree",
         "kgkit models list", "kgkit models info", "kgkit models verify", "kgkit models rm",
         "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
-        "kgkit evaluate probe", "kgkit evaluate classification", "kgkit evaluate relation",
+        "kgkit evaluate cloze", "kgkit evaluate classification", "kgkit evaluate relation",
         "kgkit evaluate typing", "kgkit evaluate wic", "kgkit evaluate tagging", "kgkit evaluate ranking",
         "kgkit evaluate acceptability", "kgkit evaluate choice", "kgkit evaluate pair",
         "kgkit evaluate regression",

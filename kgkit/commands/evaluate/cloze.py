@@ -131,8 +131,8 @@ def cloze(
         Literal["concat", "replace"] | None,
         typer.Option(
             "--inject",
-            help="Read the vector of the subject before its name and a slash (concat), or in place of the name "
-            "(replace).",
+            help="Read the vector of the subject before its name and a slash (concat), or in its "
+            "place (replace).",
         ),
     ] = None,
     no_align: Annotated[
@@ -172,8 +172,8 @@ def cloze(
         typer.Option(
             "--names",
             metavar="FILE",
-            help="What it said: written if the file is not there, else read, so that all models have the same "
-            "questions.",
+            help="What that model said: written if the file is not there, else read, so that all models are "
+            "asked the same questions.",
         ),
     ] = None,
     limit: Annotated[
@@ -199,9 +199,9 @@ def cloze(
 ) -> None:
     """Score a masked language model on facts: sentences with a name masked.
 
-    Of each fact the object is masked; the score is Hits@k among the whole words of the vocabulary, and among the
-    objects of the relation. Questions are also scored without those whose answer the subject's name says or
-    suggests.
+    Of each fact the object is masked; the score is Hits@k among the whole words of the vocabulary, and among
+    the objects of the relation. Questions are also scored without those whose answer the subject's name says
+    or suggests.
     """
     from kgkit.home import Home
     from kgkit.models.registering import trained_model_name
@@ -304,12 +304,13 @@ def _open(
         plain_cloze_model,
         subject_entities,
     )
+    from kgkit.models.folder import text_vectors
 
     with ExitStack() as stack:
         entities, vectors = None, None
         if choice.kb:
             kb = stack.enter_context(open_kb(choice.kb, home.path))
-            vectors = kb.vectors(choice.vectors)
+            vectors = kb.vectors(text_vectors(kb, choice.vectors))
             entities = subject_entities(facts, kb, vectors)
         if choice.model is not None:
             yield stack.enter_context(open_cloze_model(choice.model, home, device)), entities
@@ -339,14 +340,11 @@ def _score_recall(
     from kgkit.methods.cloze import recall_ranks
 
     with messages.progress(f"asking {model.name}") as tell:
-        score = score_recall(
-            recall_ranks(
-                model,
-                questions.instances,
-                size=batch,
-                progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
-            )  # fmt: skip
-        )
+        ranks = recall_ranks(
+            model, questions.instances, size=batch,
+            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
+        )  # fmt: skip
+        score = score_recall(ranks)
     record.score("cloze", TOGETHER, "mrr", score.mrr, score.pieces)
     for relation, (mrr, instances) in score.relations.items():
         record.score("cloze", relation, "mrr", mrr, instances)
@@ -438,7 +436,7 @@ def _score_hits(
     messages.write(f"the vocabulary has {len(model.words):,} whole words")
     if guesses.no_word:
         messages.write(
-            f"{len(guesses.no_word):,} questions are left out: their answer is no single word of the vocabulary"
+            f"{len(guesses.no_word):,} questions are left out: their answer is no word of the vocabulary"
         )
     if guesses.too_long:
         messages.write(f"{len(guesses.too_long):,} sentences are too long for the model")

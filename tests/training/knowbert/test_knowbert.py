@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import shlex
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
@@ -1114,18 +1115,19 @@ def test_the_command_asks_for_facts_of_a_knowledge_base(home, tmp_path):
         {"relation": "of no knowledge base", "template": "[X] [Y]"},
     ]
     path.write_text("".join(json.dumps(record) + "\n" for record in templates))
-    common = ("evaluate", "probe", "--templates", path, "--model", "language", "--home", home.path, "--json")
-    told = json.loads(run(*common, "--kb", "places").out)
+    mrr = ("evaluate", "cloze", "--hide", "both", "--score", "mrr", "--templates", path)
+    common = (*mrr, "--model", "language", "--home", home.path, "--json")
+    told = json.loads(run(*common, "--facts", "places").out)
     assert told["instances"] == 4 and list(told["relations"]) == ["sells"] and not told["without_template"]
-    few = json.loads(run(*common, "--kb", "places", "--limit", 1).out)
+    few = json.loads(run(*common, "--facts", "places", "--limit", 1).out)
     assert few["instances"] == 2
     facts = tmp_path / "facts.jsonl"
     facts.write_text('{"subject": "city company", "relation": "sells", "object": "fruit"}\n')
-    both = json.loads(run(*common, "--kb", "places", "--data", facts).out)
+    both = json.loads(run(*common, "--facts", "places", "--data", facts).out)
     assert both["instances"] == 6
-    none = run(*common, "--kb", "words")
+    none = run(*common, "--facts", "words")
     assert none.code == 2 and f"{path} has a template for none of the relations: of words" in none.err
-    assert "name files with --data, or a knowledge base with --kb" in run(*common).err
+    assert "name files with --data, or a knowledge base with --facts" in run(*common).err
 
 
 def test_facts_of_entities_without_a_label_are_left_out(home, copied, tmp_path):
@@ -1138,8 +1140,8 @@ def test_facts_of_entities_without_a_label_are_left_out(home, copied, tmp_path):
     ]
     build(copied.path, records, name="some").close()
     done = run(
-        "evaluate", "probe", "--templates", path, "--model", "language", "--home", copied.path, "--json",
-        "--kb", "some",
+        "evaluate", "cloze", "--hide", "both", "--score", "mrr", "--templates", path, "--model", "language",
+        "--home", copied.path, "--json", "--facts", "some",
     )  # fmt: skip
     assert done.code == 0 and json.loads(done.out)["instances"] == 2
     assert "3 facts of some are left out: an entity has no label, or both have one" in done.err
@@ -1161,8 +1163,8 @@ def test_the_command_asks_for_facts(home, tmp_path):
     for path, records in zip(paths, (facts, templates), strict=True):
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
     common = (
-        "evaluate", "probe", "--data", paths[0], "--templates", paths[1], "--model", "language", "--home",
-        home.path, "--device", "cpu",
+        "evaluate", "cloze", "--hide", "both", "--score", "mrr", "--data", paths[0], "--templates", paths[1],
+        "--model", "language", "--home", home.path, "--device", "cpu",
     )  # fmt: skip
     done = run(*common, "--json")
     assert done.code == 0, done.err
@@ -1179,6 +1181,20 @@ def test_the_command_asks_for_facts(home, tmp_path):
     paths[1].write_text(json.dumps({"relation": "P8", "template": "[X] [Y]"}))
     done = run(*common)
     assert done.code == 2 and "has a template for none of the relations: P1, P2, P9" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("--data f --templates t --model m", "--data f --templates t --model m"),
+        ("--kb words --model 'a b'", "--facts words --model 'a b'"),
+        ("--kb=words", "--facts=words"),
+    ],
+)
+def test_probe_is_answered_with_the_line_that_gives_its_figures(options, line):
+    done = run("evaluate", "probe", *shlex.split(options))
+    assert done.code == 2
+    assert f"the same figures: kgkit evaluate cloze --hide both --score mrr {line}\n" in done.err
 
 
 TRAIN = ("train", "knowbert", "--name", "y")
@@ -1212,9 +1228,9 @@ TRAIN = ("train", "knowbert", "--name", "y")
         (("evaluate", "ppl", "--data", "HELD", "--model", "nope"), 2, "no KnowBert named 'nope'"),
         (("evaluate", "ppl", "--data", "no.txt", "--model", "language"), 3, "no file no.txt"),
         (("evaluate", "ppl", "--data", "EMPTY", "--model", "language"), 1, "no text in it"),
-        (("evaluate", "probe", "--data", "HELD", "--templates", "EL", "--model", "language"), 1,
+        (("evaluate", "cloze", "--data", "HELD", "--templates", "EL", "--model", "language"), 1,
          "not a fact"),
-        (("evaluate", "probe", "--data", "no.txt", "--templates", "EL", "--model", "language"), 3, "no file"),
+        (("evaluate", "cloze", "--data", "no.txt", "--templates", "EL", "--model", "language"), 3, "no file"),
         (("link", "EL", "--kb", "places", "--model", "senses"), 2, "senses has no knowledge base 'places'"),
         (("tag", "EL", "--model", "senses"), 2, "is a KnowBert, and finds no mentions"),
         (("evaluate", "wic", "--data", "HELD", "--model", "language"), 2, "language"),

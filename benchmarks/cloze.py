@@ -1,0 +1,285 @@
+r"""LAMA by a masked language model, plain and with vectors of the subjects.
+
+    python -m benchmarks.lama_kb WORK_DIR/lama
+    python -m benchmarks.cloze --home HOME --facts WORK_DIR/lama/facts.jsonl --encoder base --kb lama \
+                               [--knowbert NAME …] [--out OUT_DIR]
+
+The home has the masked language model, and the knowledge base with vectors (`kgkit embed`) and their map
+(`kgkit align KB/VECTORS --encoder ENCODER`). Each row is one `kgkit evaluate cloze`, and its answer is kept
+in the home: a run that was stopped goes on, and a row whose model, vectors and map are the same is not asked
+for again. What names suggest is asked of the plain model, once for all rows. The tables go to the standard
+output, the pictures `filters.svg`, `filters-with-vector.svg` and `hits.svg` to OUT_DIR.
+
+LAMA is CC BY-NC 4.0: it is read from the shared data, and not passed on.
+"""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from benchmarks.answers import ask_once
+from benchmarks.harness import REPOSITORY
+from benchmarks.report import Table
+from kgkit.home import Home
+from kgkit.models.folder import find_trained, has_model
+from kgkit.models.manifest import MANIFEST
+from kgkit.vectors import find_vectors
+
+GOOGLE_RE: Final = ("place_of_birth", "place_of_death", "date_of_birth")
+INJECTED: Final[Mapping[str, Sequence[str]]] = {
+    "replace": ("--inject", "replace"),
+    "concat": ("--inject", "concat"),
+    "concat, unaligned": ("--inject", "concat", "--no-align"),
+    "concat, random": ("--inject", "concat", "--random-vectors"),
+}
+FILTERS: Final = {
+    "none": "no filter", "string": "string match", "names": "LAMA-UHN", "easy": "complement"
+}  # fmt: skip
+SUBJECTS: Final = {"all": "all subjects", "with_vector": "subjects with a vector"}
+SHOWN: Final = (1, 10, 100)
+FREQUENT: Final = "most frequent object"
+
+NOTES: Final = """
+Hits@k, averaged within, then across relations (`Google-RE`: 3, `T-REx`: 28, `LAMA`: both), and over all
+questions (`micro`); `objects`: among the objects of the relation. {count} questions; the vocabulary has
+{vocabulary:,} whole words, and {no_word} questions whose answer is none of them are left out. The most
+frequent object is known from these very questions.
+"""
+
+
+class Row(NamedTuple):
+    """What a model made of LAMA.
+
+    Attributes:
+        name: name in the tables.
+        sets: scores by filter and subjects, as the command has them.
+        vocabulary, no_word: words that are compared, and questions left out.
+    """
+
+    name: str
+    sets: dict[tuple[str, str], dict[str, Any]]
+    vocabulary: int
+    no_word: int
+
+
+class LamaRows:
+    """Asks for the rows that have not been asked for yet.
+
+    Args:
+        home: home of models, knowledge base and answers.
+        encoder: plain masked language model.
+        kb: knowledge base of the subjects.
+        vectors: their vectors.
+        facts: facts, with the keys of their subjects.
+        templates: templates of their relations.
+        options: further options of all rows, as `--limit`.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        encoder: str,
+        kb: str,
+        vectors: str,
+        facts: Path,
+        templates: Path,
+        options: Sequence[str] = (),
+    ) -> None:
+        self.home, self.encoder, self.kb, self.vectors = home, encoder, kb, vectors
+        self._questions = ["--data", str(facts), "--templates", str(templates), *options]
+        self._facts = hashlib.blake2b(facts.read_bytes() + templates.read_bytes()).digest()
+        content = self._facts + _model_identity(home, encoder) + repr([*options]).encode()
+        key = hashlib.blake2b(content, digest_size=6).hexdigest()
+        names = home.path / "asked" / f"names-{Path(encoder).name}-{key}.json"
+        names.parent.mkdir(parents=True, exist_ok=True)
+        self._names = ["--name-model", encoder, "--names", str(names)]
+
+    def row(self, name: str, *options: str, model: str = "") -> Row:
+        """Return a row, of the plain model with *options* unless *model* names another."""
+        who = ("--model", model) if model else ("--encoder", self.encoder)
+        words = ["evaluate", "cloze", *self._questions, *self._names, "--kb", self.kb, "--vectors"]
+        identity = self._facts + _model_identity(self.home, who[1]) + self._vectors_identity()
+        file = "-".join(["cloze", *name.replace(",", "").split()]).replace("/", "-")
+        answer = ask_once(self.home, file, identity, [*words, self.vectors, *who, *options])
+        print(f"{name}: done", file=sys.stderr, flush=True)
+        sets = {(each["filter"], each["subjects"]): each for each in answer["sets"]}
+        return Row(name, sets, answer["vocabulary"], answer["no_word"])
+
+    def _vectors_identity(self) -> bytes:
+        folder = find_vectors(self.home.kb(self.kb), self.vectors).resolve()
+        maps = sorted(folder.glob("align-*/align.json"))
+        return b"".join([folder.name.encode(), *(path.read_bytes() for path in maps)])
+
+
+def _model_identity(home: Home, name: str) -> bytes:
+    return (find_trained(home, name) / MANIFEST).read_bytes() if has_model(home, name) else name.encode()
+
+
+# -- tables -----------------------------------------------------------------
+
+
+def macro(scores: Mapping[str, Any], k: int, relations: Callable[[str], bool]) -> float | None:
+    """Return Hits@k averaged across some of the relations; None if there is no such."""
+    values = [each["hits"][str(k)] for name, each in scores["relations"].items() if relations(name)]
+    return sum(values) / len(values) if values else None
+
+
+def table(rows: Sequence[Row], filter_name: str, subjects: str) -> Table:
+    """Return the table of one filter, of all subjects or of those with a vector."""
+    key = filter_name, subjects
+    lines = [_line(row.name, row.sets[key]["vocabulary"], row.sets[key]["objects"]) for row in rows]
+    first = rows[0]
+    lines.append(_line(FREQUENT, first.sets[key]["frequent"], None))
+    count = f"{first.sets[key]['vocabulary']['questions']:,}"
+    notes = NOTES.format(count=count, vocabulary=first.vocabulary, no_word=f"{first.no_word:,}")
+    columns = (
+        "", "Google-RE @1", "T-REx @1", *(f"LAMA @{k}" for k in SHOWN), "micro @1", "objects @1",
+    )  # fmt: skip
+    return Table(
+        title=f"LAMA, {FILTERS[filter_name]}, {SUBJECTS[subjects]}", notes=notes, columns=columns, rows=lines
+    )
+
+
+def _line(name: str, words: Mapping[str, Any], objects: Mapping[str, Any] | None) -> list[str]:
+    figures = [
+        macro(words, 1, lambda relation: relation in GOOGLE_RE),
+        macro(words, 1, lambda relation: relation not in GOOGLE_RE),
+        *(words["macro"][str(k)] for k in SHOWN),
+        words["micro"]["1"],
+        None if objects is None else objects["macro"]["1"],
+    ]
+    return [name, *("" if value is None else f"{100 * value:.1f}" for value in figures)]
+
+
+def relation_table(rows: Sequence[Row]) -> Table:
+    """Return Hits@1 of each relation without a filter and in LAMA-UHN, as Tables 10 to 12 of the paper."""
+    by_filter = {name: rows[0].sets[name, "all"]["vocabulary"]["relations"] for name in FILTERS}
+    lines = []
+    for relation in by_filter["none"]:
+        counts = [str(by_filter[name].get(relation, {}).get("questions", 0)) for name in FILTERS]
+        hits = [
+            _percent(row.sets[name, "all"]["vocabulary"]["relations"].get(relation))
+            for row in rows
+            for name in ("none", "names")
+        ]
+        lines.append([relation, *counts, *hits])
+    columns = ["relation", *FILTERS.values()]
+    columns += [f"{row.name}, {FILTERS[name]}" for row in rows for name in ("none", "names")]
+    return Table(title="Relations", notes="Questions, and Hits@1.", columns=columns, rows=lines)
+
+
+def _percent(scores: Mapping[str, Any] | None) -> str:
+    return "" if scores is None else f"{100 * scores['hits']['1']:.1f}"
+
+
+# -- pictures ---------------------------------------------------------------
+
+
+def draw_filters(rows: Sequence[Row], path: Path, subjects: str = "all") -> None:
+    """Draw Hits@1 by model, a bar for each filter, as Figure 2 of Poerner et al. (2020)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1.6 + 1.3 * (len(rows) + 1), 3.6), layout="constrained")
+    axes = figure.subplots()
+    names = [*(row.name for row in rows), FREQUENT]
+    for number, (name, label) in enumerate(FILTERS.items()):
+        heights = [100 * row.sets[name, subjects]["vocabulary"]["macro"]["1"] for row in rows]
+        heights.append(100 * rows[0].sets[name, subjects]["frequent"]["macro"]["1"])
+        places = [index + 0.2 * (number - 1.5) for index in range(len(names))]
+        bars = axes.bar(places, heights, width=0.18, label=label, color=f"C{number}")
+        axes.bar_label(bars, fmt="%.1f", fontsize=6, padding=1)
+    axes.set_xticks(range(len(names)), [name.replace(", ", ",\n") for name in names], fontsize=8)
+    axes.set_ylabel("mean Hits@1")
+    axes.set_title(f"LAMA, {SUBJECTS[subjects]}", fontsize=10)
+    axes.legend(fontsize=7, frameon=False, ncols=len(FILTERS), loc="upper left")
+    axes.margins(y=0.2)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def draw_hits(rows: Sequence[Row], path: Path, filter_name: str = "names") -> None:
+    """Draw Hits@k over k, a line for each model."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    curves = [(row.name, row.sets[filter_name, "all"]["vocabulary"]["macro"]) for row in rows]
+    for name, curve in [*curves, (FREQUENT, rows[0].sets[filter_name, "all"]["frequent"]["macro"])]:
+        style = "--" if name == FREQUENT else "-"
+        axes.plot([int(k) for k in curve], [100 * hits for hits in curve.values()], style, label=name)
+    axes.set_xscale("log")
+    axes.set_xticks(SHOWN, [str(k) for k in SHOWN])
+    axes.set_xlabel("k")
+    axes.set_ylabel("mean Hits@k")
+    axes.set_title(f"LAMA, {FILTERS[filter_name]}", fontsize=10)
+    axes.legend(fontsize=7, frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+# -- all --------------------------------------------------------------------
+
+
+def all_rows(lama: LamaRows, knowberts: Iterable[str] = ()) -> list[Row]:
+    """Return the rows of all models: plain, KnowBerts, and what reads vectors of the subjects."""
+    rows = [lama.row("plain")]
+    rows += [lama.row(name, model=name) for name in knowberts]
+    rows += [lama.row(name, *options) for name, options in INJECTED.items()]
+    return rows
+
+
+def write(rows: Sequence[Row], out: Path | None) -> str:
+    """Return the tables as Markdown, and draw the pictures into *out*."""
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        draw_filters(rows, out / "filters.svg")
+        draw_filters(rows, out / "filters-with-vector.svg", "with_vector")
+        draw_hits(rows, out / "hits.svg")
+    tables = [table(rows, name, subjects) for subjects in SUBJECTS for name in FILTERS]
+    return "\n".join(each.markdown() for each in [*tables, relation_table(rows)])
+
+
+def main() -> None:
+    """Ask for what the command line names, and write the tables to the standard output."""
+    data = REPOSITORY.parent / "shared" / "data" / "lama"
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cloze")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--facts", type=Path, required=True, metavar="FILE", help="facts.jsonl of lama_kb")
+    parser.add_argument("--templates", type=Path, default=data / "relations.jsonl", metavar="FILE")
+    parser.add_argument("--squad", type=Path, default=data / "Squad" / "test.jsonl.xz", metavar="FILE")
+    parser.add_argument("--encoder", default="base", help="plain masked language model")
+    parser.add_argument("--knowbert", action="append", default=[], metavar="NAME")
+    parser.add_argument("--kb", default="lama")
+    parser.add_argument("--vectors", default="text")
+    parser.add_argument("--limit", metavar="N", help="facts of each relation; by default all")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", type=Path, metavar="OUT_DIR", help="folder for the pictures")
+    chosen = parser.parse_args()
+    options = ["--device", chosen.device, *(["--limit", chosen.limit] if chosen.limit else [])]
+    common = (Home(chosen.home), chosen.encoder, chosen.kb, chosen.vectors)
+    lama = LamaRows(*common, chosen.facts, chosen.templates, options)
+    rows = all_rows(lama, chosen.knowbert)
+    print(write(rows, chosen.out))
+    if chosen.squad.exists():
+        print(squad_table(Home(chosen.home), chosen.encoder, chosen.knowbert, chosen.squad).markdown())
+
+
+def squad_table(home: Home, encoder: str, knowberts: Iterable[str], path: Path) -> Table:
+    """Return Hits@k of the sentences of SQuAD, which name no subject: nothing is read for one."""
+    models = [("plain", "--encoder", encoder), *((name, "--model", name) for name in knowberts)]
+    lines = []
+    for name, option, model in models:
+        words = ["evaluate", "cloze", "--data", str(path), option, model]
+        answer = ask_once(home, f"squad-{name}", _model_identity(home, model), words)
+        [scores] = (each["vocabulary"] for each in answer["sets"] if each["filter"] == "none")
+        figures = [f"{100 * scores['macro'][str(k)]:.1f}" for k in SHOWN]
+        lines.append([name, str(scores["questions"]), *figures])
+    columns = ("", "questions", *(f"@{k}" for k in SHOWN))
+    return Table(title="LAMA, SQuAD", notes="Hits@k.", columns=columns, rows=lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Cloze questions for E-BERT: the vector of the subject stands beside its name, or instead of it.
+
+    concat     [CLS] Jean_Marais / Jean Mara ##is speaks [MASK] . [SEP]
+    replace    [CLS] Jean_Marais speaks [MASK] . [SEP]
+
+(Poerner et al. 2020, section 4.) Nothing is trained: the masked language model is the plain one. A subject
+without a vector is read as word pieces, and so is one whose own name is hidden.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgkit.evaluation.facts import ClozeQuestion
+from kgkit.heads.ebert import EBert
+from kgkit.inputs.ebert import EBertReader, EntitySpan, Injection, LinkedText
+from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
+from kgkit.inputs.pieces import Numbers
+from kgkit.linking.ebert_encoder import begin_head
+from kgkit.methods.cloze import ClozeModel, HiddenPieces, logits_of
+from kgkit.methods.cloze_opening import MaskedLanguageModel
+
+if TYPE_CHECKING:
+    from kgkit.vectors import Vectors
+
+
+class EBertClozeModel(ClozeModel):
+    """A masked language model that reads the vectors of subjects.
+
+    Args:
+        ebert: E-BERT around the masked language model, in evaluation mode.
+        reader: reader of the questions.
+        entities: (F,) entity of the subject of each fact that is asked for; -1 where there is none.
+        encoder: as `ClozeModel` has it.
+    """
+
+    def __init__(self, encoder: Any, ebert: EBert, reader: EBertReader, entities: NDArray[np.int64]) -> None:
+        super().__init__(encoder.name, encoder)
+        self.ebert, self.reader, self.entities = ebert, reader, entities
+
+    def hidden_pieces(self, question: ClozeQuestion) -> Numbers:
+        """Return the word pieces of the name that a question hides."""
+        pieces = self.reader.tokens(question.text)
+        begin, end = pieces.within(*question.span)
+        return pieces.ids[begin:end]
+
+    @torch.inference_mode()
+    def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
+        """Return what the model says of the hidden names of questions, read at once."""
+        counts, sequences, targets = list[int](), list[EntitySequence](), list[Numbers]()
+        for question in questions:
+            sequence = self.reader.read([self._linked(question)])
+            target = _positions(sequence, question.span)
+            fits = len(target) == len(self.hidden_pieces(question)) > 0
+            counts.append(len(target) if fits else 0)
+            if fits:
+                targets.append(target)
+                sequences.append(sequence)
+        gold = [sequence.ids[target] for sequence, target in zip(sequences, targets, strict=True)]
+        if not sequences:
+            none = torch.zeros(0, len(self.pieces))
+            return HiddenPieces(none, torch.zeros(0, dtype=torch.int64), counts)
+        device = next(self.ebert.parameters()).device
+        fitting = [question for question, count in zip(questions, counts, strict=True) if count]
+        masked = [self._hide(*pair) for pair in zip(sequences, fitting, strict=True)]
+        output = self.ebert(self.reader.batch(masked).to(device))
+        logits = logits_of(output)  # (B, T, V)
+        rows: list[Tensor] = [logits[row, target] for row, target in enumerate(targets)]
+        return HiddenPieces(
+            torch.cat(rows).float(), torch.from_numpy(np.concatenate(gold)).to(device), counts
+        )
+
+    def _linked(self, question: ClozeQuestion) -> LinkedText:
+        """Return a question with the entity of its subject, unless the subject is what is hidden."""
+        entity = int(self.entities[question.fact])
+        if entity < 0 or question.subject is None or question.hidden == "subject":
+            return LinkedText(question.text)
+        return LinkedText(question.text, (EntitySpan(*question.subject, entity),))
+
+    def _hide(self, sequence: EntitySequence, question: ClozeQuestion) -> EntitySequence:
+        """Return a sequence with [MASK] for all word pieces that say the name that is asked for."""
+        ids = sequence.ids.copy()
+        for span in (question.span, *question.others):
+            ids[_positions(sequence, span)] = self.mask
+        return EntitySequence(ids, *sequence[1:])
+
+
+def _positions(sequence: EntitySequence, span: tuple[int, int]) -> Numbers:
+    """Return the positions of the word pieces that share a code point with a span."""
+    start, end = span
+    within = (sequence.ids != ENTITY) & (sequence.starts >= 0)
+    return np.flatnonzero(within & (sequence.starts < end) & (sequence.ends > start))
+
+
+def injected_cloze_model(
+    masked_lm: MaskedLanguageModel,
+    vectors: "Vectors",
+    entities: NDArray[np.int64],
+    *,
+    inject: Injection,
+    align: bool = True,
+    random_seed: int | None = None,
+) -> EBertClozeModel:
+    """Return a masked language model that reads vectors of subjects as if they were word pieces.
+
+    Args:
+        masked_lm: plain masked language model.
+        vectors: vectors of the entities.
+        entities: (F,) entity of the subject of each fact; -1 where there is none.
+        inject: whether a vector stands before the name and a slash, or in place of the name.
+        align: whether vectors are mapped by the `Alignment` that was fitted to the model's encoder; else they
+            are read as they are stored.
+        random_seed: seed of random vectors, as long as word pieces are, which are read instead; None: none.
+
+    Raises:
+        NotThere: if no map has been fitted.
+        UsageError: if it was fitted to another encoder; if vectors without a map have another width.
+    """
+    model, encoder, size = masked_lm
+    head, stored = begin_head(encoder, vectors, align=align, random_seed=random_seed)
+    ebert = EBert(model, head.config, head.weight).to(model.device).eval()
+    reader = EBertReader(encoder, stored, size=size, inject=inject)
+    return EBertClozeModel(encoder, ebert, reader, entities)

@@ -1,0 +1,253 @@
+"""`kgkit evaluate cloze` over a tiny masked language model: questions, filters, files, what is refused."""
+
+import json
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+
+from kgkit.evaluation.cloze import NameQuestion
+from kgkit.evaluation.facts import ClozeQuestion, cloze_questions
+from kgkit.inputs.entity_sequences import build_sequence
+from kgkit.methods.cloze import cloze_guesses, logits_of, name_guesses, recall_ranks
+from kgkit.methods.cloze_injection import injected_cloze_model
+from kgkit.methods.cloze_opening import open_masked_lm, plain_cloze_model, subject_entities
+from tests.cli_helpers import run
+from tests.cloze_toys import FACTS, TEMPLATES, home_of_animals, masked_lm_folder, write_files
+from tests.tiny_encoder import PIECES, tiny_encoder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return masked_lm_folder(tmp_path_factory.mktemp("bare"), tmp_path_factory.mktemp("mlm"))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, folder):
+    return home_of_animals(tmp_path_factory.mktemp("home"), folder)
+
+
+@pytest.fixture(scope="module")
+def masked_lm(home, folder):
+    with open_masked_lm(str(folder), home, "cpu") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def questions():
+    every = cloze_questions(FACTS, TEMPLATES).instances
+    return [question for question in every if question.hidden == "object"]
+
+
+@pytest.fixture(scope="module")
+def model(masked_lm):
+    return plain_cloze_model(masked_lm)
+
+
+@pytest.fixture
+def files(tmp_path):
+    facts, templates = write_files(tmp_path)
+    return "--data", facts, "--templates", templates
+
+
+def cloze(home, *args):
+    return run("evaluate", "cloze", *args, "--home", home.path, "--device", "cpu")
+
+
+def logits_by_hand(masked_lm, pieces):
+    """What the model predicts for [MASK] in a sequence of word pieces, the last of them."""
+    ids = [PIECES.index(piece) if piece != "[MASK]" else len(PIECES) for piece in pieces.split()]
+    with torch.no_grad():
+        logits = logits_of(masked_lm.model(input_ids=torch.tensor([ids])))[0]
+    return logits[len(ids) - 1 - ids[::-1].index(len(PIECES))]
+
+
+# -- plain questions --------------------------------------------------------
+
+
+def test_the_words_of_the_vocabulary_are_its_whole_words(model):
+    assert set(model.words.values()) == {piece for piece in PIECES if piece[0] not in "[#"}
+
+
+def test_ranks_are_among_the_words_and_among_the_objects_of_the_relation(masked_lm, model, questions):
+    found = cloze_guesses(model, questions)
+    assert [question.answer for question in found.no_word] == ["big city"] and not found.too_long
+    guess = found.guesses[0]
+    logits = logits_by_hand(masked_lm, "[CLS] big dog eats [MASK] [UNK] [SEP]")
+    gold = PIECES.index("fruit")
+    words = sorted(model.words)
+    assert guess.rank == 1 + int((logits[words] > logits[gold]).sum())
+    objects = [PIECES.index(word) for word in ("fruit", "tree", "company")]
+    assert guess.object_rank == 1 + int((logits[objects] > logits[gold]).sum())
+    best = words[int(logits[words].argmax())]
+    assert guess.likeliest[0] == PIECES[best] and len(guess.likeliest) == 10
+    for size in (1, 2):
+        again = cloze_guesses(model, questions, size=size)
+        assert [(one.rank, one.object_rank) for one in again.guesses] == [
+            (one.rank, one.object_rank) for one in found.guesses
+        ]
+
+
+def test_every_mask_of_a_sentence_is_hidden_and_the_last_is_asked_for(masked_lm, model, questions):
+    prediction = model.predict(questions[-1:])
+    logits = logits_by_hand(masked_lm, "[CLS] a [MASK] barks and [MASK] ##s [SEP]")
+    assert prediction.gold.tolist() == [PIECES.index("dog")] and prediction.counts == [1]
+    torch.testing.assert_close(prediction.logits[0], logits)
+
+
+def test_names_are_asked_of_with_one_mask(masked_lm, model):
+    [(question, words)] = name_guesses(model, [NameQuestion("dog", "city")]).items()
+    logits = logits_by_hand(
+        masked_lm, "[CLS] dog is a [UNK] [UNK] in the [UNK] city [UNK] [MASK] [UNK] [SEP]"
+    )
+    assert question == ("dog", "city")
+    pieces = [*PIECES, "[MASK]"]
+    assert words == tuple(pieces[piece] for piece in logits.topk(3).indices.tolist())
+
+
+def test_a_question_that_does_not_fit_is_counted(model):
+    long = ClozeQuestion("1.object", "P", " ".join(["many"] * 30) + " dog", (150, 153), "object")
+    found = cloze_guesses(model, [long])
+    assert found.too_long == [long] and not found.guesses
+    assert list(recall_ranks(model, [long])) == []
+
+
+# -- vectors of subjects ----------------------------------------------------
+
+
+def test_subjects_are_found_by_key_by_name_and_as_candidates(home):
+    from kgkit.kb import open_kb
+
+    with open_kb("animals", home.path) as kb:
+        entities = subject_entities(FACTS, kb, kb.vectors("text"))
+        named = [kb.key(int(entity)) if entity >= 0 else "" for entity in entities]
+    assert named == ["Q1", "small_cat", "", "", "Q1", ""]  # by key, by name, by alias; Q9 has no vector
+
+
+@pytest.fixture(scope="module")
+def subjects(home):
+    from kgkit.kb import open_kb
+
+    with open_kb("animals", home.path) as kb:
+        vectors = kb.vectors("text")
+        yield vectors, subject_entities(FACTS, kb, vectors)
+
+
+@pytest.mark.parametrize("inject", ["concat", "replace"])
+def test_the_vector_of_the_subject_stands_in_the_question(masked_lm, subjects, questions, inject):
+    vectors, entities = subjects
+    model = injected_cloze_model(masked_lm, vectors, entities, inject=inject)
+    prediction = model.predict(questions[:1])
+    entity, mask = (int(entities[0]),), model.mask
+    words = {word: PIECES.index(word) for word in PIECES}
+    name = [model.reader.slash, words["big"], words["dog"]] if inject == "concat" else []
+    pieces = [words["[CLS]"], entity, *name, words["eats"], mask, words["[UNK]"], words["[SEP]"]]
+    with torch.no_grad():
+        output = model.ebert(model.reader.batch([build_sequence(pieces)]))
+    torch.testing.assert_close(prediction.logits[0], logits_of(output)[0, pieces.index(mask)])
+    assert prediction.gold.tolist() == [words["fruit"]] and prediction.counts == [1]
+
+
+def test_a_subject_without_a_vector_is_asked_of_plainly(masked_lm, model, subjects, questions):
+    injected = injected_cloze_model(masked_lm, *subjects, inject="concat")
+    plain, read = (cloze_guesses(each, questions).guesses for each in (model, injected))
+    has_vector = subjects[1] >= 0
+    for one, other in zip(plain, read, strict=True):
+        if not has_vector[one.question.fact]:
+            assert one == other
+    every = cloze_questions(FACTS, TEMPLATES).instances
+    hidden = [question for question in every if question.hidden == "subject"]
+    torch.testing.assert_close(model.predict(hidden).logits, injected.predict(hidden).logits)
+
+
+def test_vectors_may_stay_unmapped_or_be_random(masked_lm, subjects, questions):
+    ways = [{}, {"align": False}, {"random_seed": 0}, {"random_seed": 1}]
+    logits = [
+        injected_cloze_model(masked_lm, *subjects, inject="replace", **way).predict(questions[:1]).logits
+        for way in ways
+    ]
+    for index, one in enumerate(logits):
+        assert not any(torch.allclose(one, other) for other in logits[:index])
+
+
+# -- the command ------------------------------------------------------------
+
+
+def test_the_command_scores_each_filter_and_subjects_with_vectors(home, folder, files, tmp_path):
+    names, predictions = tmp_path / "names.json", tmp_path / "out.jsonl"
+    common = (*files, "--encoder", folder, "--names", names, "--name-model", folder)
+    done = cloze(home, *common, "--kb", "animals", "--predictions", predictions, "--json")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert (told["vocabulary"], told["no_word"], told["too_long"]) == (27, 1, 0)
+    sets = {(one["filter"], one["subjects"]): one for one in told["sets"]}
+    assert {key: one["vocabulary"]["questions"] for key, one in sets.items() if key[0] != "names"} == {
+        ("none", "all"): 5, ("none", "with_vector"): 2, ("string", "all"): 4, ("string", "with_vector"): 2,
+        ("easy", "all"): sets["easy", "all"]["objects"]["questions"],
+        ("easy", "with_vector"): sets["easy", "with_vector"]["objects"]["questions"],
+    }  # fmt: skip
+    left, out = (sets[name, "all"]["vocabulary"]["questions"] for name in ("names", "easy"))
+    assert left + out == 5 and names.exists()
+    rows = [json.loads(line) for line in predictions.read_text().splitlines()]
+    assert [row["vector"] for row in rows] == [True, True, False, False, False]
+    assert rows[2]["filters"] == ["none", "easy"] and len(rows[0]["likeliest"]) == 10
+    table = cloze(home, *common)
+    lines = [line.split("\t") for line in table.out.splitlines()]
+    assert lines[0][:4] == ["filter", "subjects", "questions", "Hits@1"]
+    assert [line[0] for line in lines[1:]] == [
+        "no filter",
+        "string match",
+        "person name (LAMA-UHN)",
+        "taken out",
+    ]
+    assert "the vocabulary has 27 whole words" in table.err
+    assert "1 questions are left out: their answer is no word of the vocabulary" in table.err
+
+
+def test_the_command_reads_vectors_of_subjects(home, folder, files):
+    plain = json.loads(cloze(home, *files, "--encoder", folder, "--kb", "animals", "--json").out)
+    for options in (("concat",), ("replace",), ("concat", "--no-align"), ("concat", "--random-vectors")):
+        done = cloze(home, *files, "--encoder", folder, "--kb", "animals", "--json", "--inject", *options)
+        assert done.code == 0, done.err
+        told = json.loads(done.out)
+        counts = [[one["vocabulary"]["questions"] for one in each["sets"]] for each in (plain, told)]
+        assert counts[0] == counts[1] and len(counts[0]) == 6
+
+
+def test_guesses_about_names_come_of_the_file_if_it_is_there(home, folder, files, tmp_path):
+    names = tmp_path / "names.json"
+    made = {"language": {"two": ["BIG"], "dog": [], "many": [], "tree": []}}
+    names.write_text(json.dumps({"model": "base", "guesses": made}))
+    told = json.loads(cloze(home, *files, "--encoder", folder, "--names", names, "--json").out)
+    left = {one["filter"]: one["vocabulary"]["questions"] for one in told["sets"]}
+    assert left == {"none": 5, "string": 4, "names": 3, "easy": 2}
+    other = cloze(home, *files, "--encoder", folder, "--names", names, "--name-model", folder)
+    assert other.code == 2 and f"{names} has what base said of names, not {folder}" in other.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "what is to answer? --model NAME, a trained model, or --encoder NAME, one of them"),
+        (("--model", "m", "--encoder", "e"), "what is to answer?"),
+        (("--model", "m", "--inject", "concat", "--kb", "k"), "name --encoder NAME and --kb KB too"),
+        (("--encoder", "e", "--no-align"), "--no-align and --random-vectors change what --inject reads"),
+        (("--encoder", "e", "--vectors", "v"), "--vectors are those of a knowledge base: name it with --kb"),
+        (("--encoder", "e", "--hide", "both"), "leave out --hide both, or say --score mrr"),
+        (("--encoder", "e", "--score", "mrr", "--name-model", "e"), "are for --score hits"),
+        (("--encoder", "e", "--names", "none.json"), "there is no file none.json, and no model"),
+        (("--encoder", "e"), "there are no facts: name files with --data, or a knowledge base with --facts"),
+    ],
+)
+def test_what_does_not_fit_is_refused(home, options, said):
+    done = cloze(home, *options)
+    assert done.code == 2 and said in done.err
+
+
+def test_an_encoder_without_a_trained_head_is_refused(home, files, tmp_path):
+    bare = tiny_encoder(tmp_path / "bare", mask=True)
+    done = cloze(home, *files, "--encoder", bare)
+    assert done.code == 2 and "has no trained head for masked words" in done.err
