@@ -6,14 +6,14 @@
 
     [CLS] l [E-MASK] / s * r [SEP]
 
-s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates, or the
-word piece [MASK]. A span that was linked before stands as its entity's vector, without its words.
+s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates, or
+the word piece [MASK]. A span that was linked before stands as its entity's vector, without its words.
 
 Documents of more pieces than are read at once are split in two at the sentence end nearest the middle, and
 these again, until all parts fit; no cut goes through a mention if there is another cut.
 
 Packed, all spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash
-and star. A sequence then has three pieces more for each of its spans, and the parts are so short that these fit.
+and star. A sequence then has three pieces more for each of its spans, and parts are so short that these fit.
 """
 
 import re

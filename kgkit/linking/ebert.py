@@ -18,8 +18,8 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.inputs.ebert_linking import DocumentPart, EBertLinkingReader, MaskedSpans
-from kgkit.inputs.entity_vectors import RandomEntityVectors, StoredEntityVectors
 from kgkit.inputs.knowledge import check_knowledge
+from kgkit.linking.ebert_vectors import vectors_names, vectors_of
 from kgkit.linking.knowbert import encoder_of, knowledge_of
 from kgkit.linking.models import kb_of
 from kgkit.linking.refinement import ROUNDS, Refinement
@@ -100,16 +100,10 @@ class EBertScorer(Scorer):
         if kb.name not in manifest.trained_with:
             has = ", ".join(manifest.trained_with) or "none"
             raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
-        names = [path.rpartition("/")[2] for path in manifest.needs.vectors]
-        knowledge = knowledge_of(kb, names)
+        knowledge = knowledge_of(kb, vectors_names(manifest))
         check_knowledge({kb.name: knowledge}, manifest.trained_with)
         linker = EBertLinker.from_pretrained(folder / FOLDER, device=device)
-        stored = StoredEntityVectors(knowledge.vectors[0])
-        if manifest.random_norm:
-            stored = RandomEntityVectors(
-                knowledge.vectors[0], width=linker.ebert.config.stored, norm=manifest.random_norm,
-                seed=manifest.random_seed,
-            )  # fmt: skip
+        stored = vectors_of(manifest, knowledge, linker.ebert)
         reader = EBertLinkingReader(
             encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER), stored, size=manifest.size,
             packed=manifest.linking.packed, prime=manifest.linking.prime,

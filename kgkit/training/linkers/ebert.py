@@ -15,7 +15,6 @@ Departures:
     `kgkit.inputs.ebert_linking`.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
@@ -34,11 +33,11 @@ from kgkit.heads.ebert import EBert
 from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
 from kgkit.home import Home
 from kgkit.inputs.ebert_linking import CandidateSpan, DocumentPart, EBertLinkingReader
-from kgkit.inputs.entity_vectors import RandomEntityVectors
 from kgkit.inputs.knowledge import Knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert import ENCODER, FOLDER, EBertScorer
 from kgkit.linking.ebert_encoder import begin_head
+from kgkit.linking.ebert_vectors import vectors_fields
 from kgkit.linking.knowbert import knowledge_of
 from kgkit.methods.cloze_opening import MaskedLanguageModel, open_masked_lm
 from kgkit.methods.contract import group_parameters
@@ -126,8 +125,8 @@ def train_ebert_linker(
 ) -> Path:
     """Train an E-BERT to link (wsd, el), and write it to `models/NAME` of *home*.
 
-    Without epochs nothing is trained: the model is published as it begins, and scored on what would choose the
-    epoch, or without that on all data.
+    Without epochs nothing is trained: the model is published as it begins, and scored on what would choose
+    the epoch, or without that on all data.
 
     Args:
         home: home that the model is kept in; a training that was stopped goes on there.
@@ -244,24 +243,19 @@ def _plan(
         return {**manifest_fields(training), **fields}
 
     fields = _fields(training, start)
-    identity = start.masked_lm.encoder.fingerprint, fields["trained_with"], fields["alignment"]
-    return Plan(identity, train)
+    decides = ("trained_with", "alignment", "norm", "random_norm")
+    return Plan((start.masked_lm.encoder.fingerprint, *(fields[name] for name in decides)), train)
 
 
 def _fields(training: EBertTraining, start: EBertLinkerStart) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
-    kb, [vectors], weight = start.knowledge.generator.kb, start.knowledge.vectors, start.linker.ebert.weight
-    random = start.reader.vectors if isinstance(start.reader.vectors, RandomEntityVectors) else None
-    digest = None if weight is None else hashlib.blake2b(weight.cpu().numpy().tobytes(), digest_size=8)
+    kb, [vectors] = start.knowledge.generator.kb, start.knowledge.vectors
+    linking = EBertLinking(packed=training.packed, prime=training.primes, rounds=training.rounds)
     return {
-        "encoder": training.encoder, "size": training.size, "trained_with": {kb.name: start.knowledge.about},
+        "encoder": training.encoder, "size": training.size, "linking": linking,
         "needs": Needs(kbs={kb.name: kb.build}, vectors=(vectors.name,)),
-        "alignment": "" if digest is None else digest.hexdigest(),
-        "random_norm": 0.0 if random is None else random.norm,
-        "random_seed": 0 if random is None else random.seed,
-        "linking": EBertLinking(
-            packed=training.packed, prime=training.primes, rounds=training.rounds
-        ),
+        "trained_with": {kb.name: start.knowledge.about},
+        **vectors_fields(start.linker.ebert, start.reader.vectors),
     }  # fmt: skip
 
 
