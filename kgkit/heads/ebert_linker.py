@@ -127,15 +127,16 @@ class EBertLinker(nn.Module):
             UsageError: if shapes differ.
         """
         self._check(inputs)
-        transformed = self.transform(inputs.text, inputs.masks)  # (N, E)
-        entities = self.ebert.map(inputs.vectors).to(transformed.dtype)  # (U, E)
-        of_spans = entities[inputs.candidates.clamp(min=0)]  # (N, C, E)
-        scores = torch.einsum("nce,ne->nc", of_spans, transformed).float() + inputs.log_priors
-        scores = scores.masked_fill(inputs.candidates < 0, -torch.inf)
-        if not self.config.null:
-            return scores
-        null = functional.linear(transformed, self.null_vector[None].to(transformed.dtype)).float()
-        return torch.cat([scores, null + self.null_bias], dim=1)
+        transformed = self.transform(inputs.text, inputs.masks).float()  # (N, E)
+        with torch.autocast(transformed.device.type, enabled=False):  # bfloat16 is too coarse for log p(a)
+            entities = self.ebert.map(inputs.vectors)  # (U, E)
+            of_spans = entities[inputs.candidates.clamp(min=0)]  # (N, C, E)
+            scores = torch.einsum("nce,ne->nc", of_spans, transformed) + inputs.log_priors
+            scores = scores.masked_fill(inputs.candidates < 0, -torch.inf)
+            if not self.config.null:
+                return scores
+            null = functional.linear(transformed, self.null_vector[None], self.null_bias)
+        return torch.cat([scores, null], dim=1)
 
     def transform(self, text: EBertInputs, masks: Tensor) -> Tensor:
         """Return F(h), (N, E): what the decoder of the masked language model would read at the masks.
@@ -264,8 +265,8 @@ def check_decoder(model: "PreTrainedModel") -> nn.Module:
     Raises:
         UsageError: if it has none, or one with weights of its own.
     """
-    decoder: Any = model.get_output_embeddings()
-    table: Any = model.get_input_embeddings()
+    untyped: Any = model
+    decoder, table = untyped.get_output_embeddings(), untyped.get_input_embeddings()
     if decoder is None:
         raise UsageError(
             f"{type(model).__name__} predicts no masked words, and E-BERT-MLM links by what does: begin as a "
@@ -277,7 +278,8 @@ def check_decoder(model: "PreTrainedModel") -> nn.Module:
             "false): entities are mapped among the input embeddings, and mean nothing to it; begin as one "
             "whose decoder is tied to these"
         )
-    return decoder  # type: ignore[no-any-return]
+    output: nn.Module = decoder
+    return output
 
 
 _CARD: Final = """\

@@ -12,12 +12,18 @@ prior.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from kgkit.errors import UsageError
-from kgkit.inputs.ebert_linking import DocumentPart, EBertLinkingReader, MaskedSpans
+from kgkit.inputs.ebert_linking import (
+    ADDED,
+    CandidateSpan,
+    DocumentPart,
+    EBertLinkingReader,
+    EntityLink,
+)
 from kgkit.inputs.knowledge import check_knowledge
 from kgkit.linking.ebert_vectors import vectors_names, vectors_of
 from kgkit.linking.knowbert import encoder_of, knowledge_of
@@ -137,19 +143,17 @@ class EBertScorer(Scorer):
         refinements = [Refinement(part.spans, null=self.linker.config.null) for part in parts]
         changed = set(range(len(parts)))  # what would be read again as it was is not
         for number in range(1, self.rounds + 1):
-            sequences = [
-                (index, self.reader.mask(parts[index], spans, refinements[index].links))
+            passes = [
+                _Pass(index, parts[index], spans, tuple(refinements[index].links))
                 for index in sorted(changed)
                 for spans in self.reader.passes(
                     parts[index], refinements[index].unlinked, refinements[index].links
                 )
             ]
             probabilities: list[dict[int, Scores]] = [{} for _ in parts]
-            for (index, masked), rows in zip(
-                sequences, self._probabilities([masked for _, masked in sequences]), strict=True
-            ):
-                for span, row in zip(masked.spans, rows, strict=True):
-                    probabilities[index][span.mention] = row
+            for one, rows in zip(passes, self._probabilities(passes), strict=True):
+                for span, row in zip(one.spans, rows, strict=True):
+                    probabilities[one.of][span.mention] = row
             changed = {
                 index
                 for index, refinement in enumerate(refinements)
@@ -157,26 +161,49 @@ class EBertScorer(Scorer):
             }
         return refinements
 
-    def _probabilities(self, sequences: Sequence[MaskedSpans]) -> Iterator[list[Scores]]:
-        """Yield, for each sequence and span, the probabilities of its candidates, and of ε behind them."""
+    def _probabilities(self, passes: "Sequence[_Pass]") -> Iterator[list[Scores]]:
+        """Yield, for each pass and span, the probabilities of its candidates, and of ε behind them."""
         import torch
 
         device = next(self.linker.parameters()).device
-        order = sorted(range(len(sequences)), key=lambda index: len(sequences[index].sequence))
+        order = sorted(range(len(passes)), key=lambda index: passes[index].length)
         results: dict[int, list[Scores]] = {}
         for begin in range(0, len(order), _AT_ONCE):
             indices = order[begin : begin + _AT_ONCE]
-            inputs = self.reader.batch([sequences[index] for index in indices]).to(device)
+            read = [passes[index] for index in indices]
+            masked = [self.reader.mask(one.part, one.spans, one.links) for one in read]
+            inputs = self.reader.batch(masked).to(device)
             with torch.inference_mode():
-                rows = torch.softmax(self.linker(inputs).float(), -1).cpu().numpy()
-            owned = iter(rows)
+                rows = iter(torch.softmax(self.linker(inputs), -1).cpu().numpy())
             for index in indices:
-                results[index] = [self._real(next(owned), len(span.ids)) for span in sequences[index].spans]
-        yield from (results[index] for index in range(len(sequences)))
+                results[index] = [self._real(next(rows), len(span.ids)) for span in passes[index].spans]
+        yield from (results[index] for index in range(len(passes)))
 
     def _real(self, row: Scores, count: int) -> Scores:
         """Return the probabilities of *count* candidates, and of ε, without those of padding."""
         return np.append(row[:count], row[-1:]) if self.linker.config.null else row[:count]
+
+
+class _Pass(NamedTuple):
+    """A sequence that is to be read.
+
+    Attributes:
+        of: index of the part of a document.
+        part: the part.
+        spans: spans whose entities are masked, as they stand in the text.
+        links: spans that are read as entities.
+    """
+
+    of: int
+    part: DocumentPart
+    spans: tuple[CandidateSpan, ...]
+    links: tuple[EntityLink, ...]
+
+    @property
+    def length(self) -> int:
+        """Number of pieces, without special ones."""
+        linked = sum(span.end - span.first - 1 for span, _ in self.links)
+        return len(self.part.ids) - linked + ADDED * len(self.spans)
 
 
 def open_linker(folder: Path, manifest: "EBertManifest", opening: "Opening") -> EBertScorer:

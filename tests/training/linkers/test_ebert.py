@@ -163,9 +163,20 @@ def test_a_model_links_and_is_scored_by_the_commands(copied, files):
     command = "evaluate", "wsd", "--data", str(files["data"]), "--gold", str(files["gold"]), "--kb", "words"
     scored = json.loads(run(*command, "--model", "senses", "--json", *on).out)
     assert scored["together"]["overall"]["f1"] == 1.0
-    refused = run("predict", "--model", "senses", TEXT, *on)
+    refused = run("predict", "--model", "senses", files["el"], *on)
     assert refused.code == 2
     assert "answers no task" in refused.err
+
+
+def test_the_command_publishes_a_model_that_is_not_trained(copied, encoder, files):
+    done = run(
+        "train", "ebert", "--task", "el", "--data", files["el"], "--kb", "places", "--encoder",
+        encoder.name, "--size", SIZE, "--epochs", 0, "--packed", "--name", "begun", "--home", copied.path, "--device", "cpu",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    manifest = EBERT.read(find_trained(copied, "begun"))
+    assert (manifest.linking.packed, manifest.linking.prime, manifest.linking.rounds) == (True, True, 3)
+    assert manifest.results["held_out"] == 60
 
 
 def test_links_are_the_same_however_many_documents_are_read_together(home, files):
@@ -211,9 +222,10 @@ def test_rounds_read_the_surest_links_as_entities(start, monkeypatch):
     scorer, read = EBertScorer(begun.linker, begun.reader, rounds=3), []
     likely = {0: [0.5, 0.2, 0.3], 1: [0.3, 0.6, 0.1], 2: [0.2, 0.1, 0.7]}
 
-    def probabilities(sequences):
-        read.append([(masked.spans[0].mention, masked.sequence.entities) for masked in sequences])
-        return [[np.array(likely[masked.spans[0].mention], np.float32)] for masked in sequences]
+    def probabilities(passes):
+        sequences = [begun.reader.mask(one.part, one.spans, one.links).sequence for one in passes]
+        read.append([(one.spans[0].mention, s.entities) for one, s in zip(passes, sequences, strict=True)])
+        return [[np.array(likely[one.spans[0].mention], np.float32)] for one in passes]
 
     monkeypatch.setattr(scorer, "_probabilities", probabilities)
     [scores] = scorer([document])
