@@ -169,10 +169,9 @@ def test_a_model_links_and_is_scored_by_the_commands(copied, files):
 
 
 def test_the_command_publishes_a_model_that_is_not_trained(copied, encoder, files):
-    done = run(
-        "train", "ebert", "--task", "el", "--data", files["el"], "--kb", "places", "--encoder",
-        encoder.name, "--size", SIZE, "--epochs", 0, "--packed", "--name", "begun", "--home", copied.path, "--device", "cpu",
-    )  # fmt: skip
+    what = "--task", "el", "--data", files["el"], "--kb", "places", "--encoder", encoder.name
+    how = "--size", SIZE, "--epochs", 0, "--packed", "--home", copied.path, "--device", "cpu"
+    done = run("train", "ebert", "--name", "begun", *what, *how)
     assert done.code == 0, done.err
     manifest = EBERT.read(find_trained(copied, "begun"))
     assert (manifest.linking.packed, manifest.linking.prime, manifest.linking.rounds) == (True, True, 3)
