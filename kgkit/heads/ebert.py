@@ -226,8 +226,8 @@ class EBert(nn.Module):
         """
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KIND, EBertConfig)
+        weight = read_map(folder, config)  # before the encoder: it is quickly refused
         encoder, _ = encoder_below(folder, folder.absolute() / ENCODER, config.model, model)
-        weight = read_map(folder, config)
         return cls(encoder, config, weight).to(where).eval()
 
 

@@ -20,6 +20,8 @@ from kgkit.heads import (  # noqa: E402
     KAR,
     Classifier,
     ClassifierConfig,
+    EBert,
+    EBertConfig,
     EntityLinker,
     EntityLinkerConfig,
     KARConfig,
@@ -32,7 +34,7 @@ from kgkit.linking.ridge import RidgeArrays  # noqa: E402
 from kgkit.linking.tagger import Tagger  # noqa: E402
 from kgkit.linking.trained_coherence import FILE, TrainedCoherence  # noqa: E402
 from kgkit.models.arrays import read_archive, read_array  # noqa: E402
-from kgkit.models.kinds import KBERT, KNOWBERT, TAGGER  # noqa: E402
+from kgkit.models.kinds import EBERT, KBERT, KNOWBERT, TAGGER  # noqa: E402
 from kgkit.models.manifest import MANIFEST, read_header  # noqa: E402
 from tests.model_folders import tagger_folder  # noqa: E402
 from tests.tiny_encoder import WIDTH, tiny_encoder, write  # noqa: E402
@@ -77,12 +79,13 @@ def saved(kind, encoder, folder):
         "tagger": lambda: WordTagger(read, WordTaggerConfig(types=("PER",), shapes=4)),
         "kbert": lambda: KBert(read.model),
         "knowbert": lambda: KnowBert(read.model, {"words": kar}),
+        "ebert": lambda: EBert(read.model, EBertConfig(stored=8, width=WIDTH), torch.zeros(WIDTH, 8)),
     }[kind]()
     made.save_pretrained(folder)
     return lambda: type(made).from_pretrained(folder, device="cpu")
 
 
-HEADS = ("classifier", "linker", "tagger", "kbert", "knowbert")
+HEADS = ("classifier", "linker", "tagger", "kbert", "knowbert", "ebert")
 
 
 def numbers_in(settings, path=()):
@@ -100,7 +103,7 @@ def changed(settings, place, value):
 
 
 @pytest.mark.parametrize("content", NO_JSON.values(), ids=NO_JSON)
-@pytest.mark.parametrize("reads", [read_header, TAGGER.read, KNOWBERT.read, KBERT.read])
+@pytest.mark.parametrize("reads", [read_header, TAGGER.read, KNOWBERT.read, KBERT.read, EBERT.read])
 def test_a_manifest_that_cannot_be_read_is_damage_whatever_the_kind(reads, content, tmp_path):
     (tmp_path / MANIFEST).write_bytes(content)
     with pytest.raises(DamagedModel, match=r"model\.json cannot be read.*train it again"):

@@ -10,7 +10,7 @@ import kgkit
 from kgkit.errors import DamagedModel, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder, names_with
-from kgkit.models.kinds import KBERT, KNOWBERT, LINKER, TAGGER, find_kind, kind_names
+from kgkit.models.kinds import EBERT, KBERT, KNOWBERT, LINKER, TAGGER, find_kind, kind_names
 from kgkit.models.manifest import FORMAT, MANIFEST, ModelManifest, Needs, read_header
 from kgkit.models.publishing import stage_model, write_manifest
 from tests.doc_pages import ROOT
@@ -59,7 +59,7 @@ def stranger(tmp_path, monkeypatch):
 def test_the_kinds_of_kgkit_come_through_the_door_of_strangers():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     points = project["entry-points"]["kgkit.models"]
-    kinds = {"kbert": KBERT, "knowbert": KNOWBERT, "linker": LINKER, "tagger": TAGGER}
+    kinds = {"ebert": EBERT, "kbert": KBERT, "knowbert": KNOWBERT, "linker": LINKER, "tagger": TAGGER}
     assert sorted(points) == sorted(kinds)
     assert set(kinds) <= set(kind_names())
     for name, kind in kinds.items():

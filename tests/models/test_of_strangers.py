@@ -16,7 +16,7 @@ import kgkit  # noqa: E402
 from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.encoder.loading import load_as, load_tokenizer  # noqa: E402
 from kgkit.errors import KgkitError, UsageError  # noqa: E402
-from kgkit.heads import KBert, KnowBert, WordTagger, WordTaggerConfig  # noqa: E402
+from kgkit.heads import EBert, KBert, KnowBert, WordTagger, WordTaggerConfig  # noqa: E402
 from tests.cli_helpers import process  # noqa: E402
 from tests.model_folders import tagger_folder  # noqa: E402
 from tests.tiny_encoder import tiny_encoder, write  # noqa: E402
@@ -64,6 +64,14 @@ def kbert(folder):
     )
 
 
+def ebert(folder):
+    plain = Encoder.load(str(tiny_encoder(folder / "plain")), device="cpu")
+    EBert(plain.model).save_pretrained(folder / "head")
+    return folder / "head" / "encoder", lambda **as_model: EBert.from_pretrained(
+        folder / "head", device="cpu", **as_model
+    )
+
+
 def knowbert(folder):
     plain = Encoder.load(str(tiny_encoder(folder / "plain")), device="cpu")
     KnowBert(plain.model, {}).save_pretrained(folder / "head")
@@ -94,14 +102,14 @@ def tokens(folder):
 
 
 @pytest.mark.parametrize(
-    "made", [bare, around, tokens, tagger, kbert, knowbert], ids=lambda one: one.__name__
+    "made", [bare, around, tokens, tagger, ebert, kbert, knowbert], ids=lambda one: one.__name__
 )
 def test_a_program_in_the_folder_of_an_encoder_is_not_run_and_nobody_is_asked(made, answering, tmp_path):
     encoder, opened = made(tmp_path)
     with_a_program(encoder, tmp_path / "RAN")
     if made is tokens:
         with_a_program(encoder, tmp_path / "RAN", "tokenizer_config.json")
-    asked = {"model": "AutoModel"} if made is kbert else {}
+    asked = {"model": "AutoModel"} if made in (ebert, kbert) else {}
     with pytest.raises(UsageError, match=r"needs a program of its own.*runs no program that comes with"):
         opened(**asked)
     assert not (tmp_path / "RAN").exists()
