@@ -67,7 +67,7 @@ class EBertTraining(TaskTraining):
             self._check_linking()
         elif not self.epochs:
             raise UsageError(f"only wsd and el publish a model that is not trained: {self.task} needs epochs")
-        elif strange := [name for name in _OF_LINKING if getattr(self, name) != getattr(type(self), name)]:
+        elif strange := [name for name in _OF_LINKING if self._is_set(name)]:
             raise UsageError(f"{strange[0]} is a setting of wsd and el, not of {self.task}: leave it out")
         if not self.linker:
             raise UsageError("an E-BERT asks a linker which entities a text mentions: name one, or none")
@@ -79,6 +79,10 @@ class EBertTraining(TaskTraining):
             raise UsageError("random vectors have no map anyway: leave out no_align, or random_vectors")
         if self.coherence and not self.linker_name:
             raise UsageError("coherence lets links agree, and there is no linker to make some")
+
+    def _is_set(self, name: str) -> bool:
+        """Say whether a setting is another than its default."""
+        return bool(getattr(self, name) != getattr(type(self), name))
 
     def _check_linking(self) -> None:
         """Make sure that the settings are those of a linker.
@@ -93,6 +97,13 @@ class EBertTraining(TaskTraining):
             raise UsageError("data of el hold their gold: leave out the files of gold")
         if self.task == "wsd" and self.all_surfaces:
             raise UsageError("data of wsd say what is a mention: leave out all_surfaces")
+        strange = [name for name in ("inject", "linker", "coherence") if self._is_set(name)]
+        if strange:
+            raise UsageError(
+                f"{strange[0]} says how links of others are read, and {self.task} makes links: leave it out"
+            )
+        if not self.epochs and self.steps:
+            raise UsageError(f"0 epochs train nothing, and {self.steps} steps are asked for: leave out one")
         if self.control:
             raise UsageError(
                 f"{self.task} predicts entities of a knowledge base, and a control has none; random_vectors "

@@ -143,7 +143,7 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
                 )
             yield parameter(name, annotation)
     for name, annotation in _TRAINING_OPTIONS.items():
-        untrained = name == "epochs" and not settings.LEAST["epochs"]
+        untrained = name == "epochs" and settings.LEAST.get("epochs") == 0
         yield parameter(name, UntrainedEpochsOption if untrained else annotation)
 
 

@@ -436,6 +436,9 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
         ({"task": "classification", "packed": True}, "packed is a setting of wsd and el"),
         ({"task": "classification", "epochs": 0}, "classification needs epochs"),
         ({"data": ()}, "nothing to learn from"),
+        ({"inject": "replace"}, "inject says how links of others are read"),
+        ({"linker": "gloss"}, "linker says how"),
+        ({"epochs": 0, "steps": 3}, "0 epochs train nothing"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(encoder, files, others, message):
