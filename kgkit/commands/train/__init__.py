@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from kgkit.commands.train import (
+    ebert,
     encoder,
     kbert,
     knowbert,
@@ -55,6 +56,7 @@ def _command_of(method: str) -> Any:
 app = typer.Typer(cls=Methods, no_args_is_help=True, help="Train a model.")
 
 app.command("linker")(linker.linker)
+app.command("ebert")(ebert.ebert)
 app.command("encoder")(encoder.encoder)
 app.command("kbert")(kbert.kbert)
 app.command("knowbert")(knowbert.knowbert)

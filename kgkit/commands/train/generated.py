@@ -52,9 +52,6 @@ VectorsOption = Annotated[
 EncoderOption = Annotated[
     str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
-UntrainedEpochsOption = Annotated[
-    int, typer.Option("--epochs", min=0, metavar="N", help="How often all is read; 0: only publish it.")
-]
 DataOption = Annotated[
     list[Path],
     typer.Option("--data", metavar="FILE", help="Examples, or a folder of them. Repeat it for more."),
@@ -143,8 +140,7 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
                 )
             yield parameter(name, annotation)
     for name, annotation in _TRAINING_OPTIONS.items():
-        untrained = name == "epochs" and settings.LEAST.get("epochs") == 0
-        yield parameter(name, UntrainedEpochsOption if untrained else annotation)
+        yield parameter(name, annotation)
 
 
 def _default(field: "Field[Any]") -> Any:
