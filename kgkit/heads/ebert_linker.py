@@ -1,4 +1,4 @@
-"""E-BERT-MLM: Poerner et al. (2020), section 4.3: entity linking as the prediction of a masked entity.
+"""E-BERT-MLM: Poerner et al. (2020), entity linking as the prediction of a masked entity.
 
     B  sequences    T  pieces of one    N  spans that are linked    C  candidates of one
     U  vectors      S  width of a stored vector                     E  width of an input embedding
@@ -292,6 +292,6 @@ tags:
 
 # E-BERT-MLM: the null entity
 
-{about}The vector and the bias of ε, the entity of spans that mean nothing (Poerner et al. 2020, section
-4.3), of the E-BERT in the folder above. Together they have {parameters} parameters.
+{about}The vector and the bias of ε, the entity of spans that mean nothing (Poerner et al. 2020), of
+the E-BERT in the folder above. Together they have {parameters} parameters.
 """

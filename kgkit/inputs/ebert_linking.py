@@ -1,6 +1,6 @@
 """What E-BERT-MLM reads: a part of a document in which the entity of a span is masked.
 
-(Poerner et al. 2020, section 4.3.)
+(Poerner et al. 2020, on entity linking.)
 
     P  word pieces of a part    C  candidates of a span    N  spans of a batch    S  stored vector width
 

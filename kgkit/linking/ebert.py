@@ -1,4 +1,4 @@
-"""E-BERT-MLM as a linker (Poerner et al. 2020, section 4.3): it predicts masked entities, the surest first.
+"""E-BERT-MLM as a linker (Poerner et al. 2020): it predicts masked entities, the surest first.
 
 models/NAME/
     model.json      `EBertManifest`

@@ -1,4 +1,4 @@
-"""Iterative refinement: the links of a text, the surest first (Poerner et al. 2020, section 4.3).
+"""Iterative refinement: the links of a text, the surest first (Poerner et al. 2020).
 
     J  rounds    j  this one, from 1    m  links so far    n  links that would come if this were the last
 

@@ -1,4 +1,4 @@
-"""Training an E-BERT-MLM: entities are predicted where they are masked (Poerner et al. 2020, section 4.3).
+"""Training an E-BERT-MLM: entities are predicted where they are masked (Poerner et al. 2020).
 
     N  spans of a batch    C  candidates of one
 
