@@ -16,6 +16,7 @@ from kgkit.commands.options import (
     HomeOption,
     InputFormatOption,
     KBOption,
+    MaxCandidatesOption,
     ModelOption,
     OverlapsOption,
     QuietOption,
@@ -102,6 +103,7 @@ def link(
     ] = False,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
+    max_candidates: MaxCandidatesOption = 30,
     input_format: InputFormatOption = "auto",
     table: Annotated[
         bool, typer.Option("--table", metavar="", help="Draw a table, as on a terminal, in a pipe too.")
@@ -159,7 +161,7 @@ def link(
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
-        mentions=mentions, all_surfaces=all_surfaces, explain=explain,
+        mentions=mentions, all_surfaces=all_surfaces, explain=explain, max_candidates=max_candidates or None,
     )  # fmt: skip
     if _STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")

@@ -115,6 +115,12 @@ OverlapsOption = Annotated[
         "(keep), or the link with the highest score (score).",
     ),
 ]
+MaxCandidatesOption = Annotated[
+    int,
+    typer.Option(
+        "--max-candidates", min=0, metavar="N", help="Candidates of a mention, the likeliest; 0: all."
+    ),
+]
 QuietOption = Annotated[
     bool,
     typer.Option("--quiet", "-q", metavar="", help="No messages and no progress, only results and errors."),

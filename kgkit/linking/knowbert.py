@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from kgkit.encoder import Encoder
+    from kgkit.heads.ebert import EBert
     from kgkit.heads.knowbert import KnowBert
     from kgkit.models.opening import Opening
 
@@ -352,10 +353,10 @@ def open_knowledge(
     return knowledge
 
 
-def encoder_of(knowbert: "KnowBert", name: str, folder: Path) -> "Encoder":
-    """Return the encoder inside a KnowBert, with the tokenizer in *folder*."""
+def encoder_of(head: "KnowBert | EBert", name: str, folder: Path) -> "Encoder":
+    """Return the encoder inside a head, with the tokenizer in *folder*."""
     from kgkit.encoder import Encoder
     from kgkit.encoder.loading import load_tokenizer
 
-    model: PreTrainedModel = knowbert.model.base_model  # type: ignore[assignment]  # as a module of torch
+    model: PreTrainedModel = head.model.base_model  # type: ignore[assignment]  # as a module of torch
     return Encoder(name, folder, model, load_tokenizer(folder))

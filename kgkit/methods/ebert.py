@@ -10,7 +10,6 @@ Departures:
     Names of types, as TACRED has them, follow the text as pieces of their own; the paper has no such data.
 """
 
-import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -29,10 +28,10 @@ from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.inputs.ebert import EBertReader, EntitySpan, LinkedText, linked_text
 from kgkit.inputs.entity_sequences import EntitySequence
-from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
 from kgkit.inputs.knowledge import Knowledge, check_knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert_encoder import begin_head
+from kgkit.linking.ebert_vectors import vectors_fields, vectors_names, vectors_of
 from kgkit.linking.knowbert import CLASSIFIER, knowledge_of, open_knowledge
 from kgkit.linking.linker import Linker
 from kgkit.methods.answering import TaskData
@@ -235,9 +234,7 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
     find_links = _find_links(kb, training.linker_name, training.coherence, device)
     method = EBertMethod(training.task, ebert, classifier, encoder, reader, specials, kb, find_links)
     method.model.to(encoder.device)
-    fields = _fields(training, resources, knowledge, vectors, specials)
-    weight = None if ebert.weight is None else ebert.weight.cpu().numpy().tobytes()
-    fields["alignment"] = "" if weight is None else hashlib.blake2b(weight, digest_size=8).hexdigest()
+    fields = _fields(training, resources, knowledge, specials) | vectors_fields(ebert, vectors)
     decides = ("alignment", "norm", "trained_with", "linker_sha256")
     identity = (encoder.fingerprint, fields["needs"].kbs, *(fields[name] for name in decides))
     return Beginning(method, identity, fields)
@@ -247,22 +244,18 @@ def _fields(
     training: EBertTraining,
     resources: Resources,
     knowledge: Knowledge | None,
-    vectors: StoredEntityVectors | None,
     specials: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
     linker = training.linker_name if knowledge is not None else ""
     kbs = {chosen.kb.name: chosen.kb.build for chosen in resources.kbs}
     names = () if knowledge is None else (knowledge.vectors[0].name,)
-    random = vectors if isinstance(vectors, RandomEntityVectors) else None
     about = {} if knowledge is None else dict.fromkeys(kbs, knowledge.about)
     return {
         "encoder": training.encoder, "size": training.size, "inject": training.inject, "linker": linker,
         "needs": Needs(kbs=kbs, vectors=names, linker="" if linker in BUILT_IN else linker),
         "linker_sha256": linker_sha256_of(resources.home, linker), "coherence": training.coherence,
-        "trained_with": about, "random_norm": 0.0 if random is None else random.norm,
-        "norm": vectors.norm if isinstance(vectors, RescaledEntityVectors) else 0.0,
-        "random_seed": 0 if random is None else random.seed, "specials": specials,
+        "trained_with": about, "specials": specials,
     }  # fmt: skip
 
 
@@ -314,13 +307,13 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
     classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
     with ExitStack() as stack:
         knowledge = {
-            name: open_knowledge(name, _vector_names(manifest), about, home, stack)
+            name: open_knowledge(name, vectors_names(manifest), about, home, stack)
             for name, about in manifest.trained_with.items()
         }
         check_knowledge(knowledge, manifest.trained_with)
         kb, vectors = None, None
         for known in knowledge.values():  # one at most
-            kb, vectors = known.generator.kb, _vectors_of(manifest, known, ebert)
+            kb, vectors = known.generator.kb, vectors_of(manifest, known, ebert)
         reader = EBertReader(encoder, vectors, size=manifest.size, inject=manifest.inject)
         find_links = _find_links(kb, manifest.linker, manifest.coherence, device)
         method = EBertMethod(
@@ -328,18 +321,3 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
         )
         method.model.to(encoder.device)
         return Predictor(method, manifest, stack.pop_all())
-
-
-def _vector_names(manifest: EBertManifest) -> list[str]:
-    return [path.rpartition("/")[2] for path in manifest.needs.vectors]
-
-
-def _vectors_of(manifest: EBertManifest, knowledge: Knowledge, ebert: "EBert") -> StoredEntityVectors:
-    """Return the vectors that a trained model reads."""
-    [vectors] = knowledge.vectors
-    if manifest.random_norm:
-        width, norm = ebert.config.stored, manifest.random_norm
-        return RandomEntityVectors(vectors, width=width, norm=norm, seed=manifest.random_seed)
-    if manifest.norm and ebert.weight is not None:
-        return RescaledEntityVectors(vectors, ebert.weight.cpu().numpy(), manifest.norm)
-    return StoredEntityVectors(vectors)

@@ -89,7 +89,7 @@ class TaskTraining:
             object.__setattr__(self, field.name, value)
         if self.task not in self.TASKS:
             raise UnknownName("task", self.task, self.TASKS)
-        if not self.data:
+        if not self.data and self.epochs:
             raise UsageError("there is nothing to learn from: name files of data")
         if self.task in TASKS and not TASKS[self.task].gold_files and (self.gold or self.dev_gold):
             raise UsageError(f"data of {self.task} hold their gold: leave out the files of gold")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Final, Generic, Literal
+from typing import Annotated, Any, Final, Generic, Literal
 
 import msgspec
 
@@ -383,6 +383,20 @@ class KBertManifest(ModelManifest, frozen=True, kw_only=True):
         return self.needs.kbs
 
 
+class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
+    """How an E-BERT links, which was trained to.
+
+    Attributes:
+        packed: whether spans that do not overlap are read in one sequence.
+        prime: whether a masked entity is read as the mean of the candidates; else as [MASK].
+        rounds: rounds of refinement.
+    """
+
+    packed: bool
+    prime: bool
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+
+
 class EBertManifest(ModelManifest, frozen=True, kw_only=True):
     """What a trained E-BERT says of itself; the encoder and the map W lie in the folder as they are now.
 
@@ -399,6 +413,7 @@ class EBertManifest(ModelManifest, frozen=True, kw_only=True):
         random_norm: length of the random vectors that it reads instead; 0: it reads those of the entities.
         random_seed: seed of these.
         specials: pieces that were added for the task.
+        linking: settings of one that was trained to link; None of one that answers another task.
     """
 
     size: int
@@ -412,6 +427,7 @@ class EBertManifest(ModelManifest, frozen=True, kw_only=True):
     random_norm: float = 0.0
     random_seed: int = 0
     specials: tuple[str, ...] = ()
+    linking: EBertLinking | None = None
 
 
 def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
@@ -421,6 +437,10 @@ def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
     if manifest.task == "mlm":
         return (*guesses, "embedder", "linker")
     return ("predictor", "embedder", "linker")
+
+
+def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
+    return ("predictor",) if manifest.linking is None else ("linker",)
 
 
 LINKER: Final = Kind(
@@ -480,10 +500,16 @@ EBERT: Final = Kind(
     name="ebert",
     title="an E-BERT",
     manifest=EBertManifest,
-    roles={"predictor": "kgkit.methods.ebert:open_predictor"},
-    use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
+    roles={
+        "predictor": "kgkit.methods.ebert:open_predictor",
+        "linker": "kgkit.linking.ebert:open_linker",
+    },
+    use="`kgkit predict --model {name}` answers its task, or `kgkit link --model {name}` links with it",
     command="kgkit train ebert",
+    roles_of=_roles_of_ebert,
+    about="an encoder that reads vectors of entities as if they were word pieces (Poerner et al. 2020)",
     settings="kgkit.methods.ebert_settings:EBertTraining",
     begin="kgkit.methods.ebert:begin_ebert",
+    train="kgkit.training.linkers.ebert:train_ebert_linker",
     encoder="ebert/encoder",
 )
