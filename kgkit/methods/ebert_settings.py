@@ -30,7 +30,7 @@ class EBertTraining(TaskTraining):
         no_prime: of `wsd` and `el`: read [MASK] in the place of the mean of a span's candidates.
         fresh_head: of `wsd` and `el`: draw what stands before the decoder of the masked language model anew.
         rounds: of `wsd` and `el`: rounds of refinement in which a trained model links a text.
-        epochs: number of times that all data are read; of `wsd` and `el` 0, too, for a model that is not trained.
+        epochs: number of times that all data are read; of `wsd` and `el` 0, too, which trains nothing.
     """
 
     TASKS = (*LINKING, *TASKS)
