@@ -21,6 +21,7 @@ from kgkit.commands.options import (
     QuietOption,
     VectorsOption,
     chosen_kb,
+    flag,
 )
 from kgkit.commands.output import (
     Column,
@@ -87,30 +88,20 @@ def link(
     ] = 0.0,
     nil: Annotated[
         bool,
-        typer.Option(
-            "--nil",
-            metavar="",
-            help="Keep mentions that mean nothing in the KB, marked, instead of dropping them.",
-        ),
+        flag("--nil", help="Keep mentions that mean nothing in the KB, marked, instead of dropping them."),
     ] = False,
     top_k: Annotated[
         int, typer.Option("--top-k", min=0, metavar="N", help="Candidates to write with each link.")
     ] = 5,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", metavar="", help="Say what scores are made of: prior, context, coherence."),
+        bool, flag("--explain", help="Say what scores are made of: prior, context, coherence.")
     ] = False,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
     input_format: InputFormatOption = "auto",
-    table: Annotated[
-        bool, typer.Option("--table", metavar="", help="Draw a table, as on a terminal, in a pipe too.")
-    ] = False,
+    table: Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")] = False,
     jsonl: Annotated[
-        bool,
-        typer.Option(
-            "--jsonl", "--json", metavar="", help="Write JSON lines, as is done in a pipe, on a terminal too."
-        ),
+        bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
     ] = False,
     output: Annotated[
         Path | None,

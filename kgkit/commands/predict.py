@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from kgkit.commands.evaluate.language import BatchOption
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, OutputOption, QuietOption
+from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, OutputOption, QuietOption, flag
 from kgkit.commands.output import (
     check_files,
     check_output_path,
@@ -58,10 +57,7 @@ def predict(
     batch: BatchOption = 32,
     device: DeviceOption = "auto",
     bf16: Annotated[
-        bool,
-        typer.Option(
-            "--bf16", metavar="", help="Multiply in bfloat16; else in float32, as kgkit evaluate does."
-        ),
+        bool, flag("--bf16", help="Multiply in bfloat16; else in float32, as kgkit evaluate does.")
     ] = False,
     output: OutputOption = None,
     home: HomeOption = None,

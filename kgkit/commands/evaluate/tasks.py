@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from kgkit.commands.evaluate.language import BatchOption
 from kgkit.commands.evaluate.sets import check_gold_labels, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
 

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
+from kgkit.commands.options import (
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    NameOption,
+    QuietOption,
+    SeedOption,
+    flag,
+)
 from kgkit.commands.output import typed, write_line
 from kgkit.commands.train.methods import (
     Bf16Option,
@@ -45,7 +53,7 @@ def encoder(
     heads: Annotated[
         int, typer.Option("--heads", min=1, metavar="N", help="Attention heads of a layer.")
     ] = 4,
-    cased: Annotated[bool, typer.Option("--cased", metavar="", help="Do not lowercase the texts.")] = False,
+    cased: Annotated[bool, flag("--cased", help="Do not lowercase the texts.")] = False,
     epochs: EpochsOption = 3,
     steps: StepsOption = None,
     batch: TextsOption = 32,

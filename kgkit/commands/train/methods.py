@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from kgkit.commands.messages import Messages
+from kgkit.commands.options import flag
 from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ DevGoldOption = Annotated[
 EncoderOption = Annotated[
     str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
-ControlOption = Annotated[
-    bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")
-]
+ControlOption = Annotated[bool, flag("--control", help="The same without knowledge bases.")]
 EpochsOption = Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")]
 StepsOption = Annotated[
     int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
