@@ -209,12 +209,12 @@ def _into(write: Write) -> Take:
 @contextmanager
 def _page(path: Path, describe: Callable[[str], str]) -> Iterator[Take]:
     """Give what draws a document into the page at *path*, which is whole in the end or not there."""
-    from kgkit.commands.pieces import text_pieces
+    from kgkit.exchange.contract import chunks
     from kgkit.linking.html import FOOT, HEAD, section
 
     def take(linked: "LinkedDocument") -> None:
         """Write a linked document as a section of the page."""
-        for piece in text_pieces(section(linked, describe=describe)):
+        for piece in chunks(section(linked, describe=describe)):
             write(piece)
 
     with open_output(path) as write:
