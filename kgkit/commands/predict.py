@@ -169,12 +169,13 @@ def json_line(answered: "Answered", file: str | None = None) -> bytes:
     fields = _answer_fields(parsed, prediction, file)
     if not parsed.unused or parsed.record is None:
         return msgspec.json.encode(fields) + b"\n"
-    if both := sorted(fields.keys() & parsed.unused.keys()):
+    unused = {name: value for name, value in parsed.unused.items() if value is not None or name not in fields}
+    if both := sorted(fields.keys() & unused.keys()):
         raise parsed.record.error(
             f"the record has a field {both[0]!r}, as its answer has: rename it, or leave it out"
         )
     try:
-        return msgspec.json.encode({**fields, **parsed.unused}) + b"\n"
+        return msgspec.json.encode({**fields, **unused}) + b"\n"
     except (RecursionError, UnicodeEncodeError) as error:
         raise parsed.record.error(f"the record has a field that is no JSON: {error}") from None
 

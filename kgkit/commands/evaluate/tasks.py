@@ -114,12 +114,13 @@ def _score(
     quiet: bool,
 ) -> None:
     from kgkit.catalog.runs import recorded
+    from kgkit.evaluation.files import check_gold_files
     from kgkit.home import Home
     from kgkit.models.opening import open_model
     from kgkit.models.registering import trained_model_name
 
-    if gold and len(gold) != len(data):
-        raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
+    if gold:
+        check_gold_files(data, gold)
     check_sets([*data, *gold], predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     task = _task_of(model, task_name, where)

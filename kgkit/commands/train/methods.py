@@ -134,10 +134,7 @@ def run_training(
     manifest = follow_training(name, training.files, train, home=home, as_json=as_json, quiet=quiet)
     if manifest is None:
         return
-    kbs_of = getattr(manifest, "kbs", None) if method == "knowbert" else None
-    zeros = [kb for kb, about in (kbs_of or {}).items() if about.zero_vectors]
-    names = [f"{kb} (vectors as zeros)" if kb in zeros else kb for kb in manifest.needs.kbs]
-    write_line(f"{name}: {training.task}, {', '.join(names) or 'no knowledge base'}")
+    write_line(f"{name}: {training.task}, {', '.join(manifest.kb_titles) or 'no knowledge base'}")
     write_results(manifest.results)
 
 
