@@ -22,7 +22,6 @@ import torch
 from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
-from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier, ClassifierConfig
@@ -32,31 +31,27 @@ from kgkit.inputs.knowledge import Knowledge, check_knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert_encoder import begin_head
 from kgkit.linking.ebert_vectors import vectors_fields, vectors_names, vectors_of
-from kgkit.linking.knowbert import CLASSIFIER, knowledge_of, open_knowledge
+from kgkit.linking.knowbert import knowledge_of, open_knowledge
 from kgkit.linking.linker import Linker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import (
     Beginning,
     Reading,
     Resources,
-    TaskModel,
     first_pieces,
-    group_parameters,
 )
 from kgkit.methods.ebert_settings import EBertTraining
-from kgkit.methods.encoders import ENCODER, load_encoder
-from kgkit.methods.links import FindMentions, check_linker, link_once, linker_sha256_of
+from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open_head
+from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
-from kgkit.methods.settings import ChosenKB, TaskTraining
+from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import BUILT_IN
 from kgkit.models.kinds import EBERT, EBertManifest
 from kgkit.models.manifest import Needs
 from kgkit.types import Document
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from kgkit.heads.ebert import EBert, EBertInputs
+    from kgkit.heads.ebert import EBert
     from kgkit.models.opening import Opening
 
 FOLDER: Final = "ebert"
@@ -66,7 +61,7 @@ MARKERS: Final = ("#", "$")
 _log = logging.getLogger(__name__)
 
 
-class EBertMethod:
+class EBertMethod(EncoderMethod):
     """An E-BERT with a classifier on top.
 
     Args:
@@ -80,6 +75,9 @@ class EBertMethod:
         find_links: function that links texts; None: only links that examples have are read.
     """
 
+    folder = FOLDER
+    reader: EBertReader
+
     def __init__(
         self,
         task: str,
@@ -91,8 +89,8 @@ class EBertMethod:
         kb: KnowledgeBase | None = None,
         find_links: FindMentions | None = None,
     ) -> None:
-        self.task, self.encoder, self.reader, self.specials = task, encoder, reader, tuple(specials)
-        self.model = TaskModel(ebert, classifier, _hidden)
+        super().__init__(task, ebert, classifier, encoder, reader)
+        self.specials = tuple(specials)
         vocabulary: dict[str, int] = encoder.tokenizer.get_vocab()
         self._specials = {name: int(vocabulary[name]) for name in specials}
         self._markers = [self._specials.get(name) or marker_id(reader, encoder, name) for name in MARKERS]
@@ -111,21 +109,6 @@ class EBertMethod:
             sequence = self.reader.read(texts, marks=example.marks, markers=markers, tail=self._tail(example))
             positions = np.zeros((1, 1), np.int64)
             yield Reading(sequence, _token_positions(sequence, example) if example.tokens else positions)
-
-    def collate(self, contents: Sequence[EntitySequence]) -> "EBertInputs":
-        """Return sequences padded to the longest, with the vectors of their entities."""
-        return self.reader.batch(contents)
-
-    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
-        """Return the parameters: the encoder with `lr`, the classifier with `lr_new`; W is not trained."""
-        return group_parameters(self.model, set(map(id, self.model.head.parameters())), training)
-
-    def save(self, folder: Path, *, about: str = "") -> None:
-        """Write the encoder, its tokenizer, W and the classifier into *folder*."""
-        head: Any = self.model.head
-        head.save_pretrained(folder / FOLDER, about=about)
-        self.encoder.save_tokenizer(folder / FOLDER / ENCODER)  # the weights lie there already
-        self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
 
     def _linked(self, examples: Sequence[Example]) -> Iterator[list[LinkedText]]:
         """Yield the texts of each example with their entities: those of its links, or of a linker's."""
@@ -149,11 +132,6 @@ class EBertMethod:
                 "types that the model does not know are not read, as %s of %s", unknown[0], example.id
             )
         return [self._specials[name] for name in example.tail if name in self._specials]
-
-
-def _hidden(ebert: "EBert", inputs: "EBertInputs") -> "Tensor":
-    hidden: Tensor = ebert(inputs).last_hidden_state
-    return hidden
 
 
 def _marked_texts(example: Example, kb: KnowledgeBase) -> list[LinkedText]:
@@ -222,12 +200,7 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
         random_seed=training.seed if training.random_vectors else None,
     )
     specials = special_pieces(data, encoder)
-    if specials:
-        encoder.tokenizer.add_tokens(list(specials), special_tokens=True)
-        around: Any = encoder.model
-        with quiet(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(training.seed)
-            around.resize_token_embeddings(len(encoder.tokenizer))
+    add_pieces(encoder, specials, training.seed)
     reader = EBertReader(encoder, vectors, size=training.size, inject=training.inject)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(classifier_config(data, encoder), drawn)
@@ -296,15 +269,10 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
         StaleModel: if it is another build, or has other vectors; if its linker was trained again.
         DamagedModel: if its files cannot be read.
     """
-    from kgkit.heads.ebert import KIND, EBert, EBertConfig, read_map
-    from kgkit.heads.folder import read_settings
+    from kgkit.heads.ebert import EBert
 
     home, device = opening.home, opening.device
-    check_linker(home, manifest.name, manifest.linker, manifest.linker_sha256)
-    encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
-    config = read_settings(folder / FOLDER, KIND, EBertConfig)
-    ebert = EBert(encoder.model, config, read_map(folder / FOLDER, config))
-    classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
+    ebert, classifier, encoder = open_head(EBert, folder, FOLDER, manifest, opening)
     with ExitStack() as stack:
         knowledge = {
             name: open_knowledge(name, vectors_names(manifest), about, home, stack)
