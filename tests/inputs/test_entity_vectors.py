@@ -114,7 +114,8 @@ def test_a_mean_leaves_out_an_entity_without_a_vector_however_far_others_are_str
 
 def random_vectors(rows: Any = None, **settings: Any) -> RandomEntityVectors:
     """Return random vectors in the place of those of `ROWS`."""
-    return RandomEntityVectors(rows or Rows(), **{"width": 8, "norm": 3.0, "seed": 5, **settings})
+    vectors: Any = rows or Rows()
+    return RandomEntityVectors(vectors, **{"width": 8, "norm": 3.0, "seed": 5, **settings})
 
 
 def test_random_vectors_have_the_width_and_the_length_that_are_asked_for():
