@@ -6,13 +6,14 @@
     link("The dog barked.", kb="wordnet")     link a text to it
     embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
     EBertEncoder.open(ENCODER, kb="wordnet")  read texts with entities among their word pieces
+    kbs(), models()                           list what is on this machine
     open_model("mine")                        open a trained model, in whatever role it has
     train("kbert", name="mine", task="pair", data="train.tsv", kbs=["wordnet"])    train a model on a task
 
 Importing this package is cheap; each name below is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.lazy import lazy_attributes
 
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from kgkit.embedding.embed import embed
     from kgkit.errors import KgkitError
     from kgkit.kb import KnowledgeBase, open_kb
+    from kgkit.kb.listing import kbs
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
     from kgkit.linking.ebert_encoder import EBertEncoder
+    from kgkit.models import models
     from kgkit.models.opening import open_model
     from kgkit.training.methods import train
     from kgkit.types import (
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
         Triple,
     )
     from kgkit.vectors import Vectors
+
+    __version__: str
+    """Version of the installed package."""
 
 _WHERE = {
     "AliasConfig": "kgkit.candidates",
@@ -65,7 +71,9 @@ _WHERE = {
     "add_to_kb": "kgkit.building.add",
     "build_kb": "kgkit.building.build",
     "embed": "kgkit.embedding.embed",
+    "kbs": "kgkit.kb.listing",
     "link": "kgkit.linking",
+    "models": "kgkit.models",
     "open_kb": "kgkit.kb",
     "open_model": "kgkit.models.opening",
     "train": "kgkit.training.methods",
@@ -96,15 +104,47 @@ __all__ = [
     "add_to_kb",
     "build_kb",
     "embed",
+    "kbs",
     "link",
+    "models",
     "open_kb",
     "open_model",
     "train",
 ]
 
 
-__getattr__ = lazy_attributes(__name__, _WHERE)
+_HINTS: Final = {  # names that people try, from other libraries
+    "KB": "kgkit.open_kb(NAME) opens a knowledge base",
+    "build": "kgkit.build_kb(BUILDER) builds a knowledge base",
+    "download": "kgkit.build_kb('wordnet') obtains and builds WordNet; models are trained, see kgkit.train",
+    "get_kb": "kgkit.open_kb(NAME) opens a knowledge base",
+    "list_kbs": "kgkit.kbs() lists the knowledge bases on this machine",
+    "list_models": "kgkit.models() lists the trained models on this machine",
+    "load": "kgkit.open_kb(NAME) opens a knowledge base, kgkit.open_model(NAME) a trained model",
+    "load_kb": "kgkit.open_kb(NAME) opens a knowledge base",
+    "load_model": "kgkit.open_model(NAME) opens a trained model",
+    "open": "kgkit.open_kb(NAME) opens a knowledge base, kgkit.open_model(NAME) a trained model",
+    "pipeline": "kgkit.Linker.open(KB) opens a linker, kgkit.open_model(NAME) a trained model",
+    "predict": "kgkit.open_model(NAME)(RECORDS) predicts",
+    "read_kb": "kgkit.import_kb(FILE) builds a knowledge base from a file",
+    "search": "kgkit.open_kb(NAME).search(TEXT) searches a knowledge base",
+    "tag": "kgkit.open_model(NAME, 'tagger') opens a tagger",
+}
+_attribute = lazy_attributes(__name__, _WHERE, _HINTS)
+
+
+def __getattr__(name: str) -> Any:
+    return _version() if name == "__version__" else _attribute(name)
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _version() -> str:
+    import importlib.metadata  # here: it takes milliseconds
+
+    try:
+        return importlib.metadata.version("kgkit")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown: not installed"

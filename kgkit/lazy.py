@@ -3,15 +3,21 @@
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
+_NO_HINTS: Mapping[str, str] = {}
 
-def lazy_attributes(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+
+def lazy_attributes(
+    package: str, modules: Mapping[str, str], hints: Mapping[str, str] = _NO_HINTS
+) -> Callable[[str], Any]:
     """Return the function `__getattr__` of a package.
 
     Args:
         package: name of the package.
         modules: module of each name; one that begins with a dot is in the package.
+        hints: expression that serves in the place of a name that people try.
 
     Example:
         >>> __getattr__ = lazy_attributes(__name__, {"KBert": ".kbert"})
@@ -19,9 +25,38 @@ def lazy_attributes(package: str, modules: Mapping[str, str]) -> Callable[[str],
 
     def load(name: str) -> Any:
         if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            hint = f": {hints[name]}" if name in hints else ""
+            module = sys.modules[package]
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name, obj=module)
         value = getattr(import_module(modules[name], package), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return load
+
+
+def make_callable(package: str, module: str) -> None:
+    """Let a package be called as the function that has its name in *module*.
+
+    For a package whose name is that of a function too: either is then had by the one name.
+
+    Args:
+        package: name of the package, as `kgkit.models`.
+        module: module of the function, which is imported by the first call.
+    """
+    name = package.rpartition(".")[2]
+
+    class CallablePackage(ModuleType):
+        """Package that is a function too, which `inspect.signature` shows."""
+
+        def __call__(self, *args: Any, **settings: Any) -> Any:
+            """Call the function."""
+            return self.__wrapped__(*args, **settings)
+
+        @property
+        def __wrapped__(self) -> Callable[..., Any]:
+            """The function."""
+            function: Callable[..., Any] = getattr(import_module(module), name)
+            return function
+
+    sys.modules[package].__class__ = CallablePackage

@@ -60,7 +60,8 @@ def _first_paragraph(module: ModuleType) -> str:
 
 
 def _entry(name: str, value: Any, module: ModuleType) -> str:
-    """Return the part of a public name."""
+    """Return the part of a public name; a package that is a function too is described as the function."""
+    value = getattr(value, "__wrapped__", value) if isinstance(value, ModuleType) else value
     if module is not kgkit and getattr(kgkit, name, None) is value and name in kgkit.__all__:
         return f"### `{module.__name__}.{name}`\n\nThe same as [`kgkit.{name}`](#kgkit{name.lower()}).\n"
     head = f"### `{module.__name__}.{name}`\n"

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.metadata
 import pkgutil
 from pathlib import Path
 
@@ -110,6 +111,29 @@ def test_type_checkers_see_the_same_names_in_the_same_places():
         for alias in node.names
     }
     assert seen == kgkit._WHERE
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert kgkit.__version__ == importlib.metadata.version("kgkit")
+
+
+def test_the_package_of_models_lists_them_and_stays_a_package(tmp_path):
+    code = """
+import kgkit
+assert "wsd-minilm" in {model.name for model in kgkit.models(home)}
+import kgkit.models.opening as opening
+assert kgkit.models.opening is opening
+print(len(kgkit.models(home=home)))
+"""
+    done = run_python("import sys; home = sys.argv[1]" + code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "1\n"
+
+
+@pytest.mark.parametrize("name", kgkit._HINTS)
+def test_a_name_of_other_libraries_says_what_serves_in_its_place(name):
+    with pytest.raises(AttributeError, match=rf"module 'kgkit' has no attribute '{name}': kgkit\.\w+"):
+        getattr(kgkit, name)
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

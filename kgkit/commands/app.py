@@ -106,13 +106,9 @@ def _flush(code: int) -> int:
 
 def _version(requested: bool) -> None:
     if requested:
-        from importlib.metadata import PackageNotFoundError, version
+        from kgkit import __version__
 
-        try:
-            installed = version("kgkit")
-        except PackageNotFoundError:
-            installed = "unknown: not installed"
-        typer.echo(f"kgkit {installed}")
+        typer.echo(f"kgkit {__version__}")
         raise typer.Exit
 
 

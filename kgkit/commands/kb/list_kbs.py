@@ -1,13 +1,10 @@
 """`kgkit kb list`: which knowledge bases there are."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import Column, number, size, write_json, write_table
-
-if TYPE_CHECKING:
-    from kgkit.home import KBHome
 
 _COLUMNS = (
     Column(heading="name"),
@@ -25,9 +22,10 @@ def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietO
     from kgkit.building.registering import agrees, reconcile
     from kgkit.errors import KgkitError
     from kgkit.home import Home
+    from kgkit.kb.listing import kbs
 
     where, messages = Home.find(home), Messages(quiet=quiet)
-    summaries = [_summary(kb) for kb in where.kbs()]
+    summaries = [kb.to_dict() for kb in kbs(where.path)]
     try:
         if as_json:
             write_json(summaries)
@@ -41,28 +39,6 @@ def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietO
                 reconcile(where)
         except KgkitError as error:
             messages.write(f"warning: {error}")
-
-
-def _summary(kb: "KBHome") -> dict[str, Any]:
-    """Return what a KB's manifest says; of one that cannot be used, why."""
-    from kgkit.errors import KgkitError
-    from kgkit.store.reader import read_manifest
-
-    build = kb.published()
-    summary: dict[str, Any] = {"name": kb.name, "build": build, "builds": kb.build_names()}
-    try:
-        manifest = read_manifest(kb.builds / str(build))
-    except KgkitError as error:
-        return {**summary, "error": str(error)}
-    return {
-        **summary,
-        "entities": manifest.entities,
-        "triples": manifest.triples,
-        "aliases": manifest.aliases,
-        "size": sum(manifest.files.values()),
-        "created": manifest.created,
-        "source": f"{manifest.source.name} {manifest.source.version}".strip(),
-    }
 
 
 def _row(kb: dict[str, Any]) -> list[str]:

@@ -1,6 +1,5 @@
 """`kgkit models list`: which trained models there are, and whether what they need is."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,46 +38,13 @@ def list_models(home: HomeOption = None, as_json: JSONOption = False, quiet: Qui
         Messages(quiet=quiet).write(f"no model has been trained in {where.path}: `kgkit train` trains some")
 
 
-def summary(model: str, home: "Home") -> dict[str, Any]:
-    """Return what a model says of itself and what it needs.
-
-    Raises:
-        UnknownName, NotThere: if there is no such model.
-        DamagedModel: if it cannot be read.
-    """
-    from kgkit.models.folder import find_model_folder
-    from kgkit.versions import read_current
-
-    return read_current(partial(find_model_folder, model, home), partial(_summary, home=home))
-
-
 def _summary_or_error(model: str, home: "Home") -> dict[str, Any]:
+    from kgkit.models.listing import describe_model
+
     try:
-        return summary(model, home)
+        return describe_model(model, home)
     except KgkitError as error:
         return {"name": model, "error": str(error)}
-
-
-def _summary(folder: Path, home: "Home") -> dict[str, Any]:
-    import msgspec
-
-    from kgkit.models.kinds import find_kind
-    from kgkit.models.manifest import MANIFEST, check_sizes, decode_manifest, read_header
-    from kgkit.models.needs import check_needs
-
-    header = read_header(folder)
-    kind = find_kind(header, folder)
-    manifest = decode_manifest(folder, kind.manifest)
-    check_sizes(folder, manifest)
-    own = folder / MANIFEST
-    return {
-        **msgspec.to_builtins(manifest),
-        "path": str(folder),
-        "bytes": sum(manifest.sizes.values()) + own.stat().st_size,
-        "what": kind.called(manifest),
-        "roles": list(kind.roles_in(manifest)),
-        "needs": [need._asdict() for need in check_needs(manifest.needs, home)],
-    }
 
 
 def needs_in_words(needs: list[dict[str, Any]]) -> str:
