@@ -2,7 +2,10 @@
 
     build_kb("wordnet")                       build and publish a knowledge base
     add_to_kb("wordnet", "mine.jsonl")        add to it
+    import_kb("mine.ttl")                     build one from a file of another program
     kb = open_kb("wordnet")                   query it
+    kb.export("wordnet.nt")                   write it for other programs
+    diff("wordnet")                           compare its builds
     link("The dog barked.", kb="wordnet")     link a text to it
     embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
     EBertEncoder.open(ENCODER, kb="wordnet")  read texts with entities among their word pieces
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
     from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator
     from kgkit.embedding.embed import embed
     from kgkit.errors import KgkitError
+    from kgkit.exchange.exporting import export_kb, import_kb
     from kgkit.kb import KnowledgeBase, open_kb
+    from kgkit.kb.differences import Difference, diff
     from kgkit.kb.listing import kbs
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
     from kgkit.linking.ebert_encoder import EBertEncoder
@@ -53,6 +58,7 @@ _WHERE = {
     "Candidate": "kgkit.types",
     "Candidates": "kgkit.types",
     "CoherenceConfig": "kgkit.linking",
+    "Difference": "kgkit.kb.differences",
     "Document": "kgkit.types",
     "EBertEncoder": "kgkit.linking.ebert_encoder",
     "Entity": "kgkit.types",
@@ -70,7 +76,10 @@ _WHERE = {
     "Vectors": "kgkit.vectors",
     "add_to_kb": "kgkit.building.add",
     "build_kb": "kgkit.building.build",
+    "diff": "kgkit.kb.differences",
     "embed": "kgkit.embedding.embed",
+    "export_kb": "kgkit.exchange.exporting",
+    "import_kb": "kgkit.exchange.exporting",
     "kbs": "kgkit.kb.listing",
     "link": "kgkit.linking",
     "models": "kgkit.models",
@@ -86,6 +95,7 @@ __all__ = [
     "Candidate",
     "Candidates",
     "CoherenceConfig",
+    "Difference",
     "Document",
     "EBertEncoder",
     "Entity",
@@ -103,7 +113,10 @@ __all__ = [
     "Vectors",
     "add_to_kb",
     "build_kb",
+    "diff",
     "embed",
+    "export_kb",
+    "import_kb",
     "kbs",
     "link",
     "models",

@@ -4,9 +4,23 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
+
+SHORTCUTS: Final[Mapping[str, str]] = {
+    "export_kb": "kgkit.exchange.exporting",
+}
+"""Functions that methods call in rooms above their own, by name, and their modules.
+
+A room imports from those below it only. These methods are there because people look for them where they are
+(`kb.export`), and do no more than call the function, which is imported then.
+"""
 
 _NO_HINTS: Mapping[str, str] = {}
+
+
+def shortcut(name: str) -> Any:
+    """Return the function of that name in `SHORTCUTS`."""
+    return getattr(import_module(SHORTCUTS[name]), name)
 
 
 def lazy_attributes(

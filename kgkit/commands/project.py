@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgkit.commands.kb.export import check_folder
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import EntityKindOption, HomeOption, QuietOption, limit_option, open_chosen_kb
 from kgkit.commands.output import check_output_path, open_output
@@ -70,6 +69,8 @@ def project(
     if to is None and picture is None:
         raise UsageError("where to? --to FOLDER writes the projector's files, --picture FILE draws a picture")
     if to is not None:
+        from kgkit.evaluation.files import check_folder
+
         check_folder(to)
     if picture is not None:
         check_output_path(picture)

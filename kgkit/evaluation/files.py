@@ -65,6 +65,84 @@ def written(path: Path) -> Iterator[BinaryIO]:
             temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def open_output(path: Path) -> Iterator[Callable[[bytes], None]]:
+    """Give what writes to *path*, so that the file appears whole or not at all.
+
+    It is written to a temporary file in the same folder, then renamed; an earlier file of that name
+    stays until then, and its mode and owner for good. Only a pipe or a device is written to as it is.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if it is a folder.
+        OSError: if the disk refuses; says which file.
+    """
+    check_output_path(path)
+    replaces = path.is_file() or not path.exists()
+    target = path.resolve() if replaces else path  # a symbolic link stays one
+    temporary = target.with_name(f".{secrets.token_hex(8)}.part") if replaces else target
+    with _name_path(path):
+        if replaces:
+            create_temporary(temporary, target)
+        stream = temporary.open("wb")
+
+    def write(content: bytes) -> None:
+        with _name_path(path):
+            stream.write(content)
+
+    try:
+        try:
+            yield write
+            with _name_path(path):
+                stream.flush()
+                if replaces:
+                    os.fsync(stream.fileno())
+        finally:
+            with _name_path(path):
+                stream.close()
+        if replaces:
+            with _name_path(path):
+                replace_file(temporary, target)
+    finally:
+        if replaces:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _name_path(what: object) -> Iterator[None]:
+    """Add the path that could not be written to an error of the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(what)) from error
+
+
+def check_output_path(path: Path) -> None:
+    """Say so at once if a file cannot be put at *path*, before the work is done.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if it is a folder.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise NotThere(f"no folder {path.parent} to write {path.name} to: `mkdir -p {path.parent}` makes it")
+
+
+def check_folder(path: Path) -> None:
+    """Say so at once if no new folder can be put at *path*.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if something is there already.
+    """
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} is there already: remove it, or name another folder")
+    if not path.absolute().parent.is_dir():
+        raise NotThere(f"no folder {path.parent} to write {path.name} to: `mkdir -p {path.parent}` makes it")
+
+
 def create_temporary(temporary: Path, target: Path) -> None:
     """Make the empty file *temporary*, which `replace_file` is to put in the place of *target*.
 

@@ -5,14 +5,18 @@ memory than a number for each entity, whatever the size. Ids, and the order of
 facts, do not count: only what is said.
 """
 
+import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.kb.handle import KnowledgeBase
+from kgkit.errors import NotThere
+from kgkit.home import Home
+from kgkit.kb.handle import KnowledgeBase, open_kb
 from kgkit.store import codec
 from kgkit.types import NO_SENSE, Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
@@ -47,6 +51,58 @@ _KINDS: dict[type, Literal["entity", "alias", "triple", "redirect", "form", "occ
     Form: "form",
     Occurrences: "occurrences",
 }
+
+
+def diff(
+    old: str | KnowledgeBase,
+    new: str | KnowledgeBase | None = None,
+    *,
+    home: str | os.PathLike[str] | None = None,
+) -> list[Difference]:
+    """Return what sets two knowledge bases apart, or two builds of one.
+
+    All differences are in memory: those of two large KBs are read one by one from `kgkit.kb.differences`.
+
+    Args:
+        old: `NAME`, `NAME@BUILD`, or an open knowledge base.
+        new: the like; None: the published build of *old*, which is compared with the build before it.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+
+    Raises:
+        NotThere: if one of them is not there, or has no build before the published one.
+        DamagedKB: if rows of either cannot be read.
+
+    Example:
+        >>> [(each.change, each.what) for each in kgkit.diff("mine")]
+        [('added', 'entity'), ('added', 'alias')]
+    """
+    if new is None:
+        name = old if isinstance(old, str) else old.name
+        old, new = previous_build(name.partition("@")[0], home), name.partition("@")[0]
+    with ExitStack() as opened:
+        before, after = (
+            kb if isinstance(kb, KnowledgeBase) else opened.enter_context(open_kb(kb, home))
+            for kb in (old, new)
+        )
+        return list(differences(before, after))
+
+
+def previous_build(name: str, home: str | os.PathLike[str] | None = None) -> str:
+    """Return, as `NAME@BUILD`, the build on disk that was made before the published one.
+
+    Raises:
+        NotThere: if there is no such KB, or no build of it before the published one.
+    """
+    kb = Home.find(home).kb(name)
+    with open_kb(name, home) as published:
+        current, base = published.build, published.manifest.base
+    builds = kb.build_names()
+    earlier = builds[: builds.index(current)] if current in builds else builds
+    if base in builds:
+        return f"{name}@{base}"
+    if not earlier:
+        raise NotThere(f"there is no build of {name!r} before {name}@{current}: name two knowledge bases")
+    return f"{name}@{earlier[-1]}"
 
 
 def differences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
@@ -234,4 +290,4 @@ def _counts(kb: KnowledgeBase, surface: str, row: bytes | None) -> Occurrences |
         return None if row is None else Occurrences(surface, *codec.decode_occurrences(row))
 
 
-__all__ = ["Difference", "differences"]
+__all__ = ["Difference", "diff", "differences", "previous_build"]

@@ -14,10 +14,21 @@ from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.nearest import Near
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
+from kgkit.lazy import shortcut
 from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.store.layout import MAX_CLASS_BITS
 from kgkit.text import fold
-from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity, Ids, Neighbour, Triple
+from kgkit.types import (
+    NO_CANDIDATES,
+    NO_SENSE,
+    Candidate,
+    Candidates,
+    Entity,
+    Ids,
+    Neighbour,
+    Progress,
+    Triple,
+)
 
 if TYPE_CHECKING:
     import networkx
@@ -493,6 +504,23 @@ class KnowledgeBase:
         except ImportError:
             raise MissingExtra("pandas", "pandas") from None
         return pandas.DataFrame.from_records([entity.to_dict() for entity in self]).set_index("id")
+
+    def export(
+        self, path: str | os.PathLike[str], *, format: str | None = None, progress: Progress | None = None
+    ) -> list[str]:
+        """Write the KB in the format of another program, as `kgkit.exchange.exporting.export_kb` does.
+
+        Args:
+            path: file to write, compressed where it ends in `.gz`, `.bz2` or `.xz`; a new folder for `csv`.
+            format: `csv`, `graphml`, `jsonl`, `kgtk`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the
+                name of the file says.
+            progress: callback that is told how many bytes have been written.
+
+        Returns:
+            What the format cannot carry, a phrase each.
+        """
+        losses: list[str] = shortcut("export_kb")(self, path, format=format, progress=progress)
+        return losses
 
 
 def open_kb(

@@ -152,10 +152,10 @@ def test_a_kb_that_is_not_there_is_exit_code_3(home):
         assert done.err.startswith("error: ")
 
 
-def test_both_have_to_be_named(home):
+def test_one_name_needs_a_build_before(home):
     done = diff(home, "old")
-    assert done.code == 2
-    assert "missing argument 'NEW'" in done.err
+    assert done.code == 3
+    assert "no build of 'old' before" in done.err
 
 
 def test_what_would_move_the_cursor_is_not_written_as_it_is(tmp_path):

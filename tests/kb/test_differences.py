@@ -10,9 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import kgkit
 from kgkit.building import Alias, Entity, Form, Record, Redirect, Triple
 from kgkit.building.records import StoredRecords
+from kgkit.errors import NotThere
 from kgkit.kb import Difference, differences
+from tests.cli_helpers import run
 from tests.small_kb import build
 from tests.toys import LINKS, PAGES
 
@@ -333,3 +336,24 @@ def test_a_kb_built_again_from_its_own_records_in_any_order_has_no_differences(t
         ) as new:
             assert list(differences(old, new)) == []
             assert list(differences(new, old)) == []
+
+
+def test_differences_are_had_by_name_and_by_handle(tmp_path):
+    one = [Entity("a", "a"), Alias("a", "a")]
+    with build(tmp_path, one, name="old") as old:
+        build(tmp_path, [*one, Entity("b", "b")], name="new").close()
+        assert [each.new.key for each in kgkit.diff("old", "new", home=tmp_path)] == ["b"]
+        assert kgkit.diff(old, "old", home=tmp_path) == []
+        assert old["a"].label == "a"  # a handle that was given stays open
+
+
+def test_one_name_compares_the_published_build_with_the_one_before(tmp_path):
+    one = [Entity("a", "a"), Alias("a", "a")]
+    build(tmp_path, one, name="mine").close()
+    with pytest.raises(NotThere, match="no build of 'mine' before mine@"):
+        kgkit.diff("mine", home=tmp_path)
+    (tmp_path / "more.jsonl").write_text('{"key": "b", "label": "b"}\n')
+    kgkit.add_to_kb("mine", tmp_path / "more.jsonl", home=tmp_path)
+    found = {(each.change, each.what) for each in kgkit.diff("mine", home=tmp_path)}
+    assert found == {("added", "entity"), ("added", "alias")}
+    assert "+ entity b: b" in run("kb", "diff", "mine", "--home", tmp_path).out

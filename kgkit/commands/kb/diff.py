@@ -18,7 +18,12 @@ _SIGN = {"added": "+", "removed": "-", "changed": "~"}
 
 def diff(
     old: Annotated[str, typer.Argument(metavar="OLD", help="NAME or NAME@BUILD.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="NAME or NAME@BUILD.")],
+    new: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NEW", help="NAME or NAME@BUILD; left out: OLD, compared with its build before."
+        ),
+    ] = None,
     summary: Annotated[bool, flag("--summary", help="Only the number of differences of each kind.")] = False,
     as_jsonl: Annotated[bool, flag("--jsonl", help="Write a JSON object for each difference.")] = False,
     exit_code: Annotated[bool, flag("--exit-code", help="Exit with 1 if they differ.")] = False,
@@ -32,9 +37,13 @@ def diff(
     import msgspec
 
     from kgkit.kb import differences
+    from kgkit.kb.differences import previous_build
 
     if summary and as_jsonl:
         raise UsageError("--summary or --jsonl: one of them, not both")
+    if new is None:
+        name = old.partition("@")[0]
+        old, new = previous_build(name, home) if old == name else old, name
     with open_chosen_kb(old, home) as before, open_chosen_kb(new, home) as after:
         counts: Counter[tuple[str, str]] = Counter()
         for difference in differences(before, after):

@@ -26,13 +26,12 @@ def import_kb(
 
     The same as `kgkit build-kb` with the builder of that format.
     """
-    from kgkit.exchange import find_format, guess_format
+    from kgkit.exchange.exporting import chosen_format
 
     if not source.exists():
         raise NotThere(f"no file {source}")
-    file_format = find_format(format) if format is not None else guess_format(source)
     build_kb(
-        file_format.builder,
+        chosen_format(source, format).builder,
         source=[str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
         home=home,

@@ -1,0 +1,184 @@
+"""Writing a knowledge base in the format of another program, and building one from such a file."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kgkit.building.build import Built, build_kb
+from kgkit.building.records import StoredRecords
+from kgkit.errors import NotThere
+from kgkit.evaluation.files import check_folder, check_output_path, open_output
+from kgkit.exchange import find_format, guess_format
+from kgkit.exchange.contract import Format
+from kgkit.kb import KnowledgeBase
+from kgkit.types import Progress
+
+__all__ = ["check_target", "chosen_format", "export_kb", "import_kb", "losses_of"]
+
+
+def export_kb(
+    kb: KnowledgeBase,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    progress: Progress | None = None,
+) -> list[str]:
+    """Write a knowledge base in the format of another program; the file appears whole or not at all.
+
+    Args:
+        kb: open knowledge base.
+        path: file to write, compressed where it ends in `.gz`, `.bz2` or `.xz`; a new folder for `csv`.
+        format: `csv`, `graphml`, `jsonl`, `kgtk`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the name
+            of the file says.
+        progress: callback that is told how many bytes have been written.
+
+    Returns:
+        What the format cannot carry, a phrase each: it does not come back by `import_kb`.
+
+    Raises:
+        UnknownName: if there is no such format.
+        UsageError: if the name of the file says no format, or nothing can be written there.
+        NotThere: if there is no folder to put the file in.
+        MissingExtra: if a package that the format needs is not installed.
+        DamagedKB: if rows cannot be read.
+
+    Example:
+        >>> kgkit.open_kb("wordnet").export("wordnet.nt.gz")
+        []
+    """
+    target = Path(path)
+    file_format = chosen_format(target, format)
+    check_target(target, file_format)
+    files = file_format.files(StoredRecords(kb))
+    if file_format.folder:
+        _write_folder(files, target, progress)
+    else:
+        with open_output(target) as write:
+            for content in _compress(_report_bytes(files[""], progress), target.suffix):
+                write(content)
+    return losses_of(file_format, kb)
+
+
+def import_kb(
+    source: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    format: str | None = None,
+    home: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Built:
+    """Build a knowledge base from a file of another program, and publish it.
+
+    The same as `build_kb` with the builder of that format.
+
+    Args:
+        source: file to read; a folder for `csv`.
+        name: name of the KB; that of the file, up to its first dot, unless given.
+        format: name of the format, as in `export_kb`; None: as the name of the file says.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+        progress: callback that is told how far the build is.
+        options: further arguments of `build_kb`, as `types`.
+
+    Raises:
+        NotThere: if there is no such file.
+        UnknownName: if there is no such format.
+        UsageError: if the name of the file says no format, or cannot name a knowledge base.
+        SourceError: if the file is not as the format has it; says where.
+
+    Example:
+        >>> kgkit.import_kb("oewn-2024.xml", "oewn").manifest.entities
+    """
+    path = Path(source)
+    if not path.exists():
+        raise NotThere(f"no file {path}")
+    file_format = chosen_format(path, format)
+    return build_kb(
+        file_format.builder,
+        path,
+        name=name if name is not None else path.absolute().name.split(".")[0],
+        home=home,
+        progress=progress,
+        **options,
+    )
+
+
+def chosen_format(path: Path, format: str | None) -> Format:
+    """Return the format of that name; None: the one that the name of *path* says.
+
+    Raises:
+        UnknownName: if there is no such format.
+        UsageError: if the name of *path* says none.
+    """
+    return find_format(format) if format is not None else guess_format(path)
+
+
+def losses_of(file_format: Format, kb: KnowledgeBase) -> list[str]:
+    """Return what a format cannot carry of a knowledge base, a phrase each."""
+    losses = list(file_format.losses)
+    if kb.store.has_occurrences and not file_format.has_occurrences:
+        losses.append("how often surfaces occur in texts, and so link probabilities")
+    return losses
+
+
+def check_target(path: Path, file_format: Format) -> None:
+    """Say so at once if nothing of that format can be put at *path*.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if it is a folder, or of a format of several files: if something is there already.
+    """
+    check_folder(path) if file_format.folder else check_output_path(path)
+
+
+def _write_folder(files: Mapping[str, Iterator[bytes]], path: Path, progress: Progress | None) -> None:
+    """Write *files* beside *path* and rename their folder, so that it appears whole or not at all."""
+    temporary = path.absolute().with_name(f".{secrets.token_hex(8)}.part")
+    temporary.mkdir()
+    try:
+        for name, contents in files.items():
+            with (temporary / name).open("wb") as file:
+                file.writelines(_report_bytes(contents, progress))
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.rename(path.absolute())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _compress(contents: Iterator[bytes], suffix: str) -> Iterator[bytes]:
+    """Yield *contents* compressed as the name of their file says."""
+    packer: Any
+    match suffix:
+        case ".gz":
+            import zlib
+
+            packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        case ".bz2":
+            import bz2
+
+            packer = bz2.BZ2Compressor()
+        case ".xz":
+            import lzma
+
+            packer = lzma.LZMACompressor()
+        case _:
+            yield from contents
+            return
+    for content in contents:
+        yield packer.compress(content)
+    yield packer.flush()
+
+
+def _report_bytes(contents: Iterator[bytes], progress: Progress | None) -> Iterator[bytes]:
+    written = 0
+    tell: Callable[[str, int, int], None] = progress or (lambda stage, count, total: None)
+    for content in contents:
+        yield content
+        written += len(content)
+        tell("writing", written, 0)
