@@ -6,7 +6,7 @@
     kb = open_kb("wordnet")                   query it
     kb.export("wordnet.nt")                   write it for other programs
     diff("wordnet")                           compare its builds
-    link("The dog barked.", kb="wordnet")     link a text to it
+    link("The dog barked.", kb="wordnet")     link a text to it, or several
     embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
     EBertEncoder.open(ENCODER, kb="wordnet")  read texts with entities among their word pieces
     kbs(), models()                           list what is on this machine
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kgkit.training.methods import train
     from kgkit.types import (
         Candidate,
+        CandidateRow,
         Candidates,
         Document,
         Entity,
@@ -56,6 +57,7 @@ _WHERE = {
     "AliasGenerator": "kgkit.candidates",
     "Built": "kgkit.building.build",
     "Candidate": "kgkit.types",
+    "CandidateRow": "kgkit.types",
     "Candidates": "kgkit.types",
     "CoherenceConfig": "kgkit.linking",
     "Difference": "kgkit.kb.differences",
@@ -93,6 +95,7 @@ __all__ = [
     "AliasGenerator",
     "Built",
     "Candidate",
+    "CandidateRow",
     "Candidates",
     "CoherenceConfig",
     "Difference",

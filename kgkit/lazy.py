@@ -8,6 +8,7 @@ from typing import Any, Final
 
 SHORTCUTS: Final[Mapping[str, str]] = {
     "export_kb": "kgkit.exchange.exporting",
+    "render": "kgkit.linking.html",
 }
 """Functions that methods call in rooms above their own, by name, and their modules.
 

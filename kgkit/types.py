@@ -9,12 +9,18 @@ msgspec structs and compare by value; all but `Candidates`, which holds an
 array, encode themselves.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from kgkit.errors import MissingExtra
+from kgkit.lazy import shortcut
+
+if TYPE_CHECKING:
+    import pandas
 
 NO_SENSE: Final = 0xFFFFFFFF
 """The sense of a candidate that has none."""
@@ -158,6 +164,20 @@ Single = Entity | Alias | Triple | Redirect | Form | Occurrences
 Record = Single | Attribute | Aliases | Triples
 
 
+class CandidateRow(NamedTuple):
+    """One of `Candidates`, as the store has it; `KnowledgeBase.decode` gives entities.
+
+    Attributes:
+        entity: id of the entity.
+        sense: id of the sense that matched, `NO_SENSE` for none.
+        prior: p(entity | surface), in [0, 1].
+    """
+
+    entity: int
+    sense: int
+    prior: float
+
+
 class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
     """What a mention may mean, best prior first.
 
@@ -194,9 +214,9 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[tuple[int, int, float]]:
-        """Yield `(entity id, sense id, prior)`, best first."""
-        return iter(self.rows.tolist())
+    def __iter__(self) -> Iterator[CandidateRow]:
+        """Yield the candidates as named records, best first."""
+        return map(CandidateRow._make, self.rows.tolist())
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -302,6 +322,11 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     candidates: list[LinkCandidate]
     id: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name, ready for JSON."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
+
 
 class LinkedDocument(msgspec.Struct, frozen=True):
     """A document with its links, in order of their start."""
@@ -310,3 +335,36 @@ class LinkedDocument(msgspec.Struct, frozen=True):
     text: str
     model: str
     links: list[Link]
+
+    def __iter__(self) -> Iterator[Link]:
+        """Yield the links, in order of their start."""
+        return iter(self.links)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name, ready for JSON: what `kgkit link` writes as a line."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
+
+    def to_html(self, describe: Callable[[str], str] | None = None) -> str:
+        """Return a page that shows the text with its links, as `kgkit.linking.html.render` draws several.
+
+        Args:
+            describe: function that gives the meaning of an entity by its key, as `Linker.describe`; unless
+                given, labels are all that is shown of candidates.
+        """
+        page: str = shortcut("render")([self], describe=describe)
+        return page
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return every link as a row of a pandas DataFrame, without its candidates.
+
+        Raises:
+            MissingExtra: if pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtra("pandas", "pandas") from None
+        columns = ["start", "end", "text", "entity", "label", "score", "nil", "sense", "kb", "id"]
+        rows = [[getattr(link, name) for name in columns] for link in self.links]
+        return pandas.DataFrame(rows, columns=columns)

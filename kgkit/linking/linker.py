@@ -106,7 +106,7 @@ class Linker:
 
     Raises:
         UsageError: if there is a tagger, whose mentions do not overlap, and *config* says what becomes of
-            mentions that do.
+            mentions that do; if *kb* is the name of a knowledge base.
     """
 
     def __init__(
@@ -118,6 +118,11 @@ class Linker:
         scorer: Scorer | None = None,
         tagger: "Tagger | None" = None,
     ) -> None:
+        handle: object = kb
+        if isinstance(handle, str):
+            raise UsageError(
+                f"a Linker takes an open knowledge base: kgkit.Linker.open({handle!r}) opens one by its name"
+            )
         self.kb, self.config = kb, config or LinkerConfig()
         _check_tagger(None if tagger is None else tagger.name, self.config.overlaps)
         self.generator = generator or generator_for(
@@ -159,13 +164,23 @@ class Linker:
 
         Args:
             kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
-            home: folder in which knowledge bases and models lie.
-            model: name or folder of the model that scores candidates.
+            home: folder of knowledge bases and models; `KGKIT_HOME` or the platform's place unless given.
+            model: name or folder of the model that scores candidates: `prior`, `gloss`, or a trained one
+                (`kgkit.models()` lists them).
             vectors: name of the entities' vectors, for the models that take some; None: `text`.
             device: torch device of the models that have an encoder.
             mentions: name or folder of a tagger whose names are linked; None: the KB's generator finds them.
-            coherence, threshold, nil, top_k, max_candidates, overlaps, all_surfaces, explain: settings of
-                `LinkerConfig`.
+            coherence: second stage, which weighs how well the links of a document agree: `graph`, or its
+                settings; None: no such stage.
+            threshold: least score, in [0, 1], of a link; below it a mention means nothing in the KB.
+            nil: treatment of such a mention: it is left out (`drop`), or a link without an entity (`mark`).
+            top_k: number of candidates that a link shows, the best.
+            max_candidates: number of candidates of a mention that are scored, the likeliest; None for all.
+            overlaps: treatment of mentions that overlap: the `longest` is scored alone, or all are, and
+                all links stay (`keep`) or those of the highest score (`score`); see `kgkit.linking.overlaps`.
+            all_surfaces: whether function words are mentions too, surfaces that are hardly ever links, and
+                words in lower case that the KB writes with capitals only.
+            explain: whether candidates have the parts of their scores, see `kgkit.linking.ScoreParts`.
 
         Raises:
             NotThere: if there is no such KB, or the model needs vectors that have not been made.
@@ -208,6 +223,10 @@ class Linker:
         if isinstance(documents, str):
             raise TypeError("a linker takes documents, not one text: linker([text]), or kgkit.link(text)")
         return self._linked(documents)
+
+    def pipe(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
+        """Yield each document with its links, as they come: the same as calling the linker."""
+        return self(documents)
 
     def _linked(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
         source = iter(self._mentions(documents))
@@ -359,52 +378,6 @@ def _generated_null(candidates: Candidates) -> float:
     return candidates.null - (1 - candidates.link_probability)
 
 
-def link(
-    text: str,
-    kb: str | KnowledgeBase | None = None,
-    *,
-    home: str | os.PathLike[str] | None = None,
-    model: str = "prior",
-    vectors: str | None = None,
-    device: str = "auto",
-    mentions: str | None = None,
-    coherence: Literal["graph"] | CoherenceConfig | None = None,
-    threshold: float = 0.0,
-    nil: Literal["drop", "mark"] = "drop",
-    top_k: int = 5,
-    max_candidates: int | None = 30,
-    overlaps: Overlaps = "longest",
-    all_surfaces: bool = False,
-    explain: bool = False,
-) -> LinkedDocument:
-    """Link one text.
-
-    For many, keep a `Linker`: it remembers what it has looked up.
-
-    Args:
-        text: string of any length.
-        kb, home, model, vectors, device, mentions: as in `Linker.open`.
-        coherence, threshold, nil, top_k, max_candidates, overlaps, all_surfaces, explain: settings of
-            `LinkerConfig`.
-
-    Example:
-        >>> [(link.text, link.entity) for link in link("The geese flew off.", kb="wordnet").links]
-        [('geese', 'goose.n.01'), ('flew off', 'fly.v.…')]
-    """
-    if not isinstance(text, str):
-        raise TypeError(f"a text is a str, not {type(text).__name__}; a Linker takes many")
-    linker = Linker.open(
-        kb, home=home, model=model, vectors=vectors, device=device, mentions=mentions, coherence=coherence,
-        threshold=threshold, nil=nil, top_k=top_k, max_candidates=max_candidates, overlaps=overlaps,
-        all_surfaces=all_surfaces, explain=explain,
-    )  # fmt: skip
-    try:
-        return next(linker([text]))
-    finally:
-        if linker.kb is not kb:
-            linker.kb.close()
-
-
 def _check_tagger(tagger: str | None, overlaps: Overlaps) -> None:
     """Make sure that there is no tagger where mentions may overlap.
 
@@ -421,7 +394,12 @@ def _check_tagger(tagger: str | None, overlaps: Overlaps) -> None:
 def _documents(documents: Iterable[Document | str]) -> Iterator[Document]:
     """Yield documents; a string is one of its own."""
     for number, document in enumerate(documents):
-        yield Document(str(number), document) if isinstance(document, str) else document
+        if isinstance(document, str):
+            yield Document(str(number), document)
+        elif isinstance(document, Document):
+            yield document
+        else:
+            raise TypeError(f"a document is a str or a kgkit.Document, not {type(document).__name__}")
 
 
 def _weighed(mentions: list[Mention], scores: list[Scores]) -> list[Scores]:

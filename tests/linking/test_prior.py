@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import pydoc
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -17,8 +19,10 @@ import kgkit
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for
 from kgkit.errors import ClosedKB, NotThere, UnknownName, UsageError
 from kgkit.linking import Linker, LinkerConfig, Scorer, link
+from kgkit.linking.html import render
 from kgkit.linking.overlaps import best_links
 from kgkit.types import Document, Link, LinkedDocument, Mention
+from tests.cli_helpers import run
 from tests.small_kb import SENSES, facts_kb, lexicon_kb, surfaces_kb
 
 TEXT = "Attorneys general took off the hot dogs."
@@ -463,5 +467,49 @@ def test_settings_as_arguments_are_those_of_the_configuration():
 def test_one_text_is_not_taken_for_many(kb):
     with pytest.raises(TypeError, match=r"linker\(\[text\]\)"):
         Linker.open(kb)("The dog barked.")
-    with pytest.raises(TypeError, match="a text is a str, not list"):
-        kgkit.link(["The dog barked."], kb=kb)
+    with pytest.raises(TypeError, match=r"a text is a str or a kgkit.Document, not bytes"):
+        kgkit.link(b"The dog barked.", kb=kb)
+    with pytest.raises(TypeError, match=r"a document is a str or a kgkit.Document, not int"):
+        kgkit.link([1], kb=kb)
+
+
+def test_several_texts_are_linked_by_one_call_and_in_a_pipe(kb):
+    texts = [TEXT, "The geese.", ""]
+    expected = [next(Linker.open(kb)([text])).links for text in texts]
+    for found in (kgkit.link(texts, kb=kb), kgkit.link(iter(texts), kb), list(Linker.open(kb).pipe(texts))):
+        assert [linked.links for linked in found] == expected
+    document = Document("mine", TEXT)
+    assert kgkit.link(document, kb).id == "mine" and kgkit.link([], kb) == []
+
+
+def test_a_linker_of_a_name_says_what_opens_it():
+    with pytest.raises(UsageError, match=r"kgkit\.Linker\.open\('wordnet'\) opens one by its name"):
+        Linker("wordnet")
+
+
+@pytest.mark.parametrize("function", [kgkit.link, Linker.open])
+def test_the_help_lists_every_setting(function):
+    shown = pydoc.plain(pydoc.render_doc(function))
+    for name in signature(function).parameters:
+        assert re.search(rf"^\s*{name}: \w", shown, re.MULTILINE), name
+
+
+def test_a_linked_document_is_a_dictionary_a_page_and_a_frame(kb, home):
+    linked = kgkit.link(TEXT, kb)
+    line = run("link", "-", "--home", home, given=TEXT.encode()).out
+    assert json.loads(json.dumps(linked.to_dict()))["links"] == json.loads(line)["links"]
+    assert [link.to_dict() for link in linked] == linked.to_dict()["links"]
+    assert linked.to_html() == render([linked])
+    described = linked.to_html(Linker.open(kb).describe)
+    assert described == render([linked], describe=Linker.open(kb).describe)
+    frame = linked.to_frame()
+    assert frame["entity"].tolist() == [link.entity for link in linked.links]
+    assert list(kgkit.link("", kb).to_frame().columns) == list(frame.columns)
+
+
+def test_candidates_iterate_as_named_records(kb):
+    candidates = kb.candidates("general")
+    assert [row.entity for row in candidates] == candidates.ids.tolist()
+    assert [row.prior for row in candidates] == candidates.priors.tolist()
+    (number, sense, prior), *_ = candidates
+    assert (number, sense, prior) == next(iter(candidates))

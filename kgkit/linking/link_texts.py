@@ -1,0 +1,123 @@
+"""One text, or many, linked by one call."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Literal, overload
+
+from kgkit.kb import KnowledgeBase
+from kgkit.linking.coherence import CoherenceConfig
+from kgkit.linking.linker import Linker
+from kgkit.linking.overlaps import Overlaps
+from kgkit.types import Document, LinkedDocument
+
+__all__ = ["link"]
+
+
+@overload
+def link(  # type: ignore[overload-overlap]  # a str is an iterable of str too
+    text: str | Document,
+    kb: str | KnowledgeBase | None = None,
+    *,
+    home: str | os.PathLike[str] | None = None,
+    model: str = "prior",
+    vectors: str | None = None,
+    device: str = "auto",
+    mentions: str | None = None,
+    coherence: Literal["graph"] | CoherenceConfig | None = None,
+    threshold: float = 0.0,
+    nil: Literal["drop", "mark"] = "drop",
+    top_k: int = 5,
+    max_candidates: int | None = 30,
+    overlaps: Overlaps = "longest",
+    all_surfaces: bool = False,
+    explain: bool = False,
+) -> LinkedDocument: ...
+@overload
+def link(
+    text: Iterable[str | Document],
+    kb: str | KnowledgeBase | None = None,
+    *,
+    home: str | os.PathLike[str] | None = None,
+    model: str = "prior",
+    vectors: str | None = None,
+    device: str = "auto",
+    mentions: str | None = None,
+    coherence: Literal["graph"] | CoherenceConfig | None = None,
+    threshold: float = 0.0,
+    nil: Literal["drop", "mark"] = "drop",
+    top_k: int = 5,
+    max_candidates: int | None = 30,
+    overlaps: Overlaps = "longest",
+    all_surfaces: bool = False,
+    explain: bool = False,
+) -> list[LinkedDocument]: ...
+def link(
+    text: str | Document | Iterable[str | Document],
+    kb: str | KnowledgeBase | None = None,
+    *,
+    home: str | os.PathLike[str] | None = None,
+    model: str = "prior",
+    vectors: str | None = None,
+    device: str = "auto",
+    mentions: str | None = None,
+    coherence: Literal["graph"] | CoherenceConfig | None = None,
+    threshold: float = 0.0,
+    nil: Literal["drop", "mark"] = "drop",
+    top_k: int = 5,
+    max_candidates: int | None = 30,
+    overlaps: Overlaps = "longest",
+    all_surfaces: bool = False,
+    explain: bool = False,
+) -> LinkedDocument | list[LinkedDocument]:
+    """Link a text, or several.
+
+    Every call opens the knowledge base and the model. For call after call, or for more texts than fit into
+    memory with their links, keep a `Linker`: it remembers what it has looked up, and `pipe` yields.
+
+    Args:
+        text: string of any length, or a `Document`; or several.
+        kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
+        home: folder of knowledge bases and models; `KGKIT_HOME` or the platform's place unless given.
+        model: name or folder of the model that scores candidates: `prior`, `gloss`, or a trained one
+            (`kgkit.models()` lists them).
+        vectors: name of the entities' vectors, for the models that take some; None: `text`.
+        device: torch device of the models that have an encoder.
+        mentions: name or folder of a tagger whose names are linked; None: the KB's generator finds them.
+        coherence: second stage, which weighs how well the links of a document agree: `graph`, or its
+            settings; None: no such stage.
+        threshold: least score, in [0, 1], of a link; below it a mention means nothing in the KB.
+        nil: treatment of such a mention: it is left out (`drop`), or a link without an entity (`mark`).
+        top_k: number of candidates that a link shows, the best.
+        max_candidates: number of candidates of a mention that are scored, the likeliest; None for all.
+        overlaps: treatment of mentions that overlap: the `longest` is scored alone, or all are, and
+            all links stay (`keep`) or those of the highest score (`score`); see `kgkit.linking.overlaps`.
+        all_surfaces: whether function words are mentions too, surfaces that are hardly ever links, and
+            words in lower case that the KB writes with capitals only.
+        explain: whether candidates have the parts of their scores, see `kgkit.linking.ScoreParts`.
+
+    Returns:
+        The text with its links; for several texts, a list.
+
+    Raises:
+        NotThere: if there is no such KB, or the model needs vectors that have not been made.
+        UnknownName: if there is no such model, or no such tagger.
+        UsageError: if a setting is out of range.
+
+    Example:
+        >>> [(link.text, link.entity) for link in kgkit.link("The geese flew off.", kb="wordnet").links]
+        [('geese', 'goose.n.01'), ('flew off', 'fly.v.…')]
+    """
+    alone = isinstance(text, str | Document)
+    if not alone and (isinstance(text, bytes | Mapping) or not isinstance(text, Iterable)):
+        raise TypeError(f"a text is a str or a kgkit.Document, not {type(text).__name__}")
+    documents = [text] if isinstance(text, str | Document) else text
+    linker = Linker.open(
+        kb, home=home, model=model, vectors=vectors, device=device, mentions=mentions, coherence=coherence,
+        threshold=threshold, nil=nil, top_k=top_k, max_candidates=max_candidates, overlaps=overlaps,
+        all_surfaces=all_surfaces, explain=explain,
+    )  # fmt: skip
+    try:
+        return next(linker(documents)) if alone else list(linker(documents))
+    finally:
+        if linker.kb is not kb:
+            linker.kb.close()
