@@ -113,6 +113,7 @@ class JSONLBuilder(Builder):
     """Entities, aliases, triples and redirects as a user writes them down."""
 
     smoothing = 1.0
+    reads_records = True
 
     def look(self, source: Path) -> Files:
         """Return the file, or the files of a folder, with the properties that their first line states."""

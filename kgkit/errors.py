@@ -26,7 +26,7 @@ Those that a program may want to act on carry their facts as attributes, as
 well as in the sentence. The command line exits with 2 for a `UsageError`, 3 for `NotThere`, 1 for the rest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,13 +97,38 @@ class NotThere(KgkitError):
 
 
 class UnknownEntity(NotThere, KeyError):
-    """A knowledge base has no entity of that key or id."""
+    """A knowledge base has no entity of that key or id.
 
-    def __init__(self, entity: object, kb: str) -> None:
-        self.entity, self.kb = entity, kb
+    Attributes:
+        entity: the key or id.
+        kb: name of the knowledge base.
+    """
+
+    def __init__(self, entity: object, kb: str, hint: Callable[[], str] | None = None) -> None:
+        # The hint takes a search: it is asked for when somebody reads the error, not by who catches it.
+        self.entity, self.kb, self._hint = entity, kb, hint
         super().__init__(f"no entity {entity!r} in knowledge base {kb!r}")
 
-    __str__ = Exception.__str__  # KeyError would show the sentence in quotes
+    @property
+    def hint(self) -> str:
+        """What may have been meant, or what to do next; empty where nothing is known."""
+        hint = self._hint
+        if callable(hint):
+            self._hint = None
+            try:
+                text = hint()
+            except KgkitError:  # a handle that has been closed
+                text = ""
+            self._text = text
+        return getattr(self, "_text", "")
+
+    def __str__(self) -> str:  # KeyError would show the sentence in quotes
+        return f"{self.args[0]}; {self.hint}" if self.hint else str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.hint:  # as text: a handle does not travel with an error
+            self._hint = None
+        return super().__reduce__()
 
 
 class NoPath(NotThere):

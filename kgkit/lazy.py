@@ -7,7 +7,9 @@ from types import ModuleType
 from typing import Any, Final
 
 SHORTCUTS: Final[Mapping[str, str]] = {
+    "encoder_of": "kgkit.embedding.text",
     "export_kb": "kgkit.exchange.exporting",
+    "is_of_texts": "kgkit.embedding.text",
     "render": "kgkit.linking.html",
 }
 """Functions that methods call in rooms above their own, by name, and their modules.
@@ -40,14 +42,27 @@ def lazy_attributes(
 
     def load(name: str) -> Any:
         if name not in modules:
-            hint = f": {hints[name]}" if name in hints else ""
-            module = sys.modules[package]
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name, obj=module)
+            raise attribute_error(sys.modules[package], name, hints)
         value = getattr(import_module(modules[name], package), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return load
+
+
+def attribute_error(owner: object, name: str, hints: Mapping[str, str]) -> AttributeError:
+    """Return the error that *owner* has no attribute *name*, with its hint if there is one.
+
+    Args:
+        owner: module, or object of a class.
+        name: name of the attribute.
+        hints: expression that serves in the place of a name that people try.
+    """
+    what = (
+        f"module {owner.__name__!r}" if isinstance(owner, ModuleType) else f"{type(owner).__name__!r} object"
+    )
+    hint = f": {hints[name]}" if name in hints else ""
+    return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=owner)
 
 
 def make_callable(package: str, module: str) -> None:

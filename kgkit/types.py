@@ -10,14 +10,14 @@ array, encode themselves.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra
-from kgkit.lazy import shortcut
+from kgkit.lazy import attribute_error, shortcut
 
 if TYPE_CHECKING:
     import pandas
@@ -72,6 +72,61 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, ready for JSON."""
         return msgspec.structs.asdict(self)
+
+    def neighbors(
+        self, kb: "Graph", relation: str | None = None, direction: Literal["out", "in", "both"] = "out"
+    ) -> "list[Entity]":
+        """Return the entities that stand beside this one, as `kb.neighbors(entity)` does.
+
+        Args:
+            kb: open knowledge base; an entity does not know its own.
+            relation: name of the only relation; None for any.
+            direction: `out`, where the entity is the subject; `in`, where it is the object; or `both`.
+
+        Raises:
+            TypeError: if *kb* is no knowledge base.
+            UnknownEntity, UnknownName: if it has no such entity, or relation.
+        """
+        if not hasattr(kb, "neighbors"):
+            raise TypeError(
+                f"an entity does not know its knowledge base: entity.neighbors(kb, …) with an open one, not "
+                f"{kb!r}; or kb.neighbors(entity, …)"
+            )
+        return kb.neighbors(self, relation, direction)
+
+    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
+
+        def __getattr__(self, name: str) -> Any:
+            raise attribute_error(self, name, _ENTITY_HINTS)
+
+
+class Graph(Protocol):
+    """The part of a knowledge base that `Entity.neighbors` asks."""
+
+    def neighbors(
+        self, entity: Entity, relation: str | None = None, direction: Literal["out", "in", "both"] = "out"
+    ) -> list[Entity]:
+        """Return the entities that stand beside *entity*."""
+        ...
+
+
+_ENTITY_HINTS: Final = {  # names that people try, from other libraries
+    "aliases": "kb.candidates(SURFACE) says what a surface can mean; entity.label is the entity's name",
+    "definition": "entity.description is its definition",
+    "examples": "entity.attributes has what else the source says, as 'examples'",
+    "gloss": "entity.description is its definition",
+    "hypernyms": "kb.neighbors(entity, 'hypernym') gives its hypernyms",
+    "hyponyms": "kb.neighbors(entity, 'hyponym') gives its hyponyms",
+    "kb_id": "entity.key is its stable name, entity.id a number in one build",
+    "lemma_names": "entity.attributes has what else the source says, as 'lemmas'",
+    "lemmas": "entity.attributes has what else the source says, as 'lemmas'",
+    "name": "entity.label is its name, entity.key its key",
+    "properties": "entity.attributes has what else the source says",
+    "related": "kb.neighbors(entity) gives the entities beside it",
+    "title": "entity.label is its name, entity.key its key",
+    "uri": "entity.key is its stable name",
+    "vector": "kb.vectors(NAME) has vectors, a row for each entity.id",
+}
 
 
 class Alias(msgspec.Struct, frozen=True, gc=False):
@@ -218,6 +273,10 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
         """Yield the candidates as named records, best first."""
         return map(CandidateRow._make, self.rows.tolist())
 
+    def __getitem__(self, position: int) -> CandidateRow:
+        """Return the candidate at a position; 0 is the best."""
+        return CandidateRow._make(self.rows[position].item())
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Candidates)
@@ -228,6 +287,17 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     def __hash__(self) -> int:
         return hash((self.rows.tobytes(), self.null, self.link_probability))
+
+    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
+
+        def __getattr__(self, name: str) -> Any:
+            raise attribute_error(self, name, _CANDIDATES_HINTS)
+
+
+_CANDIDATES_HINTS: Final = dict.fromkeys(
+    ("entities", "keys", "labels", "to_dict", "to_frame"),
+    "kb.decode(candidates) gives candidates with their entities",
+)
 
 
 NO_CANDIDATES: Final = Candidates(np.empty(0, CANDIDATE))
@@ -327,6 +397,26 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return fields
 
+    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
+
+        def __getattr__(self, name: str) -> Any:
+            raise attribute_error(self, name, _LINK_HINTS)
+
+
+_LINK_HINTS: Final = {
+    "description": "kb[link.entity].description is the entity's",
+    "end_char": "link.end is one past its last code point",
+    "kb_id": "link.entity is the entity's key",
+    "kb_id_": "link.entity is the entity's key",
+    "label_": "link.label is the entity's name",
+    "mention": "link.text is the text that is linked",
+    "name": "link.label is the entity's name, link.entity its key",
+    "prob": "link.score is the probability",
+    "probability": "link.score is the probability",
+    "span": "link.start and link.end are its offsets",
+    "start_char": "link.start is its first code point",
+}
+
 
 class LinkedDocument(msgspec.Struct, frozen=True):
     """A document with its links, in order of their start."""
@@ -368,3 +458,17 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         columns = ["start", "end", "text", "entity", "label", "score", "nil", "sense", "kb", "id"]
         rows = [[getattr(link, name) for name in columns] for link in self.links]
         return pandas.DataFrame(rows, columns=columns)
+
+    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
+
+        def __getattr__(self, name: str) -> Any:
+            raise attribute_error(self, name, _DOCUMENT_HINTS)
+
+
+_DOCUMENT_HINTS: Final = {
+    **dict.fromkeys(("entities", "ents", "mentions", "spans"), "linked.links are the links"),
+    "render": "linked.to_html() gives a page",
+    "to_df": "linked.to_frame() gives a DataFrame",
+    "to_json": "json.dumps(linked.to_dict()) gives JSON",
+    "to_pandas": "linked.to_frame() gives a DataFrame",
+}

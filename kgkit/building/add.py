@@ -1,6 +1,8 @@
 """From a published knowledge base and new records to its next build."""
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -21,7 +23,7 @@ __all__ = ["add_to_kb"]
 
 def add_to_kb(
     name: str,
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[Mapping[str, Any]],
     *,
     builder: str | Builder | None = None,
     home: str | os.PathLike[str] | None = None,
@@ -38,7 +40,8 @@ def add_to_kb(
 
     Args:
         name: name of the KB.
-        source: source that *builder* reads: a path, or `kb:NAME` for another KB.
+        source: source that *builder* reads: a path, or `kb:NAME` for another KB; for `jsonl` a list of
+            dictionaries, too.
         builder: the name of an installed builder, or a builder; unless given, `jsonl` reads a file, and
             another KB is added as it is.
         home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
@@ -52,7 +55,9 @@ def add_to_kb(
         WriteFailed: no room on the disk.
     """
     tell = progress or silent
-    if builder is None and not os.fspath(source).startswith(KB_SOURCE):
+    if builder is None and not (
+        isinstance(source, str | os.PathLike) and os.fspath(source).startswith(KB_SOURCE)
+    ):
         builder = "jsonl"
     reader = find_builder(builder) if isinstance(builder, str) else builder
     where = Home.find(home)

@@ -73,7 +73,7 @@ def build_kb(
     types: str | Sequence[str] = (),
     min_count: float = 0,
     resume: bool = True,
-    priors: Source = (),
+    priors: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     master: str | None = None,
 ) -> Built:
     """Build a knowledge base, publish it, and tell the catalog.
@@ -83,8 +83,8 @@ def build_kb(
 
     Args:
         builder: the name of an installed builder, or a builder.
-        source: source that it reads: a path, several, or `kb:NAME` for another KB; None lets the builder
-            obtain it.
+        source: source that it reads: a path, several, or `kb:NAME` for another KB; for `jsonl` a list of
+            dictionaries, too; None lets the builder obtain it.
         name: name of the KB; the builder's name unless given.
         home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
         progress: callback that is told how far the build is.

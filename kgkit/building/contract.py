@@ -141,6 +141,7 @@ class Builder(ABC):
             engine than `memory`, as `Attribute` does.
         unit: noun for what a `Step` counts, in the plural: `pages`.
         has_texts: whether the source has texts in which surfaces are to be counted: `texts` gives them.
+        reads_records: whether it reads JSON lines, so that a list of dictionaries is a source, too.
     """
 
     name: ClassVar[str]
@@ -153,6 +154,7 @@ class Builder(ABC):
     pieces: ClassVar[bool] = False
     unit: ClassVar[str] = "records"
     has_texts: ClassVar[bool] = False
+    reads_records: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

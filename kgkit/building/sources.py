@@ -3,17 +3,18 @@
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from kgkit.building.contract import Builder, KBProperties, Prose, SourceInfo, Step
 from kgkit.building.options import path_list
+from kgkit.building.record_lists import is_record_list, written_records
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.home import Home
@@ -86,7 +87,7 @@ class Material(NamedTuple):
     texts: Callable[[], Sequence[SourceTexts]] = tuple
 
 
-Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Sequence[Mapping[str, Any]]
 
 
 @contextmanager
@@ -103,7 +104,16 @@ def open_source(
         DamagedKB: it is a KB whose files are not as they were written.
         UsageError: the builder has to be told, or does not read such a source.
     """
-    sources = path_list(source or ())
+    if is_record_list(source):
+        if builder is None or not builder.reads_records:
+            raise UsageError("a list of dictionaries is read by a builder of JSON lines: 'jsonl'")
+        with (
+            written_records(cast(Sequence[Mapping[str, Any]], source)) as path,
+            open_source(builder, path, home, priors) as material,
+        ):
+            yield material._replace(info=lambda: msgspec.structs.replace(material.info(), path=""))
+        return
+    sources = path_list(cast(Sequence[str], source or ()))
     named = [text for text in sources if text.startswith(KB_SOURCE)]
     if named:
         if len(sources) > 1:

@@ -1,6 +1,5 @@
 """What several commands share: options, and functions that find a KB and an entity."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +9,7 @@ from kgkit.errors import NotThere, UsageError
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.types import Candidates, Entity
+    from kgkit.types import Entity
 
 
 def flag(*names: str, help: str) -> Any:
@@ -148,10 +147,6 @@ EntityKindOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]
 
-_PIECES = re.compile(r"[.%#:(/]")
-_SUGGESTED = 5
-_MANY_SURFACES = 1_000_000
-
 
 def chosen_kb(name: str | None, home: Path | None) -> str:
     """Return the KB the user named, or the only one there is.
@@ -194,23 +189,15 @@ def find_entity(kb: "KnowledgeBase", key: str) -> "Entity":
     entity = kb.get(check_text(key, "the name of an entity"))
     if entity is not None:
         return entity
-    suggestions = dict.fromkeys(candidate.entity.key for candidate in kb.decode(_suggest_candidates(kb, key)))
+    from kgkit.kb.search import suggest_keys
+
+    suggestions = suggest_keys(kb, key)
     if not suggestions:
         hint = f"`kgkit candidates TEXT --kb {kb.name}` lists what a word can mean"
     else:
         listed = ", ".join(suggestions)
         hint = f"did you mean {listed}?"
     raise NotThere(f"no entity {key!r} in knowledge base {kb.name!r}; {hint}")
-
-
-def _suggest_candidates(kb: "KnowledgeBase", key: str) -> "Candidates":
-    """Return what a name that is no key could stand for: as a word, as the word in a key, as one misspelt."""
-    word = _PIECES.split(key.replace("_", " "))[0] or key
-    for text in (key, word):
-        candidates = kb.candidates(text, k=_SUGGESTED)
-        if len(candidates):
-            return candidates
-    return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < _MANY_SURFACES)
 
 
 def check_pos(kb: "KnowledgeBase", pos: str | None) -> str | None:

@@ -2,6 +2,17 @@
 
 from kgkit.kb.differences import Difference, differences
 from kgkit.kb.facts import Direction
-from kgkit.kb.handle import POS, KnowledgeBase, Node, open_kb
+from kgkit.kb.handle import KnowledgeBase, Node, open_kb
+from kgkit.kb.parts_of_speech import POS
+from kgkit.kb.search import SearchResult
 
-__all__ = ["POS", "Difference", "Direction", "KnowledgeBase", "Node", "differences", "open_kb"]
+__all__ = [
+    "POS",
+    "Difference",
+    "Direction",
+    "KnowledgeBase",
+    "Node",
+    "SearchResult",
+    "differences",
+    "open_kb",
+]

@@ -7,16 +7,16 @@ from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, overload
 
-import numpy as np
-
 from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
+from kgkit.kb.hints import HINTS
 from kgkit.kb.nearest import Near
+from kgkit.kb.parts_of_speech import PartsOfSpeech
+from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import shortcut
+from kgkit.lazy import attribute_error, shortcut
 from kgkit.store import Manifest, StoreReader, open_build
-from kgkit.store.layout import MAX_CLASS_BITS
 from kgkit.text import fold
 from kgkit.types import (
     NO_CANDIDATES,
@@ -39,20 +39,11 @@ if TYPE_CHECKING:
 
 Node = int | str | Entity
 
-# A part of speech people ask for -> those a KB may store: WordNet's adjectives
-# include its satellites, and taggers write the universal names.
-POS: Final = {
-    "a": ("a", "s"), "ADJ": ("a", "s"), "ADV": ("r",), "NOUN": ("n",), "PROPN": ("n",),
-    "VERB": ("v",), "AUX": ("v",),
-    **dict.fromkeys("ADP CCONJ DET INTJ NUM PART PRON PUNCT SCONJ SYM X".split(), ()),
-}  # fmt: skip
-
-_WORDNET_POS: Final = ("n", "v", "a", "s", "r")
 _NEVER_LINKED: Final = 0.5  # what counts as links where a surface was never one
 _FUZZY_CUTOFF = 80.0
 
 
-class KnowledgeBase:
+class KnowledgeBase(PartsOfSpeech):
     """One build of a knowledge base, open for reading.
 
     An entity is named by its key (`"dog.n.01"`, redirects followed), its id or
@@ -67,10 +58,8 @@ class KnowledgeBase:
     """
 
     def __init__(self, store: StoreReader, name: str) -> None:
-        self.store, self.name = store, name  # the store gives rows as they lie on disk
+        super().__init__(store, name)
         self._facts = Facts(store, name)
-        self._classes: np.ndarray | None = None
-        self._bits: bytes | None = None
         self._near = Near()
 
     # -- the handle ---------------------------------------------------------
@@ -120,11 +109,11 @@ class KnowledgeBase:
         """Return the entity of that key or id.
 
         Raises:
-            UnknownEntity: if there is none (it is also a `KeyError`).
+            UnknownEntity: if there is none (it is also a `KeyError`); says what may have been meant.
         """
         result = self.store.entity_by_key(entity) if type(entity) is str else self._by_id(entity)
         if result is None:
-            raise UnknownEntity(entity, self.name)
+            raise self._unknown(entity)
         return result
 
     def get(self, entity: int | str, default: Entity | None = None) -> Entity | None:
@@ -165,14 +154,14 @@ class KnowledgeBase:
         if isinstance(entity, str):
             result = self.store.id_of(entity)
             if result is None:
-                raise UnknownEntity(entity, self.name)
+                raise self._unknown(entity)
             return result
         if isinstance(entity, Entity):
             # Its id may be of another build: the key is what lasts.
             return self.id(entity.key)
         number = index(entity)  # NumPy's integers are ids too, 1.5 is none
         if not 0 <= number < len(self):
-            raise UnknownEntity(number, self.name)
+            raise self._unknown(number)
         return number
 
     def key(self, number: int) -> str:
@@ -184,12 +173,15 @@ class KnowledgeBase:
         number = index(number)
         key = self.store.key_of(number) if 0 <= number < len(self) else None
         if key is None:
-            raise UnknownEntity(number, self.name)
+            raise self._unknown(number)
         return key
 
     def keys(self) -> Iterator[str]:
         """Yield the key of every entity, in id order; those of redirects are not among them."""
         return self.store.iter_keys()
+
+    def _unknown(self, entity: object) -> UnknownEntity:
+        return UnknownEntity(entity, self.name, lambda: key_hint(self, entity))
 
     def _by_id(self, number: Any) -> Entity | None:
         if type(number) is not int:
@@ -240,6 +232,28 @@ class KnowledgeBase:
             result = self.filter(result, pos)
         return result if k is None or k >= len(result.rows) else Candidates(result.rows[:k], result.null)
 
+    def search(
+        self, text: str, k: int = 10, *, kind: str | None = None, scan: bool | None = None
+    ) -> list[SearchResult]:
+        """Return the entities whose key, surfaces or label are, begin with or contain a text.
+
+        Each comes once: first the one with that very key, then the meanings of that surface, best prior
+        first, then keys and surfaces that begin so, in their order, then what has the text within. Case and
+        white space of surfaces and labels are folded; a space also stands for the `_` of a key.
+
+        Args:
+            text: text to search for.
+            k: largest number of entities.
+            kind: kind of the only entities (`synset`, …).
+            scan: whether to read all surfaces and entities for those that contain the text, where fewer than
+                *k* begin with it; None: in a KB of less than a million of them.
+
+        Raises:
+            UsageError: if *text* is empty, or *k* below 1.
+            UnknownName: if there is no such kind.
+        """
+        return search(self, text, k, kind, scan)
+
     def link_probability(self, text: str) -> float | None:
         """Return how likely an occurrence of a surface in a text is a link; None where nobody counted.
 
@@ -256,67 +270,6 @@ class KnowledgeBase:
             return None
         count, linked = counts
         return min((linked or _NEVER_LINKED) / count, 1.0)
-
-    def filter(self, candidates: Candidates, pos: str) -> Candidates:
-        """Return those of *candidates* that have this part of speech; they share what NULL leaves."""
-        mask = self.has_pos(candidates.ids, pos)
-        if mask.all():
-            return candidates
-        rows = candidates.rows[mask]
-        if len(rows):
-            total = rows["prior"].sum()
-            rows["prior"] = (1 - candidates.null) * (rows["prior"] / total if total else 1 / len(rows))
-        return Candidates(rows, candidates.null, candidates.link_probability)
-
-    def classes_of(self, ids: Ids) -> np.ndarray:
-        """Return (n,) uint8, parts of speech: 0 for none, else 1 + the place in `store.classes`."""
-        if self._classes is None:
-            self._classes = self.store.class_of_entity()
-        try:
-            classes: np.ndarray = self._classes[ids]
-        except IndexError:
-            raise UnknownEntity(int(max(ids)), self.name) from None
-        return classes
-
-    def has_pos(self, ids: Ids, pos: str) -> np.ndarray:
-        """Return (n,) bool: which of *ids* (n,) have the part of speech *pos*.
-
-        In a KB that knows no parts of speech, all of them.
-
-        Raises:
-            UnknownName: if there is no such part of speech.
-        """
-        self._check_pos(pos)
-        classes = self.store.classes
-        numbers = self.classes_of(ids)
-        mask = np.full(len(ids), not classes)
-        for name in POS.get(pos, (pos,)):
-            if name in classes:
-                mask |= numbers == classes.index(name) + 1
-        return mask
-
-    def _check_pos(self, pos: str) -> None:
-        names = {*POS, *self.store.classes, *_WORDNET_POS}
-        if pos not in names:
-            raise UnknownName("part of speech", pos, sorted(names))
-
-    def pos_bits(self, pos: str) -> int:
-        """Return the bits that `alias_row` has for a part of speech; all of them if it cannot tell apart."""
-        classes = self.store.classes
-        if len(classes) > MAX_CLASS_BITS:
-            return 0xFF
-        return sum(1 << classes.index(name) for name in POS.get(pos, (pos,)) if name in classes)
-
-    def class_bits(self) -> bytes:
-        """Return, for every entity, the bit of its part of speech as in `pos_bits`."""
-        if self._bits is None:
-            table = [0, *(1 << bit for bit in range(MAX_CLASS_BITS))]
-            classes = self.store.class_of_entity().tobytes()
-            small = len(self.store.classes) <= MAX_CLASS_BITS
-            self._bits = (
-                classes.translate(bytes(table) + bytes(256 - len(table))) if small else b"\xff" * len(classes)
-            )
-        return self._bits
 
     def decode(self, candidates: Candidates) -> list[Candidate]:
         """Return candidates with their entities and the keys of their senses."""
@@ -350,16 +303,19 @@ class KnowledgeBase:
 
     def nearest(
         self,
-        query: "Node | ArrayLike",
+        query: "Node | ArrayLike | None" = None,
         k: int = 10,
         *,
+        text: str | None = None,
         vectors: str | None = None,
         kind: str | None = None,
     ) -> list[Neighbour]:
-        """Return the entities whose vectors are nearest to that of an entity, or to a vector.
+        """Return the entities whose vectors are nearest to that of an entity or a text, or to a vector.
 
         Args:
             query: key of an entity, its id or itself, which is then not among the answers; or (D,) numbers.
+                A string of several words that is no key is taken for a text.
+            text: text in the place of *query*, encoded by the encoder that made the vectors.
             k: number of neighbours; fewer come where fewer have a vector.
             vectors: name of the KB's vectors, as in `vectors`.
             kind: kind of the entities that may be answers (`synset`, …).
@@ -370,14 +326,23 @@ class KnowledgeBase:
         Raises:
             UnknownEntity: if there is no such entity.
             UnknownName: if there is no such kind.
-            UsageError: if the vector has another width, or *k* is below 1.
+            UsageError: if the vector has another width, *k* is below 1, both or neither of *query* and *text*
+                are given, or the vectors were not made of texts.
             NotThere, StaleVectors, DamagedVectors: as `vectors` does.
         """
         if kind is not None and kind not in self.manifest.counts.entities:
             raise UnknownName(f"kind of entity in {self.name!r}", kind, sorted(self.manifest.counts.entities))
         if k < 1:
             raise UsageError(f"k is {k}; it is at least 1")
-        return self._near.nearest(self, query, k, vectors, kind)
+        if (query is None) == (text is None):
+            raise UsageError("kb.nearest takes an entity or a vector, or text='…': one of the two")
+        if isinstance(query, str) and query not in self:
+            if len(query.split()) < 2 or not self._near.reads_texts(self, vectors):
+                raise self._unknown(query)
+            text = query
+        return self._near.nearest(
+            self, query if text is None else self._near.encode(self, text, vectors), k, vectors, kind
+        )
 
     # -- facts --------------------------------------------------------------
 
@@ -410,7 +375,7 @@ class KnowledgeBase:
             if plain:
                 neighbours = self.store.neighbour_entities(entity)
                 if neighbours is None:
-                    raise UnknownEntity(entity, self.name)
+                    raise self._unknown(entity)
                 return neighbours
         elif type(entity) is int and plain and 0 <= entity < NO_SENSE:
             plain_ids = self.store.neighbours(entity)
@@ -521,6 +486,11 @@ class KnowledgeBase:
         """
         losses: list[str] = shortcut("export_kb")(self, path, format=format, progress=progress)
         return losses
+
+    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
+
+        def __getattr__(self, name: str) -> Any:
+            raise attribute_error(self, name, HINTS)
 
 
 def open_kb(

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -20,6 +20,7 @@ from kgkit.candidates import (
 from kgkit.errors import UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.lazy import attribute_error
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import find_scorer
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
@@ -36,6 +37,8 @@ from kgkit.types import (
 )
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from kgkit.linking.tagger import Tagger
 
 _Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate]]
@@ -160,7 +163,7 @@ class Linker:
         all_surfaces: bool = False,
         explain: bool = False,
     ) -> "Linker":
-        """Open a linker on a KB, which may be named; `linker.kb.close()` closes that.
+        """Open a linker on a KB, which may be named; `close`, or the end of `with`, closes that.
 
         Args:
             kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
@@ -207,6 +210,21 @@ class Linker:
             if handle is not kb:
                 handle.close()
             raise
+
+    def close(self) -> None:
+        """Close the knowledge base."""
+        self.kb.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
+
+        def __getattr__(self, name: str) -> Any:
+            raise attribute_error(self, name, _HINTS)
 
     @property
     def model(self) -> str:
@@ -367,6 +385,13 @@ class Linker:
             entity = self.kb[number]
             name = self._names[number] = (entity.key, entity.label)
         return name
+
+
+_HINTS: Final = dict.fromkeys(
+    ("annotate", "link", "predict", "process", "run"),
+    "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
+)
+"""What serves in the place of names that people try, from other libraries."""
 
 
 def _generated_null(candidates: Candidates) -> float:

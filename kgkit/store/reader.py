@@ -5,6 +5,7 @@ import shlex
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from weakref import finalize
@@ -376,12 +377,16 @@ class StoreReader:
         with self.reading():
             yield from (key.decode() for key, _ in self.items("aliases") if not key.startswith(codec.DIGEST))
 
-    def items(self, table: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the raw items of *table* in key order."""
+    def items(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Yield the raw items of *table* in key order, those whose keys begin with *prefix*."""
         environment = self._live()
         try:
             with environment.lmdb.begin() as transaction:
-                yield from transaction.cursor(environment.tables[table])
+                cursor = transaction.cursor(environment.tables[table])
+                if not prefix:
+                    yield from cursor
+                elif cursor.set_range(prefix):
+                    yield from takewhile(lambda item: item[0].startswith(prefix), cursor)
         except lmdb.Error as error:
             if self._environment is environment:
                 raise self.damage(error, f"table {table!r}") from error

@@ -19,7 +19,7 @@ from kgkit.embedding.remapping import IndexSpec
 from kgkit.embedding.text import TEXTS, TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
 from kgkit.encoder.finding import find_in_package
-from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.errors import NotThere, UnknownEntity, UnknownName, UsageError
 from kgkit.vectors import Work
 from tests.small_kb import build
 from tests.tiny_encoder import MINILM, WIDTH, tiny_encoder
@@ -410,3 +410,20 @@ def test_what_minilm_finds_near_is_near(tmp_path, monkeypatch):
         assert [one.entity.key for one in kb.nearest("dog", 1)] == ["wolf"]
         assert [one.entity.key for one in kb.nearest("bank", 1)] == ["loan"]
     assert os.environ["HF_HUB_OFFLINE"] == "1"
+
+
+def test_a_text_has_nearest_entities_by_the_encoder_that_made_the_vectors(animals, encoder, monkeypatch):
+    vectors = embed_text(animals, encoder=encoder)
+    expected = animals.nearest(encoder.encode(["a red dog"])[0], 3)
+    assert [each.entity.key for each in animals.nearest(text="a red dog", k=3)] == [
+        each.entity.key for each in expected
+    ]
+    monkeypatch.setattr(module, "encoder_of", None)  # the encoder is kept
+    found = animals.nearest("a red dog", 3)  # of several words, and no key
+    np.testing.assert_allclose([each.score for each in found], [each.score for each in expected], atol=2e-5)
+    assert vectors.name == "animals/text"
+    with pytest.raises(UnknownEntity):
+        animals.nearest("barks")
+    for wrong in ({}, {"query": "dog", "text": "a dog"}):
+        with pytest.raises(UsageError, match="one of the two"):
+            animals.nearest(**wrong)

@@ -19,6 +19,8 @@ from kgkit.errors import (
     UnknownName,
     UsageError,
 )
+from kgkit.kb import handle
+from kgkit.kb.search import key_hint
 from tests.small_kb import NODES, build, facts_kb, surfaces_kb
 from tests.toys import run_python
 
@@ -86,7 +88,9 @@ def test_what_is_not_there_is_an_unknown_entity(kb, unknown):
 def test_an_unknown_entity_is_a_key_error_and_says_what_was_sought(kb):
     with pytest.raises(KeyError) as caught:
         kb["unicorn"]
-    assert str(caught.value) == "no entity 'unicorn' in knowledge base 'facts'"
+    said = "no entity 'unicorn' in knowledge base 'facts'; kb.search(TEXT) searches keys and surfaces"
+    assert str(caught.value) == said
+    assert str(pickle.loads(pickle.dumps(caught.value))) == said
     assert (caught.value.entity, caught.value.kb) == ("unicorn", "facts")
     with pytest.raises(UnknownEntity):
         kb.key(99)
@@ -221,3 +225,29 @@ def test_a_build_may_be_named_and_the_only_one_need_not_be(home, tmp_path):
         kgkit.open_kb("facts@0123456789ab", home=tmp_path)
     with pytest.raises(NotThere, match="no knowledge base 'unicorns'"):
         kgkit.open_kb("unicorns", home=tmp_path)
+
+
+def test_a_key_that_is_slightly_wrong_names_the_right_one_when_the_error_is_read(kb, monkeypatch):
+    searches = []
+    monkeypatch.setattr(
+        handle, "key_hint", lambda kb, entity: searches.append(entity) or key_hint(kb, entity)
+    )
+    with pytest.raises(UnknownEntity) as caught:
+        kb["Dog"]
+    assert searches == []  # who catches it does not wait for a search
+    assert "did you mean dog" in str(caught.value) and str(caught.value) and searches == ["Dog"]
+    with pytest.raises(UnknownEntity, match="ids run from 0 to 8"):
+        kb[99]
+
+
+def test_the_error_of_a_handle_that_has_been_closed_has_no_hint(tmp_path):
+    with facts_kb(tmp_path) as closing, pytest.raises(UnknownEntity) as caught:
+        closing["unicorn"]
+    assert str(caught.value) == "no entity 'unicorn' in knowledge base 'facts'"
+
+
+def test_an_entity_gives_its_neighbours_if_it_is_told_the_knowledge_base(kb):
+    assert kb["dog"].neighbors(kb) == kb.neighbors(kb["dog"])
+    assert kb["dog"].neighbors(kb, "is_a", "out") == kb.neighbors("dog", "is_a")
+    with pytest.raises(TypeError, match=r"kb\.neighbors\(entity"):
+        kb["dog"].neighbors("is_a")

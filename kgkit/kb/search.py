@@ -1,0 +1,121 @@
+"""Entities by a text: their keys, surfaces and labels, exactly, by the beginning, or by a part."""
+
+import re
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from kgkit.errors import UnknownName, UsageError
+from kgkit.store import codec
+from kgkit.text import fold
+from kgkit.types import Candidates, Entity
+
+if TYPE_CHECKING:
+    from kgkit.kb.handle import KnowledgeBase
+
+__all__ = ["SearchResult", "key_hint", "search", "suggest_keys"]
+
+MANY: Final = 1_000_000
+"""Of so many surfaces or entities, not all are read unless that is asked for."""
+
+_SUGGESTED: Final = 5
+_PIECES: Final = re.compile(r"[.%#:(/]")
+
+_Match = tuple[int, Literal["key", "surface", "label"], str, Literal["exact", "prefix", "part"]]
+
+
+class SearchResult(NamedTuple):
+    """An entity, and why it was an answer.
+
+    Attributes:
+        entity: the entity.
+        field: `key`, `surface` or `label`: what the text is, begins or is a part of.
+        text: that key, folded surface or label.
+        match: `exact`, `prefix` or `part`.
+    """
+
+    entity: Entity
+    field: Literal["key", "surface", "label"]
+    text: str
+    match: Literal["exact", "prefix", "part"]
+
+
+def search(
+    kb: "KnowledgeBase", text: str, k: int = 10, kind: str | None = None, scan: bool | None = None
+) -> list[SearchResult]:
+    """Return the entities that a text finds, as `KnowledgeBase.search` promises."""
+    if not text.strip():
+        raise UsageError("there is nothing to search for: the text is empty")
+    if k < 1:
+        raise UsageError(f"k is {k}; it is at least 1")
+    if kind is not None and kind not in kb.manifest.counts.entities:
+        raise UnknownName(f"kind of entity in {kb.name!r}", kind, sorted(kb.manifest.counts.entities))
+    if scan is None:
+        scan = max(kb.manifest.aliases, len(kb)) < MANY
+    results: dict[int, SearchResult] = {}
+    with closing(_matches(kb, text, scan)) as matches:
+        for number, field, matched, how in matches:
+            if number not in results:
+                entity = kb[number]
+                if kind in (None, entity.kind):
+                    results[number] = SearchResult(entity, field, matched, how)
+                    if len(results) == k:
+                        break
+    return list(results.values())
+
+
+def _matches(kb: "KnowledgeBase", text: str, scan: bool) -> Generator[_Match, None, None]:
+    """Yield what a text finds, best first; an entity may come several times."""
+    store, folded = kb.store, fold(text)
+    keys = list(dict.fromkeys((text, text.replace(" ", "_"))))
+    for key in keys:
+        if (number := store.id_of(key)) is not None:
+            yield number, "key", key, "exact"
+    for number in kb.candidates(text).ids.tolist():
+        yield number, "surface", folded, "exact"
+    with store.reading():
+        for key in keys:
+            for raw, value in store.items("keys", codec.bounded_key(key)):
+                if not raw.startswith(codec.DIGEST):
+                    yield int.from_bytes(value, "little"), "key", raw.decode(), "prefix"
+        for raw, _ in store.items("aliases", codec.bounded_key(folded)) if folded else ():
+            yield from _of_surface(kb, raw, "prefix")
+        if scan:
+            part = folded.encode("utf-8", "surrogatepass")
+            for raw, _ in store.items("aliases"):
+                if part in raw:
+                    yield from _of_surface(kb, raw, "part")
+            for entity in store.iter_entities():
+                if folded in fold(entity.label):
+                    yield entity.id, "label", entity.label, "part"
+
+
+def _of_surface(kb: "KnowledgeBase", raw: bytes, how: Literal["prefix", "part"]) -> Iterator[_Match]:
+    if not raw.startswith(codec.DIGEST):
+        surface = raw.decode()
+        for number in kb.candidates(surface).ids.tolist():
+            yield number, "surface", surface, how
+
+
+def suggest_keys(kb: "KnowledgeBase", key: str) -> list[str]:
+    """Return keys that may have been meant by one that *kb* does not have."""
+    return list(dict.fromkeys(each.entity.key for each in kb.decode(_suggest_candidates(kb, key))))
+
+
+def _suggest_candidates(kb: "KnowledgeBase", key: str) -> Candidates:
+    """Return what a name that is no key could stand for: as a word, as the word in a key, as one misspelt."""
+    word = _PIECES.split(key.replace("_", " "))[0] or key
+    for text in (key, word):
+        candidates = kb.candidates(text, k=_SUGGESTED)
+        if len(candidates):
+            return candidates
+    return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < MANY)
+
+
+def key_hint(kb: "KnowledgeBase", entity: object) -> str:
+    """Return what to say of a key or id that *kb* does not have."""
+    if isinstance(entity, str):
+        keys = list(islice(suggest_keys(kb, entity), _SUGGESTED))
+        return f"did you mean {', '.join(keys)}?" if keys else "kb.search(TEXT) searches keys and surfaces"
+    return f"ids run from 0 to {len(kb) - 1:,}"

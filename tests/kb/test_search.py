@@ -1,0 +1,83 @@
+"""`kb.search`: keys, surfaces and labels; exactly, by the beginning, by a part."""
+
+import pytest
+
+import kgkit
+from kgkit.building import Alias, Entity, Redirect
+from kgkit.errors import UnknownName, UsageError
+from tests.small_kb import ENDLESS, build, surfaces_kb
+
+RECORDS = [
+    Entity("dog", "Dog", kind="page"),
+    Entity("hot_dog", "Hot dog", kind="page"),
+    Entity("Dogger_Bank", "a bank", kind="place"),
+    Entity("cat", "the enemy of dogs", kind="page"),
+    Alias("dog", "dog", 3),
+    Alias("dog", "hot_dog", 1),
+    Alias("dogs of war", "Dogger_Bank", 1),
+    Alias("prairie dog", "cat"),
+    Redirect("hound", "dog"),
+]
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    with build(tmp_path_factory.mktemp("search"), RECORDS) as opened:
+        yield opened
+
+
+def found(kb, text, **settings):
+    return [(result.entity.key, result.field, result.match) for result in kb.search(text, **settings)]
+
+
+def test_exact_matches_come_first_then_beginnings_then_parts(kb):
+    assert found(kb, "dog") == [
+        ("dog", "key", "exact"),
+        ("hot_dog", "surface", "exact"),
+        ("Dogger_Bank", "surface", "prefix"),
+        ("cat", "surface", "part"),
+    ]
+    assert found(kb, "dog", scan=False)[-1] == ("Dogger_Bank", "surface", "prefix")
+
+
+def test_case_and_spaces_are_folded_and_redirects_followed(kb):
+    assert found(kb, "DOGS  OF", k=1) == [("Dogger_Bank", "surface", "prefix")]
+    assert found(kb, "Dogger B") == [("Dogger_Bank", "key", "prefix")]
+    assert found(kb, "hot dog", k=1) == [("hot_dog", "key", "exact")]
+    assert found(kb, "hound", k=1) == [("dog", "key", "exact")]
+
+
+def test_a_label_that_is_no_surface_is_found_by_a_part(kb):
+    [result] = kb.search("enemy of")
+    assert (result.entity.key, result.field, result.text) == ("cat", "label", "the enemy of dogs")
+
+
+def test_results_are_limited_by_number_and_kind(kb):
+    assert found(kb, "dog", kind="place") == [("Dogger_Bank", "surface", "prefix")]
+    assert len(kb.search("dog", k=2)) == 2
+    assert kb.search("zebra") == []
+    with pytest.raises(UnknownName, match="kind of entity"):
+        kb.search("dog", kind="nonsense")
+    for wrong in ({"text": " "}, {"text": "dog", "k": 0}):
+        with pytest.raises(UsageError):
+            kb.search(**wrong)
+
+
+def test_texts_of_every_script_and_length_are_searched_for(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        assert found(kb, "北京", k=2) == [
+            ("Beijing", "surface", "exact"),
+            ("Peking_University", "surface", "prefix"),
+        ]
+        assert found(kb, ENDLESS, k=1) == [("Endless", "surface", "exact")]
+        assert kb.search("\udc80") == [] and kb.search("llanfair" * 40, k=1) == []
+
+
+def test_a_search_ends_with_the_results_not_with_the_knowledge_base(kb, monkeypatch):
+    read = []
+    monkeypatch.setattr(kb.store, "iter_entities", lambda: read.append(1) or iter(()))
+    assert kb.search("dog", k=3) and read == []
+
+
+def test_a_handle_searches_in_another_thread_too(kb):
+    assert kgkit.KnowledgeBase.search(kb, "dog", 1)[0].entity == kb["dog"]
