@@ -197,6 +197,31 @@ class CatalogError(KgkitError):
     """The catalog cannot be reached, written or understood; knowledge bases can be used without it."""
 
 
+class Terminated(KeyboardInterrupt):
+    """The process got SIGTERM, as of Slurm, Kubernetes or `timeout`.
+
+    Attributes:
+        exit_code: exit code of the command line.
+    """
+
+    exit_code: Final = 143
+
+
+class StoppedTraining(KeyboardInterrupt):
+    """A training was stopped, by Ctrl-C or SIGTERM, and has kept a checkpoint, from which it can go on.
+
+    Attributes:
+        steps: number of steps that are done.
+        total: number of steps that there are to be.
+        exit_code: exit code of the command line: 130 for Ctrl-C, 143 for SIGTERM.
+    """
+
+    def __init__(self, steps: int, total: int, cause: KeyboardInterrupt) -> None:
+        self.steps, self.total = steps, total
+        self.exit_code: int = getattr(cause, "exit_code", 130)
+        super().__init__(f"stopped after {steps:,} of {total:,} steps")
+
+
 def _again(kind: type[KgkitError], args: tuple[Any, ...], facts: dict[str, Any]) -> KgkitError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(facts)

@@ -183,13 +183,13 @@ def _model_id(session: Any, home: str, name: str | None) -> int | None:
 def _ending(error: BaseException) -> tuple[str, int]:
     """Return status and exit code of a run that an exception ended; codes are those of the command line."""
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted", 130
+        return "interrupted", getattr(error, "exit_code", 130)
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
     else:
         code = 2 if isinstance(error, UsageError) else 3 if isinstance(error, NotThere) else 1
         code = getattr(error, "exit_code", code)  # of the command line's own
-    return ("done" if code == 0 else "interrupted" if code == 130 else "failed"), code
+    return ("done" if code == 0 else "interrupted" if code in (130, 143) else "failed"), code
 
 
 def _digests_of(path: Path) -> Iterator[tuple[str, str | None]]:

@@ -2,6 +2,7 @@
 
     0    done                              3    a KB, model or data set that is not there
     1    failed                            130  interrupted
+    143  terminated: it got SIGTERM
     2    the command line is wrong
 
 Where the reader closes the pipe, nothing is written and the code is 0.
@@ -38,6 +39,9 @@ from kgkit.commands.output import discard
 from kgkit.commands.verb import Verb
 from kgkit.errors import KgkitError
 
+ENDED: Final = {130: "interrupted", 143: "terminated"}
+"""What is written where a signal has ended the command, by the exit code."""
+
 RESPELLED: Final = {
     "--overlaps": "for what the flag --overlaps did, say `--overlaps keep`; the others are longest and score",
     "--rung": "it is called --type now",
@@ -57,6 +61,10 @@ class Commands(TyperGroup):
             raise typer.Exit(0) from None
         except (KgkitError, OSError) as error:
             raise typer.Exit(report(error)) from error
+        except KeyboardInterrupt as error:
+            if (code := getattr(error, "exit_code", 130)) == 130:
+                raise
+            raise typer.Exit(code) from error
 
     def main(
         self,
@@ -81,8 +89,8 @@ class Commands(TyperGroup):
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise  # an end of file that nobody expected
             code = 130
-        if code == 130:
-            write_line("interrupted")
+        if code in ENDED:
+            write_line(ENDED[code])
         sys.exit(_flush(code))
 
 

@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from kgkit.encoder.device import computes_bf16, pick_device
-from kgkit.errors import BuildFailed, UsageError
+from kgkit.errors import BuildFailed, StoppedTraining, UsageError
 from kgkit.training import resuming
 from kgkit.training.batches import Batches
 from kgkit.training.config import TrainingConfig
@@ -73,8 +73,8 @@ def train(
 
     It is trained in training mode as a whole: a part that shall stay in evaluation mode (a frozen encoder)
     is kept there by the model's own method `train`. Parameters that need no gradient are not saved: whoever
-    goes on with a training makes them anew. Ctrl-C waits for the end of the step and leaves a checkpoint; a
-    second one does not wait. The seeds of Python, NumPy and torch are set.
+    goes on with a training makes them anew. Ctrl-C and SIGTERM wait for the end of the step and leave a
+    checkpoint; a second one does not wait. The seeds of Python, NumPy and torch are set.
 
     Args:
         model: on any device; it is moved.
@@ -89,6 +89,7 @@ def train(
         resume: go on from the checkpoint in *folder*, if there is one; else begin, and forget what is there.
 
     Raises:
+        StoppedTraining: on Ctrl-C or SIGTERM, once the checkpoint is there.
         BuildFailed: if the loss or the gradient is not finite.
         UsageError: if there are no batches, or fewer than promised; for a checkpoint of other settings.
         MissingExtra: if TensorBoard is asked for and not installed.
@@ -151,28 +152,34 @@ class _Training:
         try:
             with self.ctrl_c.waiting():
                 self._steps()
-        except KeyboardInterrupt:
-            if not self.ctrl_c.busy:
-                self._save()
-                if self.rank == 0:
-                    progressed = f"{self.state.steps:,} of {self.total:,} steps"
-                    _log.warning("stopped after %s; told to resume, it goes on there", progressed)
-            raise
+        except KeyboardInterrupt as error:
+            if self.ctrl_c.busy:
+                raise
+            self._save()
+            raise self._stopped(error) from error
         finally:
             if self.curve is not None:
                 self.curve.close()
             self.model.eval()
         if self.ctrl_c.waits:  # it came when no step was left to wait for
-            raise KeyboardInterrupt
+            raise self._stopped(self.ctrl_c.error())
         if self.state.best is not None and self.config.keep_best:
             put_weights(self.model, load_file(_best(self.folder, self.state.best["step"])))
         return self.state
+
+    def _stopped(self, cause: KeyboardInterrupt) -> StoppedTraining:
+        """Return the error of a training that has kept a checkpoint, and say so."""
+        stopped = StoppedTraining(self.state.steps, self.total, cause)
+        if self.rank == 0:
+            _log.warning("%s, with a checkpoint", stopped)
+        return stopped
 
     def _steps(self) -> None:
         state, batches, due = self.state, None, False
         while True:
             if self._evaluation_is_due():
                 self._evaluate()
+                due = True  # what an evaluation took is not done again
             if state.steps >= self.total or state.stopped:
                 break
             if due:
@@ -227,7 +234,7 @@ class _Training:
         if self.progress is not None and self.rank == 0:
             self.progress("training, step", state.steps, self.total)
         if interrupted:
-            raise KeyboardInterrupt
+            raise self.ctrl_c.error()
         return bool(due_anywhere)
 
     def _loss_of(self, batches: Iterator[Any]) -> tuple[Tensor, float]:

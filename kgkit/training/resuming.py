@@ -1,4 +1,4 @@
-"""Stopping a training, and going on with it as if nothing had happened: Ctrl-C, whole files, weights, chance.
+"""Stopping a training, and going on as if nothing had happened: signals, whole files, weights, chance.
 
 Nothing here loads torch before it is called.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgkit.errors import UsageError
+from kgkit.errors import Terminated, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -23,37 +23,81 @@ logger = logging.getLogger(__name__)
 
 
 class Interrupts:
-    """Lets Ctrl-C wait while `busy`, where Python would have it raise at once; a second one does not wait.
+    """Lets Ctrl-C and SIGTERM wait while `busy`, where they would end the work at once; a second does not.
 
     Args:
-        always: let it wait in any case.
+        always: let them wait in any case.
 
     Attributes:
         busy: set by whoever does what must not be cut in two.
-        waits: whether there was a Ctrl-C that is still to be obeyed.
+        waits: whether there was one that is still to be obeyed.
     """
 
     def __init__(self, *, always: bool = False) -> None:
         self.always, self.busy, self.waits = always, False, False
+        self._terminated = False
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Be in charge of Ctrl-C where Python is: in the main thread, if nobody handles or ignores it."""
-        ours = threading.current_thread() is threading.main_thread()
-        if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        """Be in charge of both where Python is: in the main thread, if nobody handles or ignores them."""
+        if threading.current_thread() is not threading.main_thread():
             yield
             return
-        signal.signal(signal.SIGINT, self._came)
+        handlers = {
+            number: before
+            for number, usual in (
+                (signal.SIGINT, (signal.default_int_handler,)),
+                (signal.SIGTERM, (signal.SIG_DFL, raise_terminated)),
+            )
+            if (before := signal.getsignal(number)) in usual
+        }
+        for number in handlers:
+            signal.signal(number, self._came)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number, before in handlers.items():
+                signal.signal(number, before)
 
-    def _came(self, *_: Any) -> None:
+    def error(self) -> KeyboardInterrupt:
+        """Return the error that obeys the last signal: `Terminated`, or that of Ctrl-C."""
+        return Terminated() if self._terminated else KeyboardInterrupt()
+
+    def _came(self, number: int, _: Any) -> None:
+        self._terminated = number == signal.SIGTERM
         if self.waits or not (self.busy or self.always):
-            raise KeyboardInterrupt
+            raise self.error()
         self.waits = True
-        logger.warning("stopping after this step; a second Ctrl-C stops at once, without a checkpoint")
+        how = "SIGTERM" if self._terminated else "Ctrl-C"
+        logger.warning("stopping after this step; a second %s stops at once, without a checkpoint", how)
+
+
+def raise_terminated(*_: Any) -> None:
+    """Handle SIGTERM as Python handles Ctrl-C.
+
+    Raises:
+        Terminated: always.
+    """
+    raise Terminated
+
+
+@contextmanager
+def terminations() -> Iterator[None]:
+    """Let SIGTERM end the block by `Terminated`, so that what it holds is closed and kept.
+
+    In the main thread, where nobody handles SIGTERM.
+    """
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+    ):
+        yield
+        return
+    signal.signal(signal.SIGTERM, raise_terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def weights_of(model: "nn.Module") -> dict[str, "Tensor"]:

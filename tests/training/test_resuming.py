@@ -11,8 +11,15 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from kgkit.errors import UsageError  # noqa: E402
-from kgkit.training.resuming import Interrupts, put_weights, random_states, set_random_states, weights_of  # noqa: E402
+from kgkit.errors import Terminated, UsageError  # noqa: E402
+from kgkit.training.resuming import (  # noqa: E402
+    Interrupts,
+    put_weights,
+    random_states,
+    set_random_states,
+    terminations,
+    weights_of,
+)
 
 CPU = torch.device("cpu")
 
@@ -44,6 +51,38 @@ def test_a_second_ctrl_c_does_not_wait(always):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
     assert interrupts.waits
+
+
+def test_sigterm_waits_as_ctrl_c_does_and_ends_by_its_own_error(caplog):
+    interrupts = Interrupts()
+    with interrupts.waiting():
+        interrupts.busy = True
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupts.waits
+    assert "a second SIGTERM stops at once" in caplog.text
+    assert isinstance(interrupts.error(), Terminated) and interrupts.error().exit_code == 143
+    with pytest.raises(Terminated), Interrupts().waiting():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_sigterm_ends_what_a_command_does_beside_its_steps():
+    with pytest.raises(Terminated), terminations():
+        with Interrupts().waiting():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_whoever_handles_sigterm_already_keeps_it():
+    came = []
+    before = signal.signal(signal.SIGTERM, lambda *_: came.append(1))
+    try:
+        with terminations(), Interrupts(always=True).waiting():
+            signal.raise_signal(signal.SIGTERM)
+        assert came == [1]
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_python_has_ctrl_c_back_whatever_happened():

@@ -1,6 +1,8 @@
 """A tagger from files to names: it learns, goes on where it was stopped, and is used by the commands."""
 
 import json
+import signal
+import sys
 
 import msgspec
 import pytest
@@ -20,6 +22,7 @@ from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER, TAGGER
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
+from kgkit.training.curve import Curve
 from kgkit.training.tagging import TaggerTraining, train_tagger
 from kgkit.types import Alias, Document, Entity, Mention
 from tests.cli_helpers import run
@@ -429,3 +432,31 @@ def test_links_of_a_tagger_s_mentions_are_scored_and_written(home, kb, tmp_path)
         "no tagger named 'fuond'"
         in run("evaluate", "el", "--data", data, *common[:-4], "--mentions", "fuond").err
     )
+
+
+def test_sigterm_keeps_what_a_training_has_done_and_names_the_command(encoder, files, tmp_path, monkeypatch):
+    data, dev = files
+    steps, add = [], Curve.add
+
+    def terminate(curve, *values, **named):
+        """Send the signal while the second line of the curve is written."""
+        add(curve, *values, **named)
+        steps.append(1)
+        if len(steps) == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Curve, "add", terminate)
+    monkeypatch.setattr(sys, "argv", ["kgkit", "train", "tagger", "--name", "small"])
+    command = [
+        "train", "tagger", "--data", data, "--dev", dev, "--encoder", encoder, "--name", "small",
+        "--epochs", 2, "--device", "cpu", "--home", tmp_path,
+    ]  # fmt: skip
+    stopped = run(*command)
+    assert stopped.code == 143 and stopped.err.endswith("terminated\n")
+    assert "with a checkpoint" in stopped.err
+    assert "give the same command again: kgkit train tagger --name small" in stopped.err
+    assert "resume" not in stopped.err
+    assert list((tmp_path / "runs").glob("*/checkpoint.pt"))
+    monkeypatch.setattr(Curve, "add", add)
+    assert run(*command).code == 0
+    assert not list((tmp_path / "runs").iterdir())

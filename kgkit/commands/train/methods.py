@@ -1,7 +1,8 @@
 """What the commands that train a method have in common."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -80,6 +81,7 @@ def follow_training(
     from kgkit.home import Home
     from kgkit.models.folder import model_folder
     from kgkit.models.publishing import older
+    from kgkit.training.resuming import terminations
 
     check_files(files)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
@@ -89,7 +91,8 @@ def follow_training(
         def tell(stage: str, count: int, total: int) -> None:
             show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
 
-        folder, manifest = train(where, tell)
+        with _stopping(messages), terminations():
+            folder, manifest = train(where, tell)
     replacing = f", in the place of {replaced}" if replaced else ""
     messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
     if not as_json:
@@ -98,6 +101,18 @@ def follow_training(
 
     write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
     return None
+
+
+@contextmanager
+def _stopping(messages: Messages) -> Iterator[None]:
+    """Say of a training that is stopped in the block which command goes on with it."""
+    from kgkit.errors import StoppedTraining
+
+    try:
+        yield
+    except StoppedTraining:
+        messages.write(f"to go on there, give the same command again: {typed()}")
+        raise
 
 
 def run_training(
