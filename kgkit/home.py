@@ -7,8 +7,10 @@
       kbs/NAME/vectors/VECTORS/   matrices with a row for each entity, see `kgkit.vectors`
       models/NAME/                a trained model, see `kgkit.models.folder`
       runs/                       what trainings that run, or were stopped, have done
+      default-kb                  name of the knowledge base that is taken where none is named
       catalog.db                  an index over all this, see `kgkit.catalog`
-      cache/                      downloads, encoded words, and what stopped builds have read; safe to delete
+      cache/                      downloads, encoded words, what stopped builds have read, and the name of
+                                  the knowledge base that was used last; safe to delete
 
 Nothing here writes to the disk.
 """
@@ -18,13 +20,16 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kgkit.errors import NotThere, UsageError
 from kgkit.versions import current_version
 
 CATALOG_URL: Final = "KGKIT_CATALOG_URL"
 """The variable that names another database for the catalog than the one in the home."""
+
+DEFAULT_KB: Final = "KGKIT_KB"
+"""The variable that names the knowledge base that is taken where none is named."""
 
 _BUILD_MANIFEST: Final = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -62,6 +67,21 @@ class Home:
         return self.path / "catalog.db"
 
     @property
+    def default_file(self) -> Path:
+        """File with the name of the default knowledge base, which need not exist."""
+        return self.path / "default-kb"
+
+    @property
+    def default_name(self) -> str:
+        """Name of the default knowledge base; empty where none is set."""
+        return _line_of(self.default_file)
+
+    @property
+    def recent_file(self) -> Path:
+        """File with the name of the knowledge base that a command used last, which need not exist."""
+        return self.cache / "recent-kb"
+
+    @property
     def models(self) -> Path:
         """Trained models, a folder each; `kgkit.models.folder` tells where the files of one lie."""
         return self.path / "models"
@@ -92,21 +112,55 @@ class Home:
         names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
         return [self.kb(name) for name in names if is_name(name)]
 
-    def only_kb(self) -> str:
-        """Return the name of the only KB.
+    def default_kb(self, *, recent: bool = False) -> "DefaultKB":
+        """Return the knowledge base that is taken where none is named.
+
+        That is the one that `KGKIT_KB` names, else what `kgkit kb default` has set, else the only one.
+
+        Args:
+            recent: whether of several, of which none is the default, the one used last is taken.
 
         Raises:
-            NotThere: if there is none.
-            UsageError: if there are several.
+            NotThere: if there is none, or the default is not there.
+            UsageError: if there are several, and none of them is the default.
         """
         names = [kb.name for kb in self.kbs()]
+        chosen = os.environ.get(DEFAULT_KB, ""), self.default_name
+        for name, reason in zip(chosen, (f"${DEFAULT_KB}", "the default"), strict=True):
+            if name and name.partition("@")[0] not in names:
+                raise NotThere(
+                    f"the knowledge base {name}, {reason}, is not in {self.path}; there are: "
+                    f"{', '.join(names) or 'none'}. Name another one, or set it by `kgkit kb default NAME`"
+                )
+            if name:
+                return DefaultKB(name, reason)
+        if len(names) == 1:
+            return DefaultKB(names[0], "")
         if not names:
             raise NotThere(
                 f"no knowledge base in {self.path}: build one, for example with `kgkit build-kb wordnet`"
             )
-        if len(names) > 1:
-            raise UsageError(f"which knowledge base? In {self.path} there are {', '.join(names)}: name one")
-        return names[0]
+        if recent and (name := _line_of(self.recent_file)) in names:
+            return DefaultKB(name, "the one used last")
+        raise UsageError(
+            f"which knowledge base? In {self.path} there are {', '.join(names)}: name one, or set the "
+            f"default with `kgkit kb default NAME` or ${DEFAULT_KB}"
+        )
+
+
+class DefaultKB(NamedTuple):
+    """The knowledge base that is taken where none is named, and why; no reason for the only one."""
+
+    name: str
+    reason: str
+
+
+def _line_of(path: Path) -> str:
+    """Return the text of a small file; empty where there is none."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 @dataclass(frozen=True)

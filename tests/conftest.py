@@ -33,6 +33,7 @@ def pytest_configure():
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("KGKIT_HOME", str(tmp_path_factory.getbasetemp() / "no-home"))
+    monkeypatch.delenv("KGKIT_KB", raising=False)
     monkeypatch.delenv("KGKIT_CATALOG_URL", raising=False)
 
 

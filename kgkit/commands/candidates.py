@@ -44,7 +44,7 @@ def candidates(
     """List what a word or name can mean, best prior first."""
     from kgkit.candidates import GeneratorConfig
 
-    with open_chosen_kb(kb, home) as base:
+    with open_chosen_kb(kb, home, quiet=quiet) as base:
         decoded = base.decode(
             _find_candidates(base, check_text(text, "TEXT"), k, check_pos(base, pos), fuzzy=fuzzy)
         )

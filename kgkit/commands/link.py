@@ -150,7 +150,8 @@ def link(
     if model != "prior" or mentions is not None:
         only_encodes()
     linker = Linker.open(
-        chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
+        chosen_kb(kb, home, recent=True, quiet=quiet), home=home, model=model, coherence=coherence,
+        threshold=threshold,
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
         mentions=mentions, all_surfaces=all_surfaces, explain=explain, max_candidates=max_candidates or None,
     )  # fmt: skip

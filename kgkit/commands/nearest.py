@@ -45,7 +45,7 @@ def nearest(
     quiet: QuietOption = False,
 ) -> None:
     """List the entities whose vectors are nearest to an entity's, or to a text's."""
-    with open_chosen_kb(kb, home) as base:
+    with open_chosen_kb(kb, home, quiet=quiet) as base:
         target = _encode(base, vectors, check_text(query, "TEXT")) if text else find_entity(base, query)
         neighbours = base.nearest(target, k, vectors=vectors, kind=kind)
         name = base.vectors(vectors).name

@@ -1,13 +1,17 @@
 """What several commands share: options, and functions that find a KB and an entity."""
 
+import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kgkit.commands.messages import Messages
 from kgkit.errors import NotThere, UsageError
 
 if TYPE_CHECKING:
+    from kgkit.home import Home
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Entity
 
@@ -30,11 +34,18 @@ HomeOption = Annotated[
 ]
 KBOption = Annotated[
     str | None,
-    typer.Option("--kb", metavar="KB", help="NAME or NAME@BUILD; not needed when there is one KB only."),
+    typer.Option(
+        "--kb",
+        metavar="KB",
+        help="NAME or NAME@BUILD; by default $KGKIT_KB, what `kgkit kb default` set, or the only one.",
+    ),
 ]
 KBArgument = Annotated[
     str | None,
-    typer.Argument(metavar="KB", help="NAME or NAME@BUILD; not needed when there is one KB only."),
+    typer.Argument(
+        metavar="KB",
+        help="NAME or NAME@BUILD; by default $KGKIT_KB, what `kgkit kb default` set, or the only one.",
+    ),
 ]
 JSONOption = Annotated[bool, flag("--json", help="Write JSON.")]
 DataOption = Annotated[
@@ -148,23 +159,57 @@ EntityKindOption = Annotated[
 DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]
 
 
-def chosen_kb(name: str | None, home: Path | None) -> str:
-    """Return the KB the user named, or the only one there is.
+def chosen_kb(name: str | None, home: Path | None, *, recent: bool = False, quiet: bool = False) -> str:
+    """Return the KB the user named, or the default, or the only one there is.
+
+    Of several, which one was taken is written to standard error.
+
+    Args:
+        name: name that the user gave.
+        home: home that the user named.
+        recent: whether of several without a default the one used last is taken, and this one remembered.
+        quiet: whether messages are left out.
 
     Raises:
         NotThere: if none has been built.
-        UsageError: if there are several and none was named.
+        UsageError: if there are several, none was named, and none is the default.
     """
     from kgkit.home import Home
 
-    return name if name is not None else Home.find(home).only_kb()
+    where = Home.find(home)
+    if name is None:
+        name, reason = where.default_kb(recent=recent)
+        if reason and len(where.kbs()) > 1:
+            hint = "; --kb NAME, or `kgkit kb default NAME`, takes another one"
+            Messages(quiet=quiet).write(f"knowledge base: {name} ({reason}){hint}")
+    if recent:
+        _remember_kb(where, name)
+    return name
 
 
-def open_chosen_kb(name: str | None, home: Path | None, *, verify: bool = False) -> "KnowledgeBase":
-    """Open the KB the user named, or the only one there is; *verify* as in `open_kb`."""
+def _remember_kb(home: "Home", name: str) -> None:
+    """Keep the name of the KB that is used, so far as the disk lets us."""
+    from kgkit.home import is_name
+
+    kept, path = name.partition("@")[0], home.recent_file
+    with suppress(OSError):
+        if not is_name(kept) or home.kb(kept).published() is None:
+            return
+        if path.exists() and path.read_text(encoding="utf-8") == kept:
+            return
+        path.parent.mkdir(exist_ok=True)
+        temporary = path.with_name(f".{secrets.token_hex(8)}.part")
+        temporary.write_text(kept, encoding="utf-8")
+        temporary.replace(path)
+
+
+def open_chosen_kb(
+    name: str | None, home: Path | None, *, verify: bool = False, quiet: bool = False
+) -> "KnowledgeBase":
+    """Open the KB that `chosen_kb` returns, of several the one used last; *verify* as in `open_kb`."""
     from kgkit.kb import open_kb
 
-    return open_kb(chosen_kb(name, home), home, verify=verify)
+    return open_kb(chosen_kb(name, home, recent=True, quiet=quiet), home, verify=verify)
 
 
 def check_text(text: str, what: str) -> str:

@@ -499,7 +499,8 @@ def open_kb(
     """Open a knowledge base for reading.
 
     Args:
-        name: `NAME`, the published build, or `NAME@BUILD`; None if there is one KB only.
+        name: `NAME`, the published build, or `NAME@BUILD`; None for the default (`KGKIT_KB`, else what
+            `kgkit kb default` has set), or the only one.
         home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
         verify: whether to read its files first (about 1 GB a second) and compare their SHA-256 with the
             manifest's. Without it only sizes are compared: damage within a file is met by the look-up that
@@ -507,7 +508,7 @@ def open_kb(
 
     Raises:
         NotThere: if it has not been built.
-        UsageError: if none was named and there are several.
+        UsageError: if none was named, there are several, and none of them is the default.
         FormatMismatch, DamagedKB: if it cannot be used as it is.
 
     Example:
@@ -515,5 +516,5 @@ def open_kb(
         'dog'
     """
     where = Home.find(home)
-    build, store = open_build(where, name if name is not None else where.only_kb(), verify=verify)
+    build, store = open_build(where, name if name is not None else where.default_kb().name, verify=verify)
     return KnowledgeBase(store, build.name)

@@ -2,7 +2,19 @@
 
 import typer
 
-from kgkit.commands.kb import add, diff, export, import_kb, info, list_kbs, prune, publish, rm, verify
+from kgkit.commands.kb import (
+    add,
+    default,
+    diff,
+    export,
+    import_kb,
+    info,
+    list_kbs,
+    prune,
+    publish,
+    rm,
+    verify,
+)
 from kgkit.commands.kb.build import build_kb
 
 app = typer.Typer(no_args_is_help=True, help="Manage the knowledge bases on this machine.")
@@ -10,6 +22,7 @@ app = typer.Typer(no_args_is_help=True, help="Manage the knowledge bases on this
 app.command("list")(list_kbs.list_kbs)
 app.command("info")(info.info)
 app.command("add")(add.add)
+app.command("default")(default.default)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
 app.command("import")(import_kb.import_kb)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption, flag, open_chosen_kb
+from kgkit.commands.options import HomeOption, QuietOption, flag
 from kgkit.commands.output import plain, write_bytes, write_line
 from kgkit.errors import UsageError
 
@@ -36,7 +36,7 @@ def diff(
     """
     import msgspec
 
-    from kgkit.kb import differences
+    from kgkit.kb import differences, open_kb
     from kgkit.kb.differences import previous_build
 
     if summary and as_jsonl:
@@ -44,7 +44,7 @@ def diff(
     if new is None:
         name = old.partition("@")[0]
         old, new = previous_build(name, home) if old == name else old, name
-    with open_chosen_kb(old, home) as before, open_chosen_kb(new, home) as after:
+    with open_kb(old, home) as before, open_kb(new, home) as after:
         counts: Counter[tuple[str, str]] = Counter()
         for difference in differences(before, after):
             counts[difference.what, difference.change] += 1

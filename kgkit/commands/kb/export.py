@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption, open_chosen_kb
+from kgkit.commands.options import HomeOption, QuietOption
 from kgkit.commands.output import write_bytes
 from kgkit.errors import UsageError
 
@@ -42,6 +42,7 @@ def export(
     `kgkit kb import` reads it back; for tsv and wn-lmf a message names what is lost.
     """
     from kgkit.exchange.exporting import check_target, chosen_format, export_kb, losses_of
+    from kgkit.kb import open_kb
 
     messages = Messages(quiet=quiet)
     to_stdout = str(output) == "-"
@@ -54,7 +55,7 @@ def export(
         check_target(output, file_format)
     began = time.monotonic()
     with (
-        open_chosen_kb(name, home, verify=True) as kb,
+        open_kb(name, home, verify=True) as kb,
         messages.progress(f"writing {file_format.title}") as tell,
     ):
         if losses := losses_of(file_format, kb):

@@ -27,5 +27,8 @@ def rm(
     if not kb.path.is_dir():
         names = ", ".join(kb_home.name for kb_home in where.kbs()) or "none"
         raise NotThere(f"no knowledge base {name!r} in {where.path}; there are: {names}")
+    was_default = where.default_name.partition("@")[0] == name
     remove(kb)
-    Messages(quiet=quiet).write(f"removed {name}")
+    if was_default:
+        where.default_file.unlink(missing_ok=True)
+    Messages(quiet=quiet).write(f"removed {name}{', which was the default' if was_default else ''}")
