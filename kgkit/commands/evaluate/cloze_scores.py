@@ -26,7 +26,8 @@ def write_hits(scores: "Sequence[SubsetScore]") -> None:
     for subset in scores:
         words, objects, frequent = (subset.hits[name] for name in ("vocabulary", "objects", "frequent"))
         figures = (words.macro[1], words.macro[10], words.macro[100], words.micro[1], objects.macro[1])
-        cells = [number(words.questions), *percents(*figures, frequent.macro[1])]
+        shown = percents(*figures, frequent.macro[1])
+        cells = [number(words.questions), *(shown if words.questions else [""] * len(shown))]
         rows.append((_FILTERS[subset.filter], [(subset.subjects.replace("_", " "), *cells)]))
     write_scores(["subjects"], headings, rows, "filter")
 
