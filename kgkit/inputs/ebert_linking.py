@@ -40,7 +40,7 @@ ADDED: Final = 3
 LEAST_PRIOR: Final = 1e-6
 """The least p(a) of which log p(a) is taken: a prior of 0 makes a candidate unlikely, not impossible."""
 
-_SENTENCE_END: Final = re.compile(r"[.!?。！？][\"'”’)\]]*\s+|\n+")
+_SENTENCE_END: Final = re.compile(r"[.!?][\"'”’)\]]*\s+|[。！？]+[\"'”’」』）)\]]*\s*|\n+")
 
 
 class CandidateSpan(NamedTuple):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kgkit.errors import UsageError
 from kgkit.inputs.ebert_linking import (
     ADDED,
     CandidateSpan,
@@ -27,10 +26,10 @@ from kgkit.inputs.ebert_linking import (
 from kgkit.inputs.knowledge import check_knowledge
 from kgkit.linking.ebert_vectors import vectors_names, vectors_of
 from kgkit.linking.knowbert import encoder_of, knowledge_of
-from kgkit.linking.models import kb_of
+from kgkit.linking.models import check_linked_kb, kb_of
 from kgkit.linking.refinement import ROUNDS, Refinement
 from kgkit.linking.scoring import Scorer, Scores
-from kgkit.models.manifest import damaged
+from kgkit.models.manifest import checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 if TYPE_CHECKING:
@@ -99,21 +98,17 @@ class EBertScorer(Scorer):
         """
         from kgkit.heads.ebert_linker import EBertLinker
 
-        if vectors is not None:
-            raise UsageError("an E-BERT has the vectors that it was trained with: leave out --vectors")
+        check_linked_kb("an E-BERT", manifest, manifest.trained_with, kb, vectors)
         if manifest.linking is None:
             raise damaged(folder, "it has no settings of a linker")
-        if kb.name not in manifest.trained_with:
-            has = ", ".join(manifest.trained_with) or "none"
-            raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
         knowledge = knowledge_of(kb, vectors_names(manifest))
         check_knowledge({kb.name: knowledge}, manifest.trained_with)
         linker = EBertLinker.from_pretrained(folder / FOLDER, device=device)
         stored = vectors_of(manifest, knowledge, linker.ebert)
-        reader = EBertLinkingReader(
-            encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER), stored, size=manifest.size,
-            packed=manifest.linking.packed, prime=manifest.linking.prime,
-        )  # fmt: skip
+        encoder = encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER)
+        packed, prime = manifest.linking.packed, manifest.linking.prime
+        with checking_settings(folder):
+            reader = EBertLinkingReader(encoder, stored, size=manifest.size, packed=packed, prime=prime)
         return cls(linker, reader, name=manifest.name, rounds=manifest.linking.rounds, exclusive=exclusive)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:

@@ -156,6 +156,8 @@ def test_without_sentences_their_ends_are_sought_and_else_a_cut_goes_through_no_
         "the dog",
         "a cat eats the fruit that grows",
     ]
+    assert len(parts("狗吃水果。城市大！狗")) == 2  # no spaces behind full stops
+    assert [len(part.ids) for part in read.read(mentioned("狗吃水果。”城市大！狗"))] == [6, 5]
     plain = "the dog barks and the big red city grows"
     assert parts(plain) == ["the dog barks and", "the big red city grows"]
     assert parts(plain, ("and the big red city", {3: 1.0})) == ["the dog barks", "and the big red city grows"]
