@@ -146,9 +146,9 @@ class EBertScorer(Scorer):
                 )
             ]
             probabilities: list[dict[int, Scores]] = [{} for _ in parts]
-            for one, rows in zip(passes, self._probabilities(passes), strict=True):
-                for span, row in zip(one.spans, rows, strict=True):
-                    probabilities[one.of][span.mention] = row
+            for reading, rows in zip(passes, self._probabilities(passes), strict=True):
+                for span, row in zip(reading.spans, rows, strict=True):
+                    probabilities[reading.number][span.mention] = row
             changed = {
                 index
                 for index, refinement in enumerate(refinements)
@@ -165,8 +165,10 @@ class EBertScorer(Scorer):
         results: dict[int, list[Scores]] = {}
         for begin in range(0, len(order), _AT_ONCE):
             indices = order[begin : begin + _AT_ONCE]
-            read = [passes[index] for index in indices]
-            masked = [self.reader.mask(one.part, one.spans, one.links) for one in read]
+            masked = [
+                self.reader.mask(passes[index].part, passes[index].spans, passes[index].links)
+                for index in indices
+            ]
             inputs = self.reader.batch(masked).to(device)
             with torch.inference_mode():
                 rows = iter(torch.softmax(self.linker(inputs), -1).cpu().numpy())
@@ -183,13 +185,13 @@ class _Pass(NamedTuple):
     """A sequence that is to be read.
 
     Attributes:
-        of: index of the part of a document.
+        number: index of the part of a document among those that are linked together.
         part: the part.
         spans: spans whose entities are masked, as they stand in the text.
         links: spans that are read as entities.
     """
 
-    of: int
+    number: int
     part: DocumentPart
     spans: tuple[CandidateSpan, ...]
     links: tuple[EntityLink, ...]

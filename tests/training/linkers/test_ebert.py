@@ -30,8 +30,8 @@ from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import EBERT
 from kgkit.models.opening import open_model
-from kgkit.training.linkers.ebert import (
-    begin_ebert_linker,
+from kgkit.training.linkers.ebert import begin_ebert_linker
+from kgkit.training.linkers.ebert_examples import (
     loss,
     masked_batch,
     masked_examples,
