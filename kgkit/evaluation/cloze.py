@@ -251,24 +251,24 @@ def frequency_ranks(questions: Iterable[ClozeQuestion]) -> list[tuple[str, int]]
 
 def score_subsets(
     guesses: Sequence[ClozeGuess],
-    left: Mapping[Filter, Collection[int]],
+    facts_by_filter: Mapping[Filter, Collection[int]],
     has_vector: Collection[int] | None = None,
 ) -> list[SubsetScore]:
     """Return the scores of the questions that each filter leaves.
 
     Args:
         guesses: what a model made of the questions.
-        left: indices of the facts by filter, see `filtered`.
+        facts_by_filter: indices of the facts by filter, see `filtered`.
         has_vector: indices of the facts whose subject has a vector, which are then scored apart too; None:
             they are not.
     """
     scores = []
-    for name, indices in left.items():
-        some = [guess for guess in guesses if guess.question.fact in indices]
-        scores.append(SubsetScore(name, "all", _score_guesses(some)))
+    for name, indices in facts_by_filter.items():
+        subset = [guess for guess in guesses if guess.question.fact in indices]
+        scores.append(SubsetScore(name, "all", _score_guesses(subset)))
         if has_vector is not None:
-            some = [guess for guess in some if guess.question.fact in has_vector]
-            scores.append(SubsetScore(name, "with_vector", _score_guesses(some)))
+            subset = [guess for guess in subset if guess.question.fact in has_vector]
+            scores.append(SubsetScore(name, "with_vector", _score_guesses(subset)))
     return scores
 
 

@@ -128,7 +128,7 @@ def score_by_hits(
     from kgkit.evaluation.cloze import filtered, score_subsets
     from kgkit.methods.cloze import cloze_guesses
 
-    left = filtered(facts, names)
+    facts_by_filter = filtered(facts, names)
     with messages.progress(f"asking {model.name}") as tell:
         guesses = cloze_guesses(
             model, questions.instances, size=batch,
@@ -136,13 +136,13 @@ def score_by_hits(
         )  # fmt: skip
     _check_scored(len(guesses.guesses), len(guesses.too_long), guesses.no_word)
     has_vector = None if entities is None else frozenset((entities >= 0).nonzero()[0].tolist())
-    scores = score_subsets(guesses.guesses, left, has_vector)
+    scores = score_subsets(guesses.guesses, facts_by_filter, has_vector)
     for subset in scores:
         dataset = subset.filter if subset.subjects == "all" else f"{subset.filter}, with vectors"
         for answers, hits in subset.hits.items():
             record.score("cloze", dataset, f"{answers}_hits@1", hits.macro[1], hits.questions)
     if predictions is not None:
-        write_predictions(predictions, guesses.guesses, facts, left, has_vector)
+        write_predictions(predictions, guesses.guesses, facts, facts_by_filter, has_vector)
     counts = {
         "vocabulary": len(model.words), "no_word": len(guesses.no_word), "too_long": len(guesses.too_long),
         "without_template": questions.without_template,

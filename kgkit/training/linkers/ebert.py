@@ -274,7 +274,7 @@ def _batches(
 ) -> Shuffled:
     lengths = [len(example.part.ids) for example in examples]
     return Shuffled(
-        examples, training.batch, lambda some: masked_batch(some, reader, null=null), training.seed, lengths
+        examples, training.batch, lambda batch: masked_batch(batch, reader, null=null), training.seed, lengths
     )
 
 
