@@ -16,7 +16,6 @@ Packed, all spans of a part that do not overlap are read in one sequence, each w
 and star. A sequence then has three pieces more for each of its spans, and parts are so short that these fit.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,6 +26,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.entity_sequences import EntitySequence, Piece, build_sequence, collate_sequences
 from kgkit.inputs.entity_vectors import StoredEntityVectors
+from kgkit.inputs.passages import sentence_begins
 from kgkit.inputs.pieces import Numbers, WordPieces
 from kgkit.inputs.texts import TextReader
 from kgkit.types import NO_CANDIDATES, Document
@@ -39,8 +39,6 @@ ADDED: Final = 3
 
 LEAST_PRIOR: Final = 1e-6
 """The least p(a) of which log p(a) is taken: a prior of 0 makes a candidate unlikely, not impossible."""
-
-_SENTENCE_END: Final = re.compile(r"[.!?][\"'”’)\]]*\s+|[。！？]+[\"'”’」』）)\]]*\s*|\n+")
 
 
 class CandidateSpan(NamedTuple):
@@ -312,7 +310,7 @@ def _sentence_ends(document: Document, pieces: WordPieces) -> Numbers:
     if document.sentences:
         begins = [begin for begin, _ in document.sentences]
     else:
-        begins = [match.end() for match in _SENTENCE_END.finditer(document.text)]
+        begins = sentence_begins(document.text)
     return np.unique([pieces.within(begin, len(document.text))[0] for begin in begins] or [0]).astype(
         np.int64
     )

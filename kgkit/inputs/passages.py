@@ -25,6 +25,7 @@ _END: Final = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)])|(?<=[.!?][\"'”’)]{2}))\s+(?=[\"'“‘(]?[A-Z0-9])"
     r"|(?:(?<=[。！？])|(?<=[。！？][”’」』）])|(?<=[。！？][”’」』）]{2}))(?![。！？”’」』）])"
 )
+_LINES: Final = re.compile(r"\n+")
 _SHORT: Final = 0.1  # of the passages are shorter than they might be, as short texts will be
 
 
@@ -66,6 +67,12 @@ def read_plain(path: Path) -> Iterator[list[str]]:
         raise SourceError("no text in it", path=path)
     if document:
         yield document
+
+
+def sentence_begins(text: str) -> list[int]:
+    """Return the code points that sentences of a text, or lines, begin with, in order, but not the first."""
+    ends = (match.end() for pattern in (_END, _LINES) for match in pattern.finditer(text))
+    return sorted({end for end in ends if end < len(text)})
 
 
 def measure_sentences(

@@ -21,6 +21,7 @@ from kgkit.inputs.passages import (
     measure_sentences,
     passage_pairs,
     read_plain,
+    sentence_begins,
     single_passages,
 )
 from tests.inputs.test_knowbert import encoder
@@ -234,3 +235,9 @@ def test_of_one_document_all_pairs_follow_each_other(tokens):
     found = list(passage_pairs([known], tokens, 32, np.random.default_rng(0)))
     assert all(one.follows for one in found) and len(found) > 9
     assert list(passage_pairs([[MeasuredSentence("a dog", 2)]], tokens, 32, np.random.default_rng(0))) == []
+
+
+def test_sentences_begin_behind_full_stops_of_any_script_and_on_new_lines():
+    text = "It is 3.5 m, e.g. here. “Yes.” No!\nA line 狗叫。”猫！"
+    assert [text[begin] for begin in sentence_begins(text)] == ["“", "N", "A", "猫"]
+    assert sentence_begins("") == sentence_begins("One.\n") == []
