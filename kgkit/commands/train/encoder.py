@@ -20,6 +20,7 @@ from kgkit.commands.train.methods import (
     Bf16Option,
     DevOption,
     EpochsOption,
+    PlainDataOption,
     SizeOption,
     StepsOption,
     TextsOption,
@@ -34,12 +35,7 @@ if TYPE_CHECKING:
 
 
 def encoder(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            "--data", metavar="FILE", help="Plain text, a blank line between documents. Repeat it for more."
-        ),
-    ],
+    data: PlainDataOption,
     vocabulary: Annotated[
         Path, typer.Option("--vocabulary", metavar="FILE", help="A word piece a line, as vocab.txt of BERT.")
     ],
