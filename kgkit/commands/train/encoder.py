@@ -20,7 +20,6 @@ from kgkit.commands.train.methods import (
     Bf16Option,
     DevOption,
     EpochsOption,
-    PlainDataOption,
     SizeOption,
     StepsOption,
     TextsOption,
@@ -35,7 +34,12 @@ if TYPE_CHECKING:
 
 
 def encoder(
-    data: PlainDataOption,
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            "--data", metavar="FILE", help="Plain text, a blank line between documents. Repeat it for more."
+        ),
+    ],
     vocabulary: Annotated[
         Path, typer.Option("--vocabulary", metavar="FILE", help="A word piece a line, as vocab.txt of BERT.")
     ],

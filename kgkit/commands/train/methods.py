@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 LEAST_SIZE: Final = 8
 """The least number of word pieces that a command takes."""
 
-PlainDataOption = Annotated[
-    list[Path],
-    typer.Option(
-        "--data", metavar="FILE", help="Plain text, a blank line between documents. Repeat it for more."
-    ),
-]
 DevOption = Annotated[
     list[Path] | None,
     typer.Option("--dev", metavar="FILE", help="As --data, to choose the epoch; else part of the data are."),

@@ -8,7 +8,7 @@ import typer
 
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import typed, write_line
-from kgkit.commands.train.methods import PlainDataOption, follow_training, write_results
+from kgkit.commands.train.methods import follow_training, write_results
 
 if TYPE_CHECKING:
     from kgkit.home import Home
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def pmi(
-    data: PlainDataOption,
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            "--data", metavar="FILE", help="Plain text, a blank line between documents. Repeat it for more."
+        ),
+    ],
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the table.")],
     window: Annotated[
         int, typer.Option("--window", min=1, metavar="N", help="Largest distance of two words, in words.")
