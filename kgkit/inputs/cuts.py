@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.inputs.passages import sentence_begins
+from kgkit.evaluation.plain_text import sentence_begins
 from kgkit.inputs.pieces import Numbers, WordPieces
 from kgkit.types import Document
 

@@ -431,7 +431,7 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
     [
         ({"control": True}, "a control has none"),
         ({"task": "wsd", "gold": ()}, "files of data: 1, files of gold: 0"),
-        ({"gold": ("x",)}, "hold their gold"),
+        ({"gold": ("x",)}, "the data of the task el contain the gold"),
         ({"task": "wsd", "gold": ("x",), "dev": (), "all_surfaces": True}, "leave out all_surfaces"),
         ({"rounds": 0}, "rounds is 0; it is 1 or more"),
         ({"rounds": 1001}, "rounds is 1001; it is up to 1000"),
