@@ -162,11 +162,11 @@ def open_output(path: Path) -> Iterator[Write]:
         yield write
 
 
-def check_output_path(path: Path) -> None:
-    """Say so at once if a file cannot be put at *path*; as `kgkit.evaluation.files`."""
+def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:
+    """Say so at once if no file can be put at *path*, or it is one of *read*; as `kgkit.evaluation.files`."""
     from kgkit.evaluation.files import check_output_path as check
 
-    check(path)
+    check(path, read)
 
 
 def discard() -> None:

@@ -117,17 +117,23 @@ def _name_path(what: object) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(what)) from error
 
 
-def check_output_path(path: Path) -> None:
+def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:
     """Say so at once if a file cannot be put at *path*, before the work is done.
+
+    Args:
+        path: file that is going to be written.
+        read: files that are going to be read.
 
     Raises:
         NotThere: if there is no folder to put it in.
-        UsageError: if it is a folder.
+        UsageError: if it is a folder, or one of the files that are read.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file")
     if not path.parent.is_dir():
         raise NotThere(f"no folder {path.parent} to write {path.name} to: `mkdir -p {path.parent}` makes it")
+    if path.resolve() in {other.resolve() for other in read}:
+        raise UsageError(f"{path} is one of the files to read; write to another file")
 
 
 def check_folder(path: Path) -> None:
@@ -236,6 +242,16 @@ def decoded_lines(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, st
             raise SourceError("not UTF-8", path=path, line=number, text=repr(raw)) from error
         if line.strip():
             yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def missing_gold(example: str, gold: str = "label") -> UsageError:
+    """Return the error for an example that is to be scored and has no gold.
+
+    Args:
+        example: what it is called, with its id: `pair 3`.
+        gold: what it lacks.
+    """
+    return UsageError(f"{example} has no {gold}: score on a file with gold")
 
 
 def check_data(data: Sequence[Path]) -> None:

@@ -35,7 +35,15 @@ from kgkit.building.engines.columns import SCHEMA, RowsOfPart
 from kgkit.building.sources import Part, name_source, reading_errors
 from kgkit.errors import BuildFailed, WriteFailed
 
-__all__ = ["Display", "Observe", "Observed", "PartsFolder", "ReadingProgress", "observe_parts"]
+__all__ = [
+    "Display",
+    "Observe",
+    "Observed",
+    "PartsFolder",
+    "ReadingProgress",
+    "explain_write_errors",
+    "observe_parts",
+]
 
 _EVERY: Final = 0.5  # seconds between two reports
 
@@ -92,7 +100,7 @@ class PartsFolder:
         Raises:
             WriteFailed: if the disk refuses.
         """
-        with _writing(self.path):
+        with explain_write_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             for unfinished in self.path.glob("*.new"):
                 unfinished.unlink(missing_ok=True)
@@ -144,14 +152,17 @@ class PartsFolder:
         # A name of its own: a worker that was given up may still be writing the part.
         unfinished = file.with_suffix(f".{secrets.token_hex(4)}.new")
         try:
-            with _writing(self.path), parquet.ParquetWriter(unfinished, SCHEMA, compression="zstd") as out:
+            with (
+                explain_write_errors(self.path),
+                parquet.ParquetWriter(unfinished, SCHEMA, compression="zstd") as out,
+            ):
                 for batch in batches_of(part, rows, limit):
                     out.write_batch(batch)
                     tell(rows.units)
         except BaseException:
             unfinished.unlink(missing_ok=True)  # it may be what the disk has no room for
             raise
-        with _writing(self.path):
+        with explain_write_errors(self.path):
             unfinished.replace(file)
             observation = Observed(rows.records, rows.units, file.stat().st_size)
             note = self._note(number)
@@ -182,23 +193,23 @@ def batches_of(part: Part, rows: RowsOfPart, limit: int | None = None) -> Iterat
 def observe_parts(
     folder: PartsFolder,
     parts: Sequence[Part],
+    types: Sequence[str],
+    tell: Callable[[ReadingProgress], None],
     *,
     workers: int,
-    types: Sequence[str],
     steps: bool,
     limit: int | None,
-    tell: Callable[[ReadingProgress], None],
 ) -> list[Path]:
     """Observe those of *parts* that are not done; return the files of all, in order.
 
     Args:
         folder: folder of the parts.
         parts: all parts of the source.
-        workers: number of processes; with one, this one does it.
         types: kinds and types, as in `RowsOfPart`.
+        tell: callback that is told now and then how far it is.
+        workers: number of processes; with one, this one does it.
         steps: flag, as in `RowsOfPart`.
         limit: largest number of units, of the first parts; then one process reads them in turn.
-        tell: callback that is told now and then how far it is.
 
     Raises:
         SourceError: at the first thing that is not as it should be; the parts that are done stay.
@@ -212,7 +223,7 @@ def observe_parts(
         return _first_units(folder, parts, display, types, steps, limit)
     missing = [number for number in range(len(parts)) if number not in outcomes]
     if workers > 1 and len(missing) > 1:
-        _observe_in_processes(folder, parts, missing, min(workers, len(missing)), types, steps, display)
+        _observe_in_processes(folder, parts, display, types, steps, missing, min(workers, len(missing)))
     else:
         for number in missing:
             outcome = folder.observe(
@@ -248,11 +259,11 @@ def _first_units(
 def _observe_in_processes(
     folder: PartsFolder,
     parts: Sequence[Part],
-    missing: Sequence[int],
-    workers: int,
+    display: "Display",
     types: Sequence[str],
     steps: bool,
-    display: "Display",
+    missing: Sequence[int],
+    workers: int,
 ) -> None:
     # Spawned, not forked: this process may have threads, and what they hold would be held for ever.
     context = get_context("spawn")
@@ -376,8 +387,15 @@ class Display:
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Say of a disk that refuses how much room there is."""
+def explain_write_errors(folder: Path) -> Iterator[None]:
+    """Say of a disk that refuses how much room there is.
+
+    Args:
+        folder: folder that is written to.
+
+    Raises:
+        WriteFailed: if the disk refuses.
+    """
     try:
         yield
     except OSError as error:
