@@ -6,6 +6,8 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+import msgspec
+
 from kgkit.errors import UnknownName, UsageError
 from kgkit.store import codec
 from kgkit.text import fold
@@ -23,6 +25,16 @@ _SUGGESTED: Final = 5
 _PIECES: Final = re.compile(r"[.%#:(/]")
 
 _Match = tuple[int, Literal["key", "surface", "label"], str, Literal["exact", "prefix", "part"]]
+
+
+class _Label(msgspec.Struct, array_like=True, gc=False):
+    """The first fields of a stored entity."""
+
+    key: str
+    label: str = ""
+
+
+_decode_label: Final = msgspec.msgpack.Decoder(_Label).decode
 
 
 class SearchResult(NamedTuple):
@@ -86,9 +98,11 @@ def _matches(kb: "KnowledgeBase", text: str, scan: bool) -> Generator[_Match, No
             for raw, _ in store.items("aliases"):
                 if part in raw:
                     yield from _of_surface(kb, raw, "part")
-            for entity in store.iter_entities():
-                if folded in fold(entity.label):
-                    yield entity.id, "label", entity.label, "part"
+            for raw, row in store.items("entities"):
+                label = _decode_label(row).label
+                # `lower` is all that folding does to ASCII, and ten times as fast.
+                if folded in (label.lower() if label.isascii() else fold(label)):
+                    yield int.from_bytes(raw, "little"), "label", label, "part"
 
 
 def _of_surface(kb: "KnowledgeBase", raw: bytes, how: Literal["prefix", "part"]) -> Iterator[_Match]:

@@ -75,8 +75,10 @@ def test_texts_of_every_script_and_length_are_searched_for(tmp_path):
 
 def test_a_search_ends_with_the_results_not_with_the_knowledge_base(kb, monkeypatch):
     read = []
-    monkeypatch.setattr(kb.store, "iter_entities", lambda: read.append(1) or iter(()))
-    assert kb.search("dog", k=3) and read == []
+    items = kb.store.items
+    monkeypatch.setattr(kb.store, "items", lambda *of: read.append(of) or items(*of))
+    assert kb.search("dog", k=3) and ("entities",) not in read and ("aliases",) not in read
+    assert kb.search("dog", k=9) and ("entities",) in read
 
 
 def test_a_handle_searches_in_another_thread_too(kb):
