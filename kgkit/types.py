@@ -10,7 +10,7 @@ array, encode themselves.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, Protocol
 
 import msgspec
 import numpy as np
@@ -223,14 +223,22 @@ class CandidateRow(NamedTuple):
     """One of `Candidates`, as the store has it; `KnowledgeBase.decode` gives entities.
 
     Attributes:
-        entity: id of the entity.
+        id: id of the entity in this build.
         sense: id of the sense that matched, `NO_SENSE` for none.
         prior: p(entity | surface), in [0, 1].
     """
 
-    entity: int
+    id: int
     sense: int
     prior: float
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise attribute_error(self, name, _ROW_HINTS)
+
+
+_ROW_HINTS: Final = dict.fromkeys(
+    ("entity", "key", "kb_id", "label"), "kb.decode(candidates) gives candidates with their entities"
+)
 
 
 class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -311,12 +319,32 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     sense: str | None
     prior: float
 
+    @property
+    def key(self) -> str:
+        """The key of the entity."""
+        return self.entity.key
+
+    @property
+    def label(self) -> str:
+        """The label of the entity."""
+        return self.entity.label
+
 
 class Neighbour(msgspec.Struct, frozen=True, gc=False):
     """An entity near another one, or near a vector; the score is the cosine, in [-1, 1]."""
 
     entity: Entity
     score: float
+
+    @property
+    def key(self) -> str:
+        """The key of the entity."""
+        return self.entity.key
+
+    @property
+    def label(self) -> str:
+        """The label of the entity."""
+        return self.entity.label
 
 
 class Mention(msgspec.Struct, gc=False):

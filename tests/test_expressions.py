@@ -39,16 +39,15 @@ kb["dog.n.01"].attributes["lemmas"]
 kb["dog.n.01"].to_dict()
 kb["dog.n.01"].neighbors(kb)
 kb["dog.n.01"].neighbors(kb, "hypernym")
-kb.get("nothing.n.01") is None
 "dog.n.01" in kb
 len(kb)
 next(iter(kb)).key
 list(kb.keys())
-kb.search("dog")[0].entity
+kb.search("dog")[0].key
 kb.search("do", kind="synset")
 kb.candidates("dog")[0].prior
-[(row.entity, row.prior) for row in kb.candidates("dog")]
-kb.decode(kb.candidates("dog", k=2))[0].entity.label
+[(row.id, row.prior) for row in kb.candidates("dog")]
+kb.decode(kb.candidates("dog", k=2))[0].label
 kb.neighbors("dog.n.01", "hypernym")
 list(kb.walk("puppy.n.01", "hypernym"))
 kb.path("puppy.n.01", "animal.n.01")
@@ -71,6 +70,7 @@ SAYS = {
     'kgkit.open_kb("mimi")': "mimi",
     'kb["dog"]': r"did you mean dog\.n\.01",
     'kb.synsets("dog")': r"kb\.candidates\(WORD\)",
+    'kb.candidates("dog")[0].label': r"kb\.decode\(candidates\)",
     'kb.lookup("dog")': r"kb\.search\(TEXT\)",
     'kb.neighbors("dog.n.01", "hypernyms")': "there are: .*hypernym",
     'kb["dog.n.01"].hypernyms()': r"kb\.neighbors\(entity, 'hypernym'\)",

@@ -52,6 +52,16 @@ class SearchResult(NamedTuple):
     text: str
     match: Literal["exact", "prefix", "part"]
 
+    @property
+    def key(self) -> str:
+        """The key of the entity."""
+        return self.entity.key
+
+    @property
+    def label(self) -> str:
+        """The label of the entity."""
+        return self.entity.label
+
 
 def search(
     kb: "KnowledgeBase", text: str, k: int = 10, kind: str | None = None, scan: bool | None = None

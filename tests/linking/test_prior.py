@@ -509,7 +509,7 @@ def test_a_linked_document_is_a_dictionary_a_page_and_a_frame(kb, home):
 
 def test_candidates_iterate_as_named_records(kb):
     candidates = kb.candidates("general")
-    assert [row.entity for row in candidates] == candidates.ids.tolist()
+    assert [row.id for row in candidates] == candidates.ids.tolist()
     assert [row.prior for row in candidates] == candidates.priors.tolist()
     (number, sense, prior), *_ = candidates
     assert (number, sense, prior) == next(iter(candidates))
