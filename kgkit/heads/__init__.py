@@ -3,6 +3,7 @@
     entity_linker  KnowBert's entity linker, by itself or in a KnowBert
     knowbert       KnowBert: knowledge bases between the layers of an encoder
     ebert          E-BERT: an encoder that reads vectors of entities as if they were word pieces
+    kalm           KALM: a language model of words with latent types, without an encoder
     kbert          K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger         names in a text, by a label for each word
     classifier     the label of a text, or of names in it
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier, ClassifierConfig
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
+    from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
@@ -32,6 +34,9 @@ _WHERE = {
     "EBertInputs": ".ebert",
     "EntityLinker": ".entity_linker",
     "EntityLinkerConfig": ".entity_linker",
+    "KALM": ".kalm",
+    "KALMConfig": ".kalm",
+    "KALMOutput": ".kalm",
     "KAR": ".knowbert",
     "KARConfig": ".knowbert",
     "KBert": ".kbert",
@@ -48,6 +53,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "KALM",
     "KAR",
     "Classifier",
     "ClassifierConfig",
@@ -56,6 +62,8 @@ __all__ = [
     "EBertInputs",
     "EntityLinker",
     "EntityLinkerConfig",
+    "KALMConfig",
+    "KALMOutput",
     "KARConfig",
     "KBert",
     "KBertConfig",
