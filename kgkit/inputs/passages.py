@@ -60,12 +60,23 @@ def read_plain(path: Path) -> Iterator[list[str]]:
         if document and number > last + 1:
             yield document
             document = []
-        document += [sentence for sentence in map(str.strip, _END.split(line)) if sentence]
+        document += [line[start:end] for start, end in sentence_spans(line)]
         last = number
     if not last:
         raise SourceError("no text in it", path=path)
     if document:
         yield document
+
+
+def sentence_spans(line: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the sentences of a line, end exclusive, without white space around them."""
+    begin = 0
+    for cut in [*(match.span() for match in _END.finditer(line)), (len(line), len(line))]:
+        sentence = line[begin : cut[0]]
+        if stripped := sentence.strip():
+            start = begin + len(sentence) - len(sentence.lstrip())
+            yield start, start + len(stripped)
+        begin = cut[1]
 
 
 def measure_sentences(
