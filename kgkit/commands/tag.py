@@ -49,7 +49,7 @@ def tag(
     """
     from kgkit.commands.documents import read_documents
     from kgkit.commands.pieces import json_line
-    from kgkit.linking.tagger import Tagger
+    from kgkit.linking.tagger import MentionTagger
 
     files = files or [_STDIN]
     if files.count(_STDIN) > 1:
@@ -62,7 +62,7 @@ def tag(
             raise UsageError(f"{output} is one of the texts to read; write to another file")
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
     documents = read_documents(files, input_format)
-    tagger = Tagger.open(model, home=home, device=device)
+    tagger = MentionTagger.open(model, home=home, device=device)
     if _STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with ExitStack() as stack, messages.progress("tagging") as tell:

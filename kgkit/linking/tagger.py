@@ -8,6 +8,7 @@ widened to begin and end where these do; of two that meet in one token the likel
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -56,32 +57,24 @@ class TaggedMention(Mention, gc=False):
     score: float = 1.0
 
 
-class Tagger:
-    """Finds names in documents.
+class MentionTagger(ABC):
+    """Finds names in documents: what each kind of model with the role of a tagger does.
 
     Args:
-        head: what labels words.
-        reader: of documents, as they were read in training.
         name: what it is called by.
-
-    Example:
-        >>> tagger = Tagger.open("conll")
-        >>> [document] = tagger(["EU rejects German call."])
-        >>> [(mention.text, mention.type) for mention in document.mentions]
-        [('EU', 'ORG'), ('German', 'MISC')]
     """
 
-    def __init__(self, head: "WordTagger", reader: WordReader, *, name: str = "tagger") -> None:
-        self.head, self.reader, self.name = head, reader, name
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    @classmethod
+    @staticmethod
     def open(
-        cls, model: str, *, home: Home | str | os.PathLike[str] | None = None, device: str = "auto"
-    ) -> "Tagger":
+        model: str, *, home: Home | str | os.PathLike[str] | None = None, device: str = "auto"
+    ) -> "MentionTagger":
         """Open the tagger *model*, a name or a folder.
 
         Args:
-            model: what `kgkit train tagger` was told to call it; or its folder.
+            model: name of a model with the role of a tagger; or its folder.
             home: where models lie.
             device: where it computes.
 
@@ -91,19 +84,12 @@ class Tagger:
             DamagedModel: if it cannot be read.
             MissingExtra: if torch, transformers or safetensors is not installed.
         """
-        tagger: Tagger = open_model(model, "tagger", home=home, device=device)
+        tagger: MentionTagger = open_model(model, "tagger", home=home, device=device)
         return tagger
 
-    @classmethod
-    def open_folder(cls, folder: Path, manifest: TaggerManifest, *, device: str = "auto") -> "Tagger":
-        """Open the tagger in *folder*, of which *manifest* tells; the rest is as in `open`."""
-        check_installed()
-        from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
-
-        head = WordTagger.from_pretrained(folder / HEAD, device=device)
-        with checking_settings(folder):
-            reader = reader_of(head, reading_of(manifest))
-        return cls(head, reader, name=manifest.name)
+    @abstractmethod
+    def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
+        """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
 
     def __call__(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """Yield each document with its names as mentions; those that have mentions keep them.
@@ -130,6 +116,45 @@ class Tagger:
                     document = msgspec.structs.replace(document, mentions=next(names))
                 yield document
 
+    @staticmethod
+    def weighed(mentions: Sequence[Mention], scores: Sequence[Matrix]) -> list[Matrix]:
+        """Return the scores (C,) of candidates of mentions, multiplied with those of the mentions."""
+        return [
+            score * np.float32(mention.score) if isinstance(mention, TaggedMention) else score
+            for mention, score in zip(mentions, scores, strict=True)
+        ]
+
+
+class Tagger(MentionTagger):
+    """Finds names with an encoder that was fine-tuned for it.
+
+    Args:
+        head: what labels words.
+        reader: of documents, as they were read in training.
+        name: what it is called by.
+
+    Example:
+        >>> tagger = Tagger.open("conll")
+        >>> [document] = tagger(["EU rejects German call."])
+        >>> [(mention.text, mention.type) for mention in document.mentions]
+        [('EU', 'ORG'), ('German', 'MISC')]
+    """
+
+    def __init__(self, head: "WordTagger", reader: WordReader, *, name: str = "tagger") -> None:
+        super().__init__(name)
+        self.head, self.reader = head, reader
+
+    @classmethod
+    def open_folder(cls, folder: Path, manifest: TaggerManifest, *, device: str = "auto") -> "Tagger":
+        """Open the tagger in *folder*, of which *manifest* tells; the rest is as in `open`."""
+        check_installed()
+        from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
+
+        head = WordTagger.from_pretrained(folder / HEAD, device=device)
+        with checking_settings(folder):
+            reader = reader_of(head, reading_of(manifest))
+        return cls(head, reader, name=manifest.name)
+
     def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
         """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
         words = [self.reader(document) for document in documents]
@@ -152,14 +177,6 @@ class Tagger:
                         TaggedMention(start, end, text[start:end], type=kind, score=score)
                     )
         return [_without_overlaps(names) for names in mentions]
-
-    @staticmethod
-    def weighed(mentions: Sequence[Mention], scores: Sequence[Matrix]) -> list[Matrix]:
-        """Return the scores (C,) of candidates of mentions, multiplied with those of the mentions."""
-        return [
-            score * np.float32(mention.score) if isinstance(mention, TaggedMention) else score
-            for mention, score in zip(mentions, scores, strict=True)
-        ]
 
     def _logits(self, words: Sequence[DocumentWords]) -> list[Matrix]:
         """Return the logits of the words of each document, (N, L)."""
@@ -258,7 +275,7 @@ def _without_overlaps(names: list[TaggedMention]) -> list[Mention]:
 
 
 def score_tagger(
-    tagger: Tagger,
+    tagger: MentionTagger,
     documents: Iterable[NamedDocument],
     on_document: Callable[[NamedDocument, list[Name]], object] | None = None,
 ) -> NameScores:

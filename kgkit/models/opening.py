@@ -55,7 +55,7 @@ def open_model(
         kb, vectors, use_threshold: as in `Opening`, for linkers.
 
     Returns:
-        What the role asks for: a linker is a `Scorer`, a tagger a `Tagger`, ….
+        What the role asks for: a linker is a `Scorer`, a tagger a `MentionTagger`, ….
 
     Raises:
         UnknownName, NotThere: if there is no such model, or something that it needs is gone.

@@ -37,12 +37,12 @@ def ner(
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
     from kgkit.home import Home
-    from kgkit.linking.tagger import Tagger, score_tagger
+    from kgkit.linking.tagger import MentionTagger, score_tagger
     from kgkit.models.registering import trained_model_name
 
     check_sets(data, predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    tagger = Tagger.open(model, home=where, device=device)
+    tagger = MentionTagger.open(model, home=where, device=device)
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
