@@ -10,6 +10,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -75,8 +76,15 @@ def _entry(name: str, value: Any, module: ModuleType) -> str:
 
 
 def _methods(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods and properties that a class of kgkit defines itself, in their order."""
-    for name, member in vars(kind).items():
+    """Yield the public methods and properties that a class of kgkit defines itself, in their order.
+
+    Those of its bases that have no part of their own on the page follow.
+    """
+    members = dict(vars(kind))
+    for base in kind.__mro__[1:]:
+        if base.__module__.startswith("kgkit.") and base not in _exported_classes():
+            members |= {name: member for name, member in vars(base).items() if name not in members}
+    for name, member in members.items():
         function = getattr(member, "__func__", member)
         if name.startswith("_") and name != "__call__":
             continue
@@ -84,6 +92,13 @@ def _methods(kind: type) -> Iterator[tuple[str, Any]]:
             value = member.fget if isinstance(member, property) else function
             if inspect.getdoc(value):
                 yield name, value
+
+
+@cache
+def _exported_classes() -> frozenset[type]:
+    """Return the classes that have a part on the page."""
+    names = ((module, name) for module in public_modules() for name in module.__all__)
+    return frozenset(value for module, name in names if inspect.isclass(value := getattr(module, name)))
 
 
 def _signature(name: str, value: Any) -> str:

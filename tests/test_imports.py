@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import kgkit
+from kgkit.models import kinds
 from tests.small_kb import facts_kb
 from tests.toys import run_python
 
@@ -130,3 +131,29 @@ def test_every_room_lists_what_it_has(room):
 
 def test_the_package_says_that_it_is_typed():
     assert (Path(kgkit.__file__).parent / "py.typed").is_file()
+
+
+METHODS = [kind.name for kind in vars(kinds).values() if isinstance(kind, kinds.Kind) and kind.settings]
+NO_METHODS_OWN = [
+    path
+    for room in ("commands", "training")
+    for path in sorted((Path(kgkit.__file__).parent / room).rglob("*.py"))
+    if "training/knowbert" not in str(path) and path.name != "pretraining.py"  # its encoder is a KnowBert's
+]
+
+
+def _names(tree: ast.Module) -> set[str]:
+    """Return what a module imports by name, and its strings that are no documentation, in lower case."""
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names |= {alias.name.lower() for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            names.add(node.value.lower())
+    return names
+
+
+@pytest.mark.parametrize("path", NO_METHODS_OWN, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_command_and_nothing_that_trains_any_method_names_one(path):
+    assert METHODS and _names(ast.parse(path.read_text(encoding="utf-8"))).isdisjoint(METHODS)

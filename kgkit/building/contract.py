@@ -2,11 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, Protocol
 
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import BuildFailed, UnknownName, UsageError
+from kgkit.plugins import entry_point_names, find_entry_point, load_object, owner_of
 from kgkit.store import SourceInfo
 from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
@@ -221,7 +221,7 @@ class Builder(ABC):
 
 def builder_names() -> list[str]:
     """Return the names of the installed builders."""
-    return sorted({entry.name for entry in entry_points(group=_GROUP)})
+    return entry_point_names(_GROUP)
 
 
 def find_builder(name: str) -> Builder:
@@ -229,11 +229,11 @@ def find_builder(name: str) -> Builder:
 
     Raises:
         UnknownName: if there is none.
+        BuildFailed: if several packages have one of that name, or its package cannot be imported.
     """
-    for entry in entry_points(group=_GROUP):
-        if entry.name == name:
-            builder: Builder = entry.load()()
-            return builder
+    if (entry := find_entry_point(_GROUP, name, BuildFailed)) is not None:
+        builder: Builder = load_object(entry.value, owner_of(entry), BuildFailed)()
+        return builder
     names = builder_names()
     if not names:
         raise UsageError(

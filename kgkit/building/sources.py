@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -39,35 +39,30 @@ KB_SOURCE: Final = "kb:"
 
 _EVERY = 2_000
 
+Content = TypeVar("Content", covariant=True)
+
 log = logging.getLogger(__name__)
 
 
-class Part(NamedTuple):
+class SourcePart(NamedTuple, Generic[Content]):
     """A piece of a source that can be read apart from the others, in another process too.
 
     Attributes:
         path: path of its source.
         name: within the source.
-        observe: function that gives its records, from the first one.
+        read: function that gives its content, from the first item.
     """
 
     path: Path
     name: str
-    observe: Callable[[], Iterator[Record | Step]]
+    read: Callable[[], Iterator[Content]]
 
 
-class SourceTexts(NamedTuple):
-    """The texts of a piece of a source.
+Part = SourcePart[Record | Step]
+"""A piece with its records."""
 
-    Attributes:
-        path: path of its source.
-        name: within the source.
-        read: function that gives its texts, from the first one.
-    """
-
-    path: Path
-    name: str
-    read: Callable[[], Iterator[Prose | Step]]
+SourceTexts = SourcePart[Prose | Step]
+"""A piece with its texts."""
 
 
 class Material(NamedTuple):
@@ -208,7 +203,7 @@ def batches(
 def _readable_parts(material: Material) -> Iterator[Record | Step]:
     for part in material.parts():
         with reading_errors("read", part.path):
-            yield from part.observe()
+            yield from part.read()
 
 
 def select(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import Column, write_json, write_line, write_table
 from kgkit.errors import UsageError
 
@@ -59,9 +59,8 @@ def align(
     ] = 0.0,
     rescale: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--rescale",
-            metavar="",
             help="Give all mapped vectors the mean norm of the word pieces; least squares make them shorter.",
         ),
     ] = False,

@@ -12,6 +12,7 @@ from kgkit.commands.options import (
     QuietOption,
     check_pos,
     check_text,
+    flag,
     open_chosen_kb,
 )
 from kgkit.commands.output import write_json
@@ -34,10 +35,7 @@ def candidates(
         typer.Option("--pos", metavar="POS", help="Only meanings of this part of speech: n, v, a, r."),
     ] = None,
     fuzzy: Annotated[
-        bool,
-        typer.Option(
-            "--fuzzy", metavar="", help="If the text is unknown, use the most similar known surface."
-        ),
+        bool, flag("--fuzzy", help="If the text is unknown, use the most similar known surface.")
     ] = False,
     home: HomeOption = None,
     as_json: JSONOption = False,

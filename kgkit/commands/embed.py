@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, KBArgument, QuietOption, chosen_kb
+from kgkit.commands.options import (
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    KBArgument,
+    QuietOption,
+    chosen_kb,
+    flag,
+)
 from kgkit.commands.output import write_json, write_line
 from kgkit.errors import UsageError
 
@@ -166,10 +174,7 @@ def embed(
         typer.Option("--index", metavar="KIND", help="Which index to build: auto, exact, hnsw, …, or none."),
     ] = "auto",
     update: Annotated[
-        bool,
-        typer.Option(
-            "--update", metavar="", help="Update existing vectors to the KB's present build, by key."
-        ),
+        bool, flag("--update", help="Update existing vectors to the KB's present build, by key.")
     ] = False,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="Random seed; by default 0.")

@@ -16,11 +16,13 @@ from kgkit.commands.options import (
     HomeOption,
     InputFormatOption,
     KBOption,
+    MaxCandidatesOption,
     ModelOption,
     OverlapsOption,
     QuietOption,
     VectorsOption,
     chosen_kb,
+    flag,
 )
 from kgkit.commands.output import (
     Column,
@@ -87,30 +89,21 @@ def link(
     ] = 0.0,
     nil: Annotated[
         bool,
-        typer.Option(
-            "--nil",
-            metavar="",
-            help="Keep mentions that mean nothing in the KB, marked, instead of dropping them.",
-        ),
+        flag("--nil", help="Keep mentions that mean nothing in the KB, marked, instead of dropping them."),
     ] = False,
     top_k: Annotated[
         int, typer.Option("--top-k", min=0, metavar="N", help="Candidates to write with each link.")
     ] = 5,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", metavar="", help="Say what scores are made of: prior, context, coherence."),
+        bool, flag("--explain", help="Say what scores are made of: prior, context, coherence.")
     ] = False,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
+    max_candidates: MaxCandidatesOption = 30,
     input_format: InputFormatOption = "auto",
-    table: Annotated[
-        bool, typer.Option("--table", metavar="", help="Draw a table, as on a terminal, in a pipe too.")
-    ] = False,
+    table: Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")] = False,
     jsonl: Annotated[
-        bool,
-        typer.Option(
-            "--jsonl", "--json", metavar="", help="Write JSON lines, as is done in a pipe, on a terminal too."
-        ),
+        bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
     ] = False,
     output: Annotated[
         Path | None,
@@ -159,7 +152,7 @@ def link(
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold,
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
-        mentions=mentions, all_surfaces=all_surfaces, explain=explain,
+        mentions=mentions, all_surfaces=all_surfaces, explain=explain, max_candidates=max_candidates or None,
     )  # fmt: skip
     if _STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
@@ -218,12 +211,12 @@ def _into(write: Write) -> Take:
 @contextmanager
 def _page(path: Path, describe: Callable[[str], str]) -> Iterator[Take]:
     """Give what draws a document into the page at *path*, which is whole in the end or not there."""
-    from kgkit.commands.pieces import text_pieces
+    from kgkit.exchange.contract import chunks
     from kgkit.linking.html import FOOT, HEAD, section
 
     def take(linked: "LinkedDocument") -> None:
         """Write a linked document as a section of the page."""
-        for piece in text_pieces(section(linked, describe=describe)):
+        for piece in chunks(section(linked, describe=describe)):
             write(piece)
 
     with open_output(path) as write:

@@ -6,12 +6,14 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
+    EntityKindOption,
     HomeOption,
     JSONOption,
     KBOption,
     QuietOption,
     check_text,
     find_entity,
+    flag,
     open_chosen_kb,
 )
 from kgkit.commands.output import write_json
@@ -34,14 +36,9 @@ def nearest(
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="How many.")] = 10,
-    kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
-    ] = None,
+    kind: EntityKindOption = None,
     text: Annotated[
-        bool,
-        typer.Option(
-            "--text", metavar="", help="Encode ENTITY as a text, by the encoder that made the vectors."
-        ),
+        bool, flag("--text", help="Encode ENTITY as a text, by the encoder that made the vectors.")
     ] = False,
     home: HomeOption = None,
     as_json: JSONOption = False,

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,6 +11,17 @@ from kgkit.errors import NotThere, UsageError
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Candidates, Entity
+
+
+def flag(*names: str, help: str) -> Any:
+    """Return an option that is there or not, whose help names no value; *names* as `--json`."""
+    return typer.Option(*names, metavar="", help=help)
+
+
+def limit_option(help: str) -> Any:
+    """Return the option `--limit`, a number of things of which 0 stands for all."""
+    return typer.Option("--limit", "-n", min=0, metavar="N", help=help)
+
 
 HomeOption = Annotated[
     Path | None,
@@ -26,7 +37,7 @@ KBArgument = Annotated[
     str | None,
     typer.Argument(metavar="KB", help="NAME or NAME@BUILD; not needed when there is one KB only."),
 ]
-JSONOption = Annotated[bool, typer.Option("--json", metavar="", help="Write JSON.")]
+JSONOption = Annotated[bool, flag("--json", help="Write JSON.")]
 DataOption = Annotated[
     list[Path],
     typer.Option(
@@ -48,8 +59,7 @@ NameOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed.")]
 TaughtExamplesOption = Annotated[
-    bool,
-    typer.Option("--examples", metavar="", help="wsd: learn from the knowledge base's usage examples too."),
+    bool, flag("--examples", help="wsd: learn from the knowledge base's usage examples too.")
 ]
 WithoutOption = Annotated[
     Path | None,
@@ -115,18 +125,26 @@ OverlapsOption = Annotated[
         "(keep), or the link with the highest score (score).",
     ),
 ]
+MaxCandidatesOption = Annotated[
+    int,
+    typer.Option(
+        "--max-candidates", min=0, metavar="N", help="Candidates of a mention, the likeliest; 0: all."
+    ),
+]
 QuietOption = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", metavar="", help="No messages and no progress, only results and errors."),
+    bool, flag("--quiet", "-q", help="No messages and no progress, only results and errors.")
 ]
 AllSurfacesOption = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--all-surfaces",
-        metavar="",
         help="Take function words too, surfaces that are hardly ever links, and words in lower case that the "
         "KB writes with capitals only.",
     ),
+]
+BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")]
+EntityKindOption = Annotated[
+    str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
 ]
 DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]
 

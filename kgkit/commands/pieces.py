@@ -1,12 +1,12 @@
 """Results that are written a piece at a time, so that those of a long text are never in memory whole."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 _TEXT: Final = 1 << 18
-"""Code points of a text that are encoded together, and of a page that are written together."""
+"""Code points of a text that are encoded together."""
 _ITEMS: Final = 1_000
 """Items of a list that are encoded together."""
 
@@ -39,16 +39,3 @@ def _items(values: Sequence[Any]) -> Iterator[bytes]:
     for at in range(0, len(values), _ITEMS):
         inside = _encode(values[at : at + _ITEMS])[1:-1]
         yield b"," + inside if at else inside
-
-
-def text_pieces(parts: Iterable[str]) -> Iterator[bytes]:
-    """Yield *parts* of a text as UTF-8, many of them together."""
-    waiting: list[str] = []
-    size = 0
-    for part in parts:
-        waiting.append(part)
-        size += len(part)
-        if size >= _TEXT:
-            yield "".join(waiting).encode()
-            waiting, size = [], 0
-    yield "".join(waiting).encode()

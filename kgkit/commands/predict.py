@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from kgkit.commands.evaluate.language import BatchOption
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, OutputOption, QuietOption
+from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, OutputOption, QuietOption, flag
 from kgkit.commands.output import (
     check_files,
     check_output_path,
@@ -58,10 +57,7 @@ def predict(
     batch: BatchOption = 32,
     device: DeviceOption = "auto",
     bf16: Annotated[
-        bool,
-        typer.Option(
-            "--bf16", metavar="", help="Multiply in bfloat16; else in float32, as kgkit evaluate does."
-        ),
+        bool, flag("--bf16", help="Multiply in bfloat16; else in float32, as kgkit evaluate does.")
     ] = False,
     output: OutputOption = None,
     home: HomeOption = None,
@@ -173,12 +169,13 @@ def json_line(answered: "Answered", file: str | None = None) -> bytes:
     fields = _answer_fields(parsed, prediction, file)
     if not parsed.unused or parsed.record is None:
         return msgspec.json.encode(fields) + b"\n"
-    if both := sorted(fields.keys() & parsed.unused.keys()):
+    unused = {name: value for name, value in parsed.unused.items() if value is not None or name not in fields}
+    if both := sorted(fields.keys() & unused.keys()):
         raise parsed.record.error(
             f"the record has a field {both[0]!r}, as its answer has: rename it, or leave it out"
         )
     try:
-        return msgspec.json.encode({**fields, **parsed.unused}) + b"\n"
+        return msgspec.json.encode({**fields, **unused}) + b"\n"
     except (RecursionError, UnicodeEncodeError) as error:
         raise parsed.record.error(f"the record has a field that is no JSON: {error}") from None
 

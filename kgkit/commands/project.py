@@ -12,7 +12,7 @@ import typer
 
 from kgkit.commands.kb.export import check_folder
 from kgkit.commands.messages import Messages, ProgressCallback
-from kgkit.commands.options import HomeOption, QuietOption, open_chosen_kb
+from kgkit.commands.options import EntityKindOption, HomeOption, QuietOption, limit_option, open_chosen_kb
 from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import MissingExtra, UsageError
 
@@ -40,13 +40,7 @@ def project(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            min=0,
-            metavar="N",
-            help="Number of entities, drawn evenly, 0 for all; by default 10,000, in a picture 5,000.",
-        ),
+        limit_option("Number of entities, drawn evenly, 0 for all; by default 10,000, in a picture 5,000."),
     ] = None,
     method: Annotated[
         str,
@@ -62,9 +56,7 @@ def project(
             help="types, kind, pos, or an attribute (lexfile); by default the first that separates entities.",
         ),
     ] = None,
-    kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
-    ] = None,
+    kind: EntityKindOption = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     home: HomeOption = None,
     quiet: QuietOption = False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.candidates import link_probability
-from kgkit.commands.options import HomeOption, JSONOption, KBOption, find_entity, open_chosen_kb
+from kgkit.commands.options import HomeOption, JSONOption, KBOption, find_entity, limit_option, open_chosen_kb
 from kgkit.commands.output import Column, console, on_terminal, plain, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -31,13 +31,7 @@ def show(
     kb: KBOption = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "--limit",
-            "-n",
-            min=0,
-            metavar="N",
-            help="Neighbours of each relation, 0 for all; by default 10 on a terminal, all in a pipe.",
-        ),
+        limit_option("Neighbours of each relation, 0 for all; by default 10 on a terminal, all in a pipe."),
     ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,

@@ -17,6 +17,7 @@ from kgkit.commands.options import (
     QueryOption,
     QuietOption,
     check_text,
+    flag,
 )
 from kgkit.commands.output import Column, check_output_path, open_output, write_json, write_table
 from kgkit.errors import UsageError
@@ -46,9 +47,7 @@ def tree(
             "--relations/--no-relations", help="Inject the names of relations too.", show_default=False
         ),
     ] = True,
-    attributes: Annotated[
-        bool, typer.Option("--attributes", metavar="", help="Inject values too, not entities alone.")
-    ] = False,
+    attributes: Annotated[bool, flag("--attributes", help="Inject values too, not entities alone.")] = False,
     size: Annotated[
         int | None, typer.Option("--size", min=2, metavar="N", help="Tokens, at most; all unless given.")
     ] = None,

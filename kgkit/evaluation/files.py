@@ -1,4 +1,7 @@
-"""Files that may be compressed (`.xz`, `.bz2`, `.gz`), and files that appear whole or not at all."""
+"""Files that may be compressed (`.xz`, `.bz2`, `.gz`), and files that appear whole or not at all.
+
+And checks of which files are named.
+"""
 
 import bz2
 import gzip
@@ -7,12 +10,12 @@ import os
 import secrets
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
-from kgkit.errors import NotThere, SourceError
+from kgkit.errors import NotThere, SourceError, UsageError
 
 _OPENERS: Final[dict[str, Callable[..., Any]]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 
@@ -155,3 +158,36 @@ def decoded_lines(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, st
             raise SourceError("not UTF-8", path=path, line=number, text=repr(raw)) from error
         if line.strip():
             yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def check_data(data: Sequence[Path]) -> None:
+    """Refuse a training without data.
+
+    Raises:
+        UsageError: if there is no file.
+    """
+    if not data:
+        raise UsageError("there are no training data: name one or more files of data")
+
+
+def check_gold_files(data: Sequence[Path], gold: Sequence[Path]) -> None:
+    """Refuse files of gold that are not as many as the files of data.
+
+    Raises:
+        UsageError: if there are more or fewer.
+    """
+    if len(data) != len(gold):
+        raise UsageError(
+            f"files of data: {len(data)}, files of gold: {len(gold)}; name a file of gold for each file of "
+            "data, in the same order"
+        )
+
+
+def refuse_gold_files(task: str, gold: Sequence[Path]) -> None:
+    """Refuse files of gold for a task whose data contain it.
+
+    Raises:
+        UsageError: if there is one.
+    """
+    if gold:
+        raise UsageError(f"the data of the task {task} contain the gold: do not name files of gold")

@@ -91,7 +91,7 @@ class ParsedRecord(NamedTuple):
 
 
 class Fields:
-    """The fields of a record, from which a task takes those that it uses. A null is as no field.
+    """The fields of a record, from which a task takes those that it uses. A null that it takes is no field.
 
     Args:
         record: the record.
@@ -105,12 +105,22 @@ class Fields:
         self.unused: dict[str, object] = {
             name: value for name, value in record.fields.items() if value is not None
         }
+        self._nulls = {name for name, value in record.fields.items() if value is None}
+
+    def rest(self) -> dict[str, object]:
+        """Return the fields that no one has asked for, nulls among them, in the order of the record."""
+        if not self._nulls:
+            return self.unused
+        names = self.unused.keys() | self._nulls
+        return {name: value for name, value in self.record.fields.items() if name in names}
 
     def take(self, *names: str) -> object:
         """Take the first field that goes by one of the names; None if there is none."""
         return self._named(names)[1]
 
     def _named(self, names: Sequence[str]) -> tuple[str, object]:
+        if self._nulls:
+            self._nulls.difference_update(names)
         for name in names:  # a generator takes several times as long, and there are many records
             if name in self.unused:
                 return name, self.unused.pop(name)

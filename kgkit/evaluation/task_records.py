@@ -75,7 +75,7 @@ def tags_example(fields: Fields) -> Example:
     """Return a text with its tokens, and their tags.
 
     A field `tokens` has them as a list, `text_a` with spaces between them, as K-BERT's files; `text` is cut
-    into those of `kgkit.text`, and has no tags.
+    into those of `kgkit.text`, of which a blank one has none, and has no tags.
     """
     record = fields.record
     name = fields.id(record.position)
@@ -94,8 +94,6 @@ def tags_example(fields: Fields) -> Example:
         if not tokens or not all(tokens):
             raise record.error("there is no token, or an empty one")
         text, spans = joined(tokens)
-    if not spans:
-        raise record.error("there is no token in the text")
     if tags is not None and len(tags) != len(spans):
         raise record.error(f"expected a tag for each token; found {len(spans)} tokens, {len(tags)} tags")
     try:

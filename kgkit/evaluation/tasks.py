@@ -39,7 +39,7 @@ from kgkit.evaluation.examples import (
     marker_pairs,
     merge_files,
 )
-from kgkit.evaluation.files import UniqueIds, lines, opened
+from kgkit.evaluation.files import UniqueIds, check_gold_files, lines, opened
 from kgkit.evaluation.ner import OUTSIDE
 from kgkit.evaluation.records import Fields, Layout, LineFormat, ParsedRecord, Record, records_of_lines
 from kgkit.evaluation.relations import read_relations
@@ -232,7 +232,7 @@ class Task:
                 example = example._replace(links=fields.links(example.texts))
             if ids is not None:
                 ids.check(example.id, record.number, record.line)
-            yield ParsedRecord(example, fields.unused, record)
+            yield ParsedRecord(example, fields.rest(), record)
 
     def _fields(self, record: object, position: int) -> Mapping[str, object]:
         if isinstance(record, Mapping):
@@ -271,8 +271,8 @@ class Task:
             NotThere, SourceError: as `read` does.
             UsageError: if an example has no gold, or there are not as many files of gold.
         """
-        if gold and len(gold) != len(paths):
-            raise UsageError(f"{len(paths)} files of data and {len(gold)} of gold: each needs the other")
+        if gold:
+            check_gold_files(paths, gold)
         gold_files: Sequence[Path | None] = gold or [None for _ in paths]
         files = [self.read(path, own) for path, own in zip(paths, gold_files, strict=True)]
         for path, examples in zip(paths, files, strict=True):

@@ -3,6 +3,7 @@
     entity_linker  KnowBert's entity linker, by itself or in a KnowBert
     knowbert       KnowBert: knowledge bases between the layers of an encoder
     ebert          E-BERT: an encoder that reads vectors of entities as if they were word pieces
+    ebert_linker   E-BERT-MLM: a masked language model that predicts entities
     kalm           KALM: a language model of words with latent types, without an encoder
     kbert          K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger         names in a text, by a label for each word
@@ -20,6 +21,7 @@ from kgkit.lazy import lazy_attributes
 if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier, ClassifierConfig
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
+    from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
     from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
@@ -32,6 +34,9 @@ _WHERE = {
     "EBert": ".ebert",
     "EBertConfig": ".ebert",
     "EBertInputs": ".ebert",
+    "EBertLinker": ".ebert_linker",
+    "EBertLinkerConfig": ".ebert_linker",
+    "EBertLinkerInputs": ".ebert_linker",
     "EntityLinker": ".entity_linker",
     "EntityLinkerConfig": ".entity_linker",
     "KALM": ".kalm",
@@ -60,6 +65,9 @@ __all__ = [
     "EBert",
     "EBertConfig",
     "EBertInputs",
+    "EBertLinker",
+    "EBertLinkerConfig",
+    "EBertLinkerInputs",
     "EntityLinker",
     "EntityLinkerConfig",
     "KALMConfig",

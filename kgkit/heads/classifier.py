@@ -23,7 +23,6 @@ Departures:
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import torch
@@ -31,11 +30,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.errors import UsageError
-from kgkit.heads.folder import card_of, load_head, save_head
+from kgkit.heads.folder import SavedHead, card_of
 from kgkit.heads.parts import draw_weights
 
 if TYPE_CHECKING:
-    from typing import Self
+    pass
 
 KIND: Final = "classifier"
 
@@ -86,7 +85,7 @@ class ClassifierConfig:
             raise UsageError(f"labels: {names}; there is nothing to tell apart with fewer than {least}")
 
 
-class Classifier(nn.Module):
+class Classifier(SavedHead):
     """Says which label a text has, or which ones, from the encoder's vectors at some of its word pieces.
 
     Args:
@@ -101,6 +100,9 @@ class Classifier(nn.Module):
         tensor([[0.1, 0.9], [0.7, 0.3], …])
         >>> classifier.save_pretrained("my-classifier")
     """
+
+    kind, settings = KIND, ClassifierConfig
+    config: ClassifierConfig
 
     def __init__(self, config: ClassifierConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -164,30 +166,6 @@ class Classifier(nn.Module):
         if self.config.answer == "number":
             return logits * self.config.scale + self.config.mean
         return logits.sigmoid() if self.config.answer == "labels" else logits.softmax(-1)
-
-    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
-        """Write the head into *folder*, which is made: weights, configuration, a model card.
-
-        Args:
-            folder: folder for the head; what a head saved there before is replaced.
-            about: Markdown of the card: what it was trained on, under which licences, how well it does.
-
-        Raises:
-            MissingExtra: if safetensors is not installed.
-        """
-        save_head(Path(folder), KIND, self.config, self.state_dict(), self._card(about))
-
-    @classmethod
-    def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
-        """Return the head that was saved in *folder*, ready to be asked.
-
-        Raises:
-            NotThere: if there is none.
-            DamagedModel: if its files cannot be read, or do not fit each other.
-            UsageError: if it is another kind of head, or there is no such device.
-            MissingExtra: if safetensors is not installed.
-        """
-        return load_head(cls, Path(folder), KIND, ClassifierConfig, device)
 
     def _card(self, about: str) -> str:
         config = self.config

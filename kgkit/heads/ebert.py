@@ -14,35 +14,22 @@ place of an input embedding, before embeddings of positions and segments are add
 """
 
 import inspect
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from kgkit.encoder.device import pick_device
-from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
-from kgkit.heads.folder import (
-    card_of,
-    check_shapes,
-    encoder_below,
-    read_settings,
-    reading_weights,
-    save_head,
-)
+from kgkit.heads.folder import EncoderHead, card_of, check_shapes, reading_weights
 from kgkit.heads.parts import check_dimensions, to_device
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from transformers import PreTrainedModel
 
 KIND: Final = "ebert"
-ENCODER: Final = "encoder"
-"""The folder, beside these files, of the encoder: as any other."""
 
 _MAP: Final = "map"
 """The name of W among the weights."""
@@ -96,7 +83,7 @@ class EBertInputs(NamedTuple):
         return to_device(self, device)
 
 
-class EBert(nn.Module):
+class EBert(EncoderHead):
     """An encoder that reads vectors of entities as if they were word pieces.
 
     Args:
@@ -112,6 +99,9 @@ class EBert(nn.Module):
         >>> ebert = EBert(encoder.model, EBertConfig(stored=384, width=384), weight)
         >>> ebert(inputs).last_hidden_state                  # EBertInputs -> (B, T, H)
     """
+
+    kind, settings = KIND, EBertConfig
+    config: EBertConfig
 
     weight: Tensor | None
 
@@ -186,49 +176,19 @@ class EBert(nn.Module):
             wrong = least if least < -1 else most
             raise UsageError(f"an entity has the row {wrong}; there are {count} vectors")
 
-    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
-        """Write the head into *folder*, which is made: encoder, W, configuration, a model card.
+    def _own_weights(self) -> dict[str, Tensor]:
+        return {} if self.weight is None else {_MAP: self.weight}
 
-        Args:
-            folder: folder for the model; what was saved there before is replaced.
-            about: Markdown of the card: what it was trained on, under which licences, how well it does.
-
-        Raises:
-            MissingExtra: if safetensors is not installed.
-        """
-        folder = Path(folder)
-        config = replace(self.config, model=type(self.model).__name__)
-        kind = "mapped by `W`, which lies here," if config.aligned else "as they are stored"
-        entities = f"Vectors of entities, {config.stored} wide, are read {kind} as if they were word pieces."
-        card = card_of(
-            self, _CARD, about, model=config.model, entities=entities if config.stored else "A control."
-        )
-        weights = {} if self.weight is None else {_MAP: self.weight}
-        save_head(folder, KIND, config, weights, card)
-        with quiet():
-            self.model.save_pretrained(folder / ENCODER)
+    def _card(self, about: str) -> str:
+        kind = "mapped by `W`, which lies here," if self.config.aligned else "as they are stored"
+        width = self.config.stored
+        entities = f"Vectors of entities, {width} wide, are read {kind} as if they were word pieces."
+        model = type(self.model).__name__
+        return card_of(self, _CARD, about, model=model, entities=entities if width else "A control.")
 
     @classmethod
-    def from_pretrained(cls, folder: Path | str, *, model: str | None = None, device: str = "auto") -> "Self":
-        """Return the head that was saved in *folder*, ready to be asked.
-
-        Args:
-            folder: folder of the head.
-            model: class of transformers for the encoder, where it is not the one that it was saved as:
-                `AutoModel` leaves out what stood on top.
-            device: name of the torch device.
-
-        Raises:
-            NotThere: if there is none.
-            DamagedModel: if its files cannot be read, or do not fit each other.
-            UsageError: if it is another kind of head, or there is no such class, or device.
-            MissingExtra: if safetensors is not installed.
-        """
-        folder, where = Path(folder), pick_device(device)
-        config = read_settings(folder, KIND, EBertConfig)
-        weight = read_map(folder, config)  # before the encoder: it is quickly refused
-        encoder, _ = encoder_below(folder, folder.absolute() / ENCODER, config.model, model)
-        return cls(encoder, config, weight).to(where).eval()
+    def _read_own(cls, folder: Path, config: EBertConfig) -> tuple[Tensor | None]:
+        return (read_map(folder, config),)
 
 
 def read_map(folder: Path, config: EBertConfig) -> Tensor | None:

@@ -45,12 +45,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.errors import UsageError
-from kgkit.heads.folder import card_of, load_head, save_head
+from kgkit.heads.folder import SavedHead, card_of, save_head
 from kgkit.heads.parts import TransformerBlock, check_dimensions, draw_weights, masked_softmax, to_device
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
-    from typing import Self
+    pass
 
 KIND: Final = "knowbert-linker"
 
@@ -281,7 +281,7 @@ def margin_losses(scores: Tensor, gold: Tensor, margin: float) -> Tensor:
     return missed.masked_fill(~real, 0.0).sum(-1).masked_fill(~(real & gold).any(-1), 0.0)
 
 
-class EntityLinker(nn.Module):
+class EntityLinker(SavedHead):
     """KnowBert's entity linker, (1) to (5).
 
     The trained vectors of entities have a sparse gradient: they need an
@@ -297,6 +297,9 @@ class EntityLinker(nn.Module):
         >>> linker.loss(output, gold).backward()        # gold: bool, of the shape of output.scores
         >>> linker.save_pretrained("my-linker")
     """
+
+    kind, settings = KIND, EntityLinkerConfig
+    config: EntityLinkerConfig
 
     def __init__(self, config: EntityLinkerConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -438,18 +441,6 @@ class EntityLinker(nn.Module):
         if half:
             weights = {name: weight.half() for name, weight in weights.items()}
         save_head(Path(folder), KIND, self.config, weights, self._card(about))
-
-    @classmethod
-    def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
-        """Return the head that was saved in *folder*, ready to be asked.
-
-        Raises:
-            NotThere: if there is none.
-            DamagedModel: if its files cannot be read, or do not fit each other.
-            UsageError: if it is another kind of head, or there is no such device.
-            MissingExtra: if safetensors is not installed.
-        """
-        return load_head(cls, Path(folder), KIND, EntityLinkerConfig, device)
 
     def _card(self, about: str) -> str:
         config = self.config

@@ -3,35 +3,152 @@
     config.json          its kind, and its settings
     model.safetensors    its weights
     README.md            a card that says what it is
+    encoder/             its encoder, of a head that has one with it: as any other
 
-No head itself: heads have this in common, and nothing else.
+No head itself: heads have this in common, and nothing else. `SavedHead` and `EncoderHead` say nothing of
+what a head computes.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import msgspec
 import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.device import pick_device
-from kgkit.encoder.loading import pretrained
+from kgkit.encoder.loading import pretrained, quiet
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UnknownName, UsageError
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from _typeshed import DataclassInstance
     from transformers import PreTrainedModel
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+ENCODER: Final = "encoder"
 
 _LONGEST_CONFIG: Final = 64_000_000  # bytes: more than a label for each word of a vocabulary takes
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
 Head = TypeVar("Head", bound=nn.Module)
+
+
+class SavedHead(nn.Module):
+    """A head that is saved into a folder, and loaded from there.
+
+    Attributes:
+        kind: kind of the head, as its configuration names it.
+        settings: class of its settings.
+        config: its settings.
+    """
+
+    kind: ClassVar[str]
+    settings: ClassVar[type[Any]]
+    config: Any
+
+    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
+        """Write the head into *folder*, which is made: weights, configuration, a model card, its encoder.
+
+        Args:
+            folder: folder for the head; what was saved there before is replaced.
+            about: Markdown of the card: what it was trained on, under which licences, how well it does.
+
+        Raises:
+            MissingExtra: if safetensors is not installed.
+        """
+        folder = Path(folder)
+        save_head(folder, self.kind, self._saved_config(), self._own_weights(), self._card(about))
+        self._save_encoder(folder / ENCODER)
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
+        """Return the head that was saved in *folder*, ready to be asked.
+
+        Raises:
+            NotThere: if there is none.
+            DamagedModel: if its files cannot be read, or do not fit each other.
+            UsageError: if it is another kind of head, or there is no such device.
+            MissingExtra: if safetensors is not installed.
+        """
+        return load_head(cls, Path(folder), cls.kind, cls.settings, device)
+
+    def _saved_config(self) -> Any:
+        """Return the settings that are written."""
+        return self.config
+
+    def _own_weights(self) -> Mapping[str, Tensor]:
+        """Return the weights that are not the encoder's."""
+        return self.state_dict()
+
+    def _save_encoder(self, folder: Path) -> None:
+        """Write the encoder, of a head that has one, into *folder*."""
+
+    def _card(self, about: str) -> str:
+        """Return the model card."""
+        raise NotImplementedError
+
+
+class EncoderHead(SavedHead):
+    """A head around an encoder, or around a model of transformers; its settings name that one's class.
+
+    Attributes:
+        model: the encoder, or the model around it.
+    """
+
+    model: "PreTrainedModel"
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str, *, model: str | None = None, device: str = "auto") -> "Self":
+        """Return the head that was saved in *folder*, with its encoder, ready to be asked.
+
+        Args:
+            folder: folder of the head.
+            model: class of transformers for the encoder, where it is not the one that it was saved as:
+                `AutoModel` leaves out what stood on top.
+            device: name of the torch device.
+
+        Raises:
+            NotThere: if there is none.
+            DamagedModel: if its files cannot be read, or do not fit each other.
+            UsageError: if it is another kind of head, or there is no such class, or device.
+            MissingExtra: if safetensors is not installed.
+        """
+        folder, where = Path(folder), pick_device(device)
+        config = read_settings(folder, cls.kind, cls.settings)
+        own = cls._read_own(folder, config)  # before the encoder: it is quickly refused
+        encoder, _ = encoder_below(folder, folder.absolute() / ENCODER, config.model, model)
+        return cls(encoder, config, *own).to(where).eval()
+
+    @classmethod
+    def around(cls, model: "PreTrainedModel", folder: Path) -> "Self":
+        """Return the head in *folder* around an encoder that is loaded already.
+
+        Raises:
+            NotThere, DamagedModel, UsageError, MissingExtra: as `from_pretrained` does.
+        """
+        config = read_settings(folder, cls.kind, cls.settings)
+        return cls(model, config, *cls._read_own(folder, config))
+
+    def _saved_config(self) -> Any:
+        return replace(self.config, model=type(self.model).__name__)
+
+    def _own_weights(self) -> Mapping[str, Tensor]:
+        return {}
+
+    def _save_encoder(self, folder: Path) -> None:
+        with quiet():
+            self.model.save_pretrained(folder)
+
+    @classmethod
+    def _read_own(cls, folder: Path, config: Any) -> tuple[Any, ...]:
+        """Return what the head takes beside its encoder and its settings."""
+        return ()
 
 
 def save_head(

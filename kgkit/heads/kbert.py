@@ -23,29 +23,22 @@ Departures:
     segment of its mention.
 """
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.attention import VisibilityRule, visibility_mask
-from kgkit.encoder.device import pick_device
-from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
-from kgkit.heads.folder import card_of, encoder_below, read_settings, save_head
+from kgkit.heads.folder import EncoderHead, card_of
 from kgkit.heads.parts import check_dimensions, to_device
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from torch.nn.attention.flex_attention import BlockMask
     from transformers import PreTrainedModel
 
 KIND: Final = "kbert"
-ENCODER: Final = "encoder"
-"""The folder, beside these files, of the encoder: as any other."""
 
 _WITH_POSITION_TABLE: Final = frozenset(
     ["albert", "bert", "camembert", "distilbert", "electra", "ernie", "roberta", "xlm-roberta"]
@@ -118,7 +111,7 @@ def visibility_rule(inputs: KBertInputs) -> VisibilityRule:
     return sees
 
 
-class KBert(nn.Module):
+class KBert(EncoderHead):
     """An encoder that reads sentence trees.
 
     Args:
@@ -133,6 +126,9 @@ class KBert(nn.Module):
         >>> kbert(inputs).last_hidden_state                  # KBertInputs -> (B, N, H)
         >>> kbert.save_pretrained("mine")
     """
+
+    kind, settings = KIND, KBertConfig
+    config: KBertConfig
 
     def __init__(self, model: "PreTrainedModel", config: KBertConfig | None = None) -> None:
         super().__init__()
@@ -184,54 +180,14 @@ class KBert(nn.Module):
         rule = visibility_rule(inputs)
         return visibility_mask(self.model, lambda: visible_matrix(inputs), rule, (rows, tokens))
 
-    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
-        """Write the model into *folder*, which is made: encoder, configuration, a model card.
-
-        Args:
-            folder: folder for the model; what was saved there before is replaced.
-            about: Markdown of the card: what it was trained on, under which licences, how well it does.
-
-        Raises:
-            MissingExtra: if safetensors is not installed.
-        """
-        folder = Path(folder)
-        config = replace(self.config, model=type(self.model).__name__)
-        positions_and_branch = (
-            "stand where their branch begins" if config.soft_positions else "stand one behind the other",
-            "is seen by its mention alone" if config.visible_matrix else "is seen by the whole text",
-        )
-        card = card_of(
-            self,
-            _CARD,
-            about,
-            model=config.model,
-            positions=positions_and_branch[0],
-            branch=positions_and_branch[1],
-        )
-        save_head(folder, KIND, config, {}, card)
-        with quiet():
-            self.model.save_pretrained(folder / ENCODER)
-
-    @classmethod
-    def from_pretrained(cls, folder: Path | str, *, model: str | None = None, device: str = "auto") -> "Self":
-        """Return the model that was saved in *folder*, ready to be asked.
-
-        Args:
-            folder: folder of the model.
-            model: class of transformers for the encoder, where it is not the one that it was saved as:
-                `AutoModel` leaves out what stood on top.
-            device: name of the torch device.
-
-        Raises:
-            NotThere: if there is none.
-            DamagedModel: if its files cannot be read, or do not fit each other.
-            UsageError: if it is another kind of head, or there is no such class, or device.
-            MissingExtra: if safetensors is not installed.
-        """
-        folder, where = Path(folder), pick_device(device)
-        config = read_settings(folder, KIND, KBertConfig)
-        encoder, _ = encoder_below(folder, folder.absolute() / ENCODER, config.model, model)
-        return cls(encoder, config).to(where).eval()
+    def _card(self, about: str) -> str:
+        config = self.config
+        return card_of(
+            self, _CARD, about, model=type(self.model).__name__,
+            positions="stand where their branch begins" if config.soft_positions else
+            "stand one behind the other",
+            branch="is seen by its mention alone" if config.visible_matrix else "is seen by the whole text",
+        )  # fmt: skip
 
 
 def _position_table(model: "PreTrainedModel") -> nn.Embedding | None:

@@ -30,10 +30,17 @@ import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.device import pick_device
-from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
-from kgkit.heads.folder import card_of, check_shapes, encoder_below, read_settings, reading_weights, save_head
+from kgkit.heads.folder import (
+    ENCODER,
+    EncoderHead,
+    card_of,
+    check_shapes,
+    encoder_below,
+    read_settings,
+    reading_weights,
+)
 from kgkit.heads.parts import TransformerBlock, draw_weights
 from kgkit.ranges import check_range
 
@@ -43,8 +50,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 KIND: Final = "knowbert"
-ENCODER: Final = "encoder"
-"""The folder, in that of a KnowBert, of its encoder, or of the model around it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +167,7 @@ class KnowBertOutput(NamedTuple):
     linked: dict[str, LinkerOutput]
 
 
-class KnowBert(nn.Module):
+class KnowBert(EncoderHead):
     """An encoder with knowledge bases between its layers, section 3.4.
 
     The encoder's own code runs, whatever model of transformers it is, with whatever stands on top of it
@@ -189,6 +194,8 @@ class KnowBert(nn.Module):
         >>> output.model.logits, output.linked["wordnet"].scores
         >>> knowbert.save_pretrained("mine")
     """
+
+    kind, settings = KIND, KnowBertConfig
 
     def __init__(
         self,
@@ -322,26 +329,18 @@ class KnowBert(nn.Module):
             if special is not None:  # no loss of the linker reaches it, but where it is a candidate
                 special.requires_grad_(trained)
 
-    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
-        """Write the model into *folder*, which is made: encoder, layers, configuration, a model card.
-
-        Args:
-            folder: folder for the model; what was saved there before is replaced.
-            about: Markdown of the card: what it was trained on, under which licences, how well it does.
-
-        Raises:
-            MissingExtra: if safetensors is not installed.
-        """
-        folder = Path(folder)
+    def _saved_config(self) -> KnowBertConfig:
         kbs = {name: kar.config for name, kar in self.kars.items()}
-        config = KnowBertConfig(model=type(self.model).__name__, kbs=kbs, trained_with=self.trained_with)
+        return KnowBertConfig(model=type(self.model).__name__, kbs=kbs, trained_with=self.trained_with)
+
+    def _own_weights(self) -> Mapping[str, Tensor]:
+        return self._kars.state_dict()
+
+    def _card(self, about: str) -> str:
         lines = [
             f"| {name} | {kar.config.layer} | {kar.config.linker.width} |" for name, kar in self.kars.items()
         ]
-        card = card_of(self, _CARD, about, model=config.model, kbs="\n".join(lines))
-        save_head(folder, KIND, config, self._kars.state_dict(), card)
-        with quiet():
-            self.model.save_pretrained(folder / ENCODER)
+        return card_of(self, _CARD, about, model=type(self.model).__name__, kbs="\n".join(lines))
 
     @classmethod
     def from_pretrained(
@@ -362,10 +361,7 @@ class KnowBert(nn.Module):
             settings: settings of that class, as `{"num_labels": 3}`.
 
         Raises:
-            NotThere: if there is none.
-            DamagedModel: if its files cannot be read, or do not fit each other.
-            UsageError: if it is another kind of head, or there is no such class, or device.
-            MissingExtra: if safetensors is not installed.
+            NotThere, DamagedModel, UsageError, MissingExtra: as `KBert.from_pretrained` does.
         """
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KIND, KnowBertConfig)

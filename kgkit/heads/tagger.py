@@ -32,7 +32,15 @@ from torch.nn import functional
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.heads.folder import WEIGHTS, card_of, check_shapes, read_settings, reading_weights, save_head
+from kgkit.heads.folder import (
+    ENCODER,
+    WEIGHTS,
+    SavedHead,
+    card_of,
+    check_shapes,
+    read_settings,
+    reading_weights,
+)
 from kgkit.heads.parts import check_dimensions, draw_weights, to_device
 from kgkit.ranges import check_range
 
@@ -40,8 +48,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 KIND: Final = "tagger"
-ENCODER: Final = "encoder"
-"""The folder, beside these files, of the fine-tuned encoder: as any other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +102,7 @@ class TaggedSpan(NamedTuple):
     score: float
 
 
-class WordTagger(nn.Module):
+class WordTagger(SavedHead):
     """Says of each word whether a name begins, goes on, or neither.
 
     Args:
@@ -111,6 +117,9 @@ class WordTagger(nn.Module):
         >>> names = decode(logits, inputs.words)
         >>> tagger.save_pretrained("my-tagger")
     """
+
+    kind, settings = KIND, WordTaggerConfig
+    config: WordTaggerConfig
 
     def __init__(
         self, encoder: Encoder, config: WordTaggerConfig, generator: torch.Generator | None = None
@@ -155,20 +164,6 @@ class WordTagger(nn.Module):
         losses = functional.cross_entropy(logits.flatten(0, 1), labels, ignore_index=-1, reduction="sum")
         return losses / (labels >= 0).sum().clamp(min=1)
 
-    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
-        """Write the head and its encoder into *folder*, which is made: weights, configuration, a model card.
-
-        Args:
-            folder: folder for the head; what a head saved there before is replaced.
-            about: Markdown of the card: what it was trained on, under which licences, how well it does.
-
-        Raises:
-            MissingExtra: if safetensors is not installed.
-        """
-        folder = Path(folder)
-        save_head(folder, KIND, self.config, self._own(), self._card(about))
-        self.reads.save(folder / ENCODER)
-
     @classmethod
     def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
         """Return the head that was saved in *folder*, with its encoder, ready to be asked.
@@ -186,13 +181,15 @@ class WordTagger(nn.Module):
         check_shapes(folder, lambda: _shapes(config, encoder.width))
         tagger = cls(encoder, config)
         with reading_weights(folder) as weights:
-            if weights.keys() != tagger._own().keys():
+            if weights.keys() != tagger._own_weights().keys():
                 raise RuntimeError(f"{WEIGHTS} has {', '.join(sorted(weights))}")
             tagger.load_state_dict(weights, strict=False)
         return tagger.eval()
 
-    def _own(self) -> dict[str, Tensor]:
-        """Return the weights that are not the encoder's."""
+    def _save_encoder(self, folder: Path) -> None:
+        self.reads.save(folder)
+
+    def _own_weights(self) -> dict[str, Tensor]:
         return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}
 
     def _card(self, about: str) -> str:

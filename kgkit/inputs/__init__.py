@@ -1,6 +1,7 @@
 """From documents to the numbers that heads and linkers take: word pieces, windows, vectors of mentions."""
 
 from kgkit.inputs.ebert import EBertReader
+from kgkit.inputs.ebert_linking import EBertLinkingReader
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.knowledge import Knowledge
 from kgkit.inputs.mentions import MentionSpans
@@ -11,6 +12,7 @@ from kgkit.inputs.trees import TreeReader
 from kgkit.inputs.windows import Window, windows
 
 __all__ = [
+    "EBertLinkingReader",
     "EBertReader",
     "KnowBertReader",
     "Knowledge",

@@ -124,8 +124,9 @@ class EBertReader(TextReader):
         counts = self._fit(pieces, mentions, room)
         if sum(counts) < sum(map(len, pieces)):
             self.warn_of_cut()
+        names = [_Name(*span, *pair) for span, pair in zip(marks, markers, strict=True)]
         parts = [
-            self._inject(*part, marks if not number else (), markers)
+            self._inject(*part, names if not number else ())
             for number, part in enumerate(zip(pieces, mentions, counts, strict=True))
         ]
         return self._frame(parts, tail)
@@ -173,12 +174,11 @@ class EBertReader(TextReader):
         pieces: WordPieces,
         mentions: "Sequence[_Mention]",
         count: int,
-        marks: Sequence[tuple[int, int]],
-        markers: Sequence[tuple[int, int]],
+        names: "Sequence[_Name]",
     ) -> "_Part":
         """Return the first *count* pieces of a text, with entities and markers among them."""
         mentions = [mention for mention in mentions if mention.end <= count]
-        insertions = self._markers(pieces, mentions, count, marks, markers)
+        insertions = self._markers(pieces, mentions, count, names)
         for mention in mentions:
             span = (mention.span.start, mention.span.end)
             entity = _Insertion(mention.first, _ENTITY_ORDER, ENTITY, *span)
@@ -203,15 +203,14 @@ class EBertReader(TextReader):
         pieces: WordPieces,
         mentions: "Sequence[_Mention]",
         count: int,
-        marks: Sequence[tuple[int, int]],
-        markers: Sequence[tuple[int, int]],
+        names: "Sequence[_Name]",
     ) -> "list[_Insertion]":
         """Return the markers of names, each with the word piece that it stands before.
 
         Where markers stand together, names end before others begin; the one that begins last ends first.
         """
         insertions = []
-        for number, ((start, end), (opening, closing)) in enumerate(zip(marks, markers, strict=True)):
+        for number, (start, end, opening, closing) in enumerate(names):
             first, last = (min(position, count) for position in pieces.within(start, end))
             if self.inject == "replace":  # a marker within a mention has no place there
                 for mention in mentions:
@@ -246,6 +245,15 @@ class _Mention(NamedTuple):
     first: int
     end: int
     span: EntitySpan
+
+
+class _Name(NamedTuple):
+    """The span of a name in its text, and the word pieces of its markers."""
+
+    start: int
+    end: int
+    opening: int
+    closing: int
 
 
 class _Insertion(NamedTuple):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 Matrix = NDArray[np.float32]
-_LEAST = np.finfo(np.float32).tiny  # what a length is divided by at least
+_LEAST = 1e-30  # length below which a mapped vector points nowhere, and is read as none
 
 EntityIds = NDArray[np.integer[Any]] | Sequence[int]
 
@@ -78,7 +78,8 @@ class RescaledEntityVectors(StoredEntityVectors):
         """Return the vectors of entities, (R, S), stretched; zeros where one has none."""
         rows = super().gather(ids)
         lengths = np.linalg.norm(rows @ self.weight.T, axis=1)
-        stretched: Matrix = rows * (self.norm / np.maximum(lengths, _LEAST))[:, None].astype(np.float32)
+        factors = np.divide(self.norm, lengths, out=np.zeros_like(lengths), where=lengths > _LEAST)
+        stretched: Matrix = rows * factors[:, None]
         return stretched
 
 

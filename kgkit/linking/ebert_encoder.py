@@ -23,6 +23,7 @@ from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.linker import Linker
 from kgkit.models.encoders import load_encoder
 from kgkit.models.folder import text_vectors
+from kgkit.models.opening import OpenModel
 from kgkit.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class EntityEncoding(NamedTuple):
     vectors: NDArray[np.float32]
 
 
-class EBertEncoder:
+class EBertEncoder(OpenModel):
     """An encoder that reads texts with the entities of a knowledge base in them.
 
     Args:
@@ -149,16 +150,6 @@ class EBertEncoder:
         if isinstance(texts, str):
             raise UsageError("texts is one string: give a list of them")
         return self._encodings(iter(texts))
-
-    def close(self) -> None:
-        """Close the knowledge base, if `open` has opened it."""
-        self._resources.close()
-
-    def __enter__(self) -> "Self":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _encodings(self, source: Iterator[Readable]) -> Iterator[EntityEncoding]:
         import torch

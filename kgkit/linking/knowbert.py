@@ -28,6 +28,7 @@ from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import KNOWBERT, KnowBertManifest
 from kgkit.models.manifest import damaged
+from kgkit.models.opening import Opening, OpenModel
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.versions import read_current
 
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from kgkit.encoder import Encoder
+    from kgkit.heads.ebert import EBert
     from kgkit.heads.knowbert import KnowBert
-    from kgkit.models.opening import Opening
 
 FOLDER: Final = "knowbert"
 """The folder of the model, in that of all that belongs to it."""
@@ -67,7 +68,7 @@ class Contextual(NamedTuple):
     vectors: NDArray[np.float32]
 
 
-class TrainedKnowBert:
+class TrainedKnowBert(OpenModel):
     """A KnowBert, and the knowledge bases that it was trained with.
 
     Args:
@@ -94,7 +95,7 @@ class TrainedKnowBert:
         self.folder = folder
         self.knowbert, self.encoder, self.manifest = knowbert, encoder, manifest
         self.reader = KnowBertReader(encoder, knowledge, size=manifest.size)
-        self._open = ExitStack()
+        self._resources = ExitStack()
 
     @classmethod
     def open(
@@ -143,7 +144,8 @@ class TrainedKnowBert:
         settings: Mapping[str, Any] | None = None,
     ) -> "Self":
         """Open the model in *folder*, of which *manifest* tells; the rest is as in `open`."""
-        from kgkit.heads.knowbert import ENCODER, KnowBert
+        from kgkit.heads.folder import ENCODER
+        from kgkit.heads.knowbert import KnowBert
 
         knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device, settings=settings)
         if strange := sorted({*manifest.kbs} - {*knowbert.trained_with}):
@@ -158,18 +160,8 @@ class TrainedKnowBert:
             encoder = encoder_of(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
             trained = cls(knowbert, encoder, knowledge, manifest, folder)
             trained.reader.check(knowbert.trained_with)
-            trained._open = stack.pop_all()
+            trained._resources = stack.pop_all()
         return trained
-
-    def close(self) -> None:
-        """Close the knowledge bases that were opened for it."""
-        self._open.close()
-
-    def __enter__(self) -> "Self":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __call__(self, texts: Iterable[str]) -> Iterator[Contextual]:
         """Yield each text with the vectors of its word pieces; what is longer than `size` is cut."""
@@ -306,7 +298,7 @@ class KnowBertScorer(Scorer):
         return masked_softmax(scores / self.temperature, is_candidate)
 
 
-def open_linker(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> KnowBertScorer:
+def open_linker(folder: Path, manifest: KnowBertManifest, opening: Opening) -> KnowBertScorer:
     """Open a KnowBert in the role of a linker."""
     return KnowBertScorer.open(
         folder, manifest, kb_of(opening, manifest.name), device=opening.device, vectors=opening.vectors,
@@ -314,12 +306,12 @@ def open_linker(folder: Path, manifest: KnowBertManifest, opening: "Opening") ->
     )  # fmt: skip
 
 
-def open_embedder(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> TrainedKnowBert:
+def open_embedder(folder: Path, manifest: KnowBertManifest, opening: Opening) -> TrainedKnowBert:
     """Open a KnowBert for the vectors of word pieces in texts."""
     return TrainedKnowBert.open_folder(folder, manifest, opening.home, device=opening.device)
 
 
-def open_language_model(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> TrainedKnowBert:
+def open_language_model(folder: Path, manifest: KnowBertManifest, opening: Opening) -> TrainedKnowBert:
     """Open a KnowBert that guesses hidden words, inside the class of transformers that does."""
     return TrainedKnowBert.open_folder(folder, manifest, opening.home, around=None, device=opening.device)
 
@@ -352,10 +344,10 @@ def open_knowledge(
     return knowledge
 
 
-def encoder_of(knowbert: "KnowBert", name: str, folder: Path) -> "Encoder":
-    """Return the encoder inside a KnowBert, with the tokenizer in *folder*."""
+def encoder_of(head: "KnowBert | EBert", name: str, folder: Path) -> "Encoder":
+    """Return the encoder inside a head, with the tokenizer in *folder*."""
     from kgkit.encoder import Encoder
     from kgkit.encoder.loading import load_tokenizer
 
-    model: PreTrainedModel = knowbert.model.base_model  # type: ignore[assignment]  # as a module of torch
+    model: PreTrainedModel = head.model.base_model  # type: ignore[assignment]  # as a module of torch
     return Encoder(name, folder, model, load_tokenizer(folder))

@@ -23,6 +23,7 @@ from kgkit.evaluation.tasks import Task, find_task, gold_labels, list_labels, wa
 from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.methods.contract import Batch, Method
 from kgkit.methods.settings import TaskTraining
+from kgkit.text import token_spans
 
 if TYPE_CHECKING:
     from typing import Self
@@ -160,9 +161,14 @@ def answers_of(
     classifier = method.model.classifier
     device = next(method.model.parameters()).device
     lengths = [length_of(example) for example in examples]
-    order = sorted(range(len(examples)), key=lambda index: -lengths[index])
-    predictions: dict[int, Prediction] = {}
-    for begin in range(0, len(examples), size):
+    tagged = classifier.config.answer == "tags"
+    predictions = {
+        index: Prediction(example.id, (), ())
+        for index, example in enumerate(examples)
+        if tagged and not example.tokens and not token_spans("".join(example.texts))
+    }  # of blank texts, which have nothing to tag
+    order = sorted({*range(len(examples))} - predictions.keys(), key=lambda index: (-lengths[index], index))
+    for begin in range(0, len(order), size):
         indices = order[begin : begin + size]
         batch_examples = [examples[index]._replace(gold=None) for index in indices]
         batch = batch_of(method, batch_examples)

@@ -10,7 +10,6 @@ Departures:
     Names of types, as TACRED has them, follow the text as pieces of their own; the paper has no such data.
 """
 
-import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -23,41 +22,36 @@ import torch
 from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
-from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.inputs.ebert import EBertReader, EntitySpan, LinkedText, linked_text
 from kgkit.inputs.entity_sequences import EntitySequence
-from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
 from kgkit.inputs.knowledge import Knowledge, check_knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert_encoder import begin_head
-from kgkit.linking.knowbert import CLASSIFIER, knowledge_of, open_knowledge
+from kgkit.linking.ebert_vectors import vectors_fields, vectors_names, vectors_of
+from kgkit.linking.knowbert import knowledge_of, open_knowledge
 from kgkit.linking.linker import Linker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import (
     Beginning,
     Reading,
     Resources,
-    TaskModel,
     first_pieces,
-    group_parameters,
 )
 from kgkit.methods.ebert_settings import EBertTraining
-from kgkit.methods.encoders import ENCODER, load_encoder
-from kgkit.methods.links import FindMentions, check_linker, link_once, linker_sha256_of
+from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open_head
+from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
-from kgkit.methods.settings import ChosenKB, TaskTraining
+from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import BUILT_IN
 from kgkit.models.kinds import EBERT, EBertManifest
 from kgkit.models.manifest import Needs
 from kgkit.types import Document
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from kgkit.heads.ebert import EBert, EBertInputs
+    from kgkit.heads.ebert import EBert
     from kgkit.models.opening import Opening
 
 FOLDER: Final = "ebert"
@@ -67,7 +61,7 @@ MARKERS: Final = ("#", "$")
 _log = logging.getLogger(__name__)
 
 
-class EBertMethod:
+class EBertMethod(EncoderMethod):
     """An E-BERT with a classifier on top.
 
     Args:
@@ -81,6 +75,9 @@ class EBertMethod:
         find_links: function that links texts; None: only links that examples have are read.
     """
 
+    folder = FOLDER
+    reader: EBertReader
+
     def __init__(
         self,
         task: str,
@@ -92,8 +89,8 @@ class EBertMethod:
         kb: KnowledgeBase | None = None,
         find_links: FindMentions | None = None,
     ) -> None:
-        self.task, self.encoder, self.reader, self.specials = task, encoder, reader, tuple(specials)
-        self.model = TaskModel(ebert, classifier, _hidden)
+        super().__init__(task, ebert, classifier, encoder, reader)
+        self.specials = tuple(specials)
         vocabulary: dict[str, int] = encoder.tokenizer.get_vocab()
         self._specials = {name: int(vocabulary[name]) for name in specials}
         self._markers = [self._specials.get(name) or marker_id(reader, encoder, name) for name in MARKERS]
@@ -112,21 +109,6 @@ class EBertMethod:
             sequence = self.reader.read(texts, marks=example.marks, markers=markers, tail=self._tail(example))
             positions = np.zeros((1, 1), np.int64)
             yield Reading(sequence, _token_positions(sequence, example) if example.tokens else positions)
-
-    def collate(self, contents: Sequence[EntitySequence]) -> "EBertInputs":
-        """Return sequences padded to the longest, with the vectors of their entities."""
-        return self.reader.batch(contents)
-
-    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
-        """Return the parameters: the encoder with `lr`, the classifier with `lr_new`; W is not trained."""
-        return group_parameters(self.model, set(map(id, self.model.head.parameters())), training)
-
-    def save(self, folder: Path, *, about: str = "") -> None:
-        """Write the encoder, its tokenizer, W and the classifier into *folder*."""
-        head: Any = self.model.head
-        head.save_pretrained(folder / FOLDER, about=about)
-        self.encoder.save_tokenizer(folder / FOLDER / ENCODER)  # the weights lie there already
-        self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
 
     def _linked(self, examples: Sequence[Example]) -> Iterator[list[LinkedText]]:
         """Yield the texts of each example with their entities: those of its links, or of a linker's."""
@@ -150,11 +132,6 @@ class EBertMethod:
                 "types that the model does not know are not read, as %s of %s", unknown[0], example.id
             )
         return [self._specials[name] for name in example.tail if name in self._specials]
-
-
-def _hidden(ebert: "EBert", inputs: "EBertInputs") -> "Tensor":
-    hidden: Tensor = ebert(inputs).last_hidden_state
-    return hidden
 
 
 def _marked_texts(example: Example, kb: KnowledgeBase) -> list[LinkedText]:
@@ -223,21 +200,14 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
         random_seed=training.seed if training.random_vectors else None,
     )
     specials = special_pieces(data, encoder)
-    if specials:
-        encoder.tokenizer.add_tokens(list(specials), special_tokens=True)
-        around: Any = encoder.model
-        with quiet(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(training.seed)
-            around.resize_token_embeddings(len(encoder.tokenizer))
+    add_pieces(encoder, specials, training.seed)
     reader = EBertReader(encoder, vectors, size=training.size, inject=training.inject)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(classifier_config(data, encoder), drawn)
     find_links = _find_links(kb, training.linker_name, training.coherence, device)
     method = EBertMethod(training.task, ebert, classifier, encoder, reader, specials, kb, find_links)
     method.model.to(encoder.device)
-    fields = _fields(training, resources, knowledge, vectors, specials)
-    weight = None if ebert.weight is None else ebert.weight.cpu().numpy().tobytes()
-    fields["alignment"] = "" if weight is None else hashlib.blake2b(weight, digest_size=8).hexdigest()
+    fields = _fields(training, resources, knowledge, specials) | vectors_fields(ebert, vectors)
     decides = ("alignment", "norm", "trained_with", "linker_sha256")
     identity = (encoder.fingerprint, fields["needs"].kbs, *(fields[name] for name in decides))
     return Beginning(method, identity, fields)
@@ -247,22 +217,18 @@ def _fields(
     training: EBertTraining,
     resources: Resources,
     knowledge: Knowledge | None,
-    vectors: StoredEntityVectors | None,
     specials: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
     linker = training.linker_name if knowledge is not None else ""
     kbs = {chosen.kb.name: chosen.kb.build for chosen in resources.kbs}
     names = () if knowledge is None else (knowledge.vectors[0].name,)
-    random = vectors if isinstance(vectors, RandomEntityVectors) else None
     about = {} if knowledge is None else dict.fromkeys(kbs, knowledge.about)
     return {
         "encoder": training.encoder, "size": training.size, "inject": training.inject, "linker": linker,
         "needs": Needs(kbs=kbs, vectors=names, linker="" if linker in BUILT_IN else linker),
         "linker_sha256": linker_sha256_of(resources.home, linker), "coherence": training.coherence,
-        "trained_with": about, "random_norm": 0.0 if random is None else random.norm,
-        "norm": vectors.norm if isinstance(vectors, RescaledEntityVectors) else 0.0,
-        "random_seed": 0 if random is None else random.seed, "specials": specials,
+        "trained_with": about, "specials": specials,
     }  # fmt: skip
 
 
@@ -303,24 +269,19 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
         StaleModel: if it is another build, or has other vectors; if its linker was trained again.
         DamagedModel: if its files cannot be read.
     """
-    from kgkit.heads.ebert import KIND, EBert, EBertConfig, read_map
-    from kgkit.heads.folder import read_settings
+    from kgkit.heads.ebert import EBert
 
     home, device = opening.home, opening.device
-    check_linker(home, manifest.name, manifest.linker, manifest.linker_sha256)
-    encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
-    config = read_settings(folder / FOLDER, KIND, EBertConfig)
-    ebert = EBert(encoder.model, config, read_map(folder / FOLDER, config))
-    classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
+    ebert, classifier, encoder = open_head(EBert, folder, FOLDER, manifest, opening)
     with ExitStack() as stack:
         knowledge = {
-            name: open_knowledge(name, _vector_names(manifest), about, home, stack)
+            name: open_knowledge(name, vectors_names(manifest), about, home, stack)
             for name, about in manifest.trained_with.items()
         }
         check_knowledge(knowledge, manifest.trained_with)
         kb, vectors = None, None
         for known in knowledge.values():  # one at most
-            kb, vectors = known.generator.kb, _vectors_of(manifest, known, ebert)
+            kb, vectors = known.generator.kb, vectors_of(manifest, known, ebert)
         reader = EBertReader(encoder, vectors, size=manifest.size, inject=manifest.inject)
         find_links = _find_links(kb, manifest.linker, manifest.coherence, device)
         method = EBertMethod(
@@ -328,18 +289,3 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
         )
         method.model.to(encoder.device)
         return Predictor(method, manifest, stack.pop_all())
-
-
-def _vector_names(manifest: EBertManifest) -> list[str]:
-    return [path.rpartition("/")[2] for path in manifest.needs.vectors]
-
-
-def _vectors_of(manifest: EBertManifest, knowledge: Knowledge, ebert: "EBert") -> StoredEntityVectors:
-    """Return the vectors that a trained model reads."""
-    [vectors] = knowledge.vectors
-    if manifest.random_norm:
-        width, norm = ebert.config.stored, manifest.random_norm
-        return RandomEntityVectors(vectors, width=width, norm=norm, seed=manifest.random_seed)
-    if manifest.norm and ebert.weight is not None:
-        return RescaledEntityVectors(vectors, ebert.weight.cpu().numpy(), manifest.norm)
-    return StoredEntityVectors(vectors)

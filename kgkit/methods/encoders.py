@@ -1,17 +1,94 @@
-"""The encoder that a method begins as: a folder, a package, a hub id, or that of a trained KnowBert."""
+"""The encoder that a method begins as: a folder, a package, a hub id, or that of a trained KnowBert.
 
-from typing import Any
+And what methods have in common whose head is around an encoder.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import torch
 
 from kgkit.encoder import Encoder
+from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
+from kgkit.heads.classifier import Classifier
 from kgkit.home import Home
-from kgkit.linking.knowbert import FOLDER
+from kgkit.linking.knowbert import CLASSIFIER, FOLDER
+from kgkit.methods.contract import TaskModel, group_parameters
+from kgkit.methods.links import check_linker
+from kgkit.methods.settings import TaskTraining
 from kgkit.models.encoders import load_encoder as load_by_name
 from kgkit.models.folder import find_trained, has_model
-from kgkit.models.kinds import EBERT, KBERT, KNOWBERT, Kind
+from kgkit.models.kinds import EBERT, KBERT, KNOWBERT, Kind, LinkedTextManifest
 from kgkit.models.manifest import read_header
+from kgkit.models.opening import Opening
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kgkit.heads.folder import EncoderHead
 
 ENCODER = "encoder"
+
+HeadType = TypeVar("HeadType", bound="EncoderHead")
+
+
+class EncoderMethod:
+    """What methods have in common whose head is around an encoder.
+
+    Args:
+        task: name of the task.
+        head: head, around a bare encoder.
+        classifier: classifier of its vectors.
+        encoder: encoder that the head is around, with its tokenizer.
+        reader: reader whose `batch` makes the inputs of the head.
+
+    Attributes:
+        folder: folder of the head in that of a model.
+    """
+
+    folder: ClassVar[str]
+
+    def __init__(
+        self, task: str, head: "EncoderHead", classifier: Classifier, encoder: Encoder, reader: Any
+    ) -> None:
+        self.task, self.encoder, self.reader = task, encoder, reader
+        self.model = TaskModel(head, classifier, _hidden)
+
+    def collate(self, contents: Sequence[Any]) -> Any:
+        """Return what the head reads of several texts, padded to the longest."""
+        return self.reader.batch(contents)
+
+    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
+        """Return the parameters: the encoder with `lr`, the classifier with `lr_new`."""
+        return group_parameters(self.model, set(map(id, self.model.head.parameters())), training)
+
+    def save(self, folder: Path, *, about: str = "") -> None:
+        """Write the head, its encoder with the tokenizer, and the classifier into *folder*."""
+        head: Any = self.model.head
+        head.save_pretrained(folder / self.folder, about=about)
+        self.encoder.save_tokenizer(folder / self.folder / ENCODER)  # the weights lie there already
+        self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
+
+
+def _hidden(head: "EncoderHead", inputs: Any) -> "Tensor":
+    hidden: Tensor = head(inputs).last_hidden_state
+    return hidden
+
+
+def add_pieces(encoder: Encoder, pieces: Sequence[str], seed: int) -> None:
+    """Add special pieces to a tokenizer, and rows to the table of its encoder, which *seed* draws.
+
+    Other random numbers stay as they are: a control, which has drawn fewer before, gets the same rows.
+    """
+    if not pieces:
+        return
+    encoder.tokenizer.add_tokens(list(pieces), special_tokens=True)
+    around: Any = encoder.model
+    with quiet(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        around.resize_token_embeddings(len(encoder.tokenizer))
 
 
 def encoder_at(home: Home, name: str, kind: Kind[Any] = KBERT) -> str:
@@ -51,3 +128,25 @@ def load_encoder(home: Home, name: str, kind: Kind[Any], device: str) -> Encoder
     """
     encoder_at(home, name, kind)
     return load_by_name(name, home, device=device)
+
+
+def open_head(
+    head: type[HeadType], folder: Path, name: str, manifest: LinkedTextManifest, opening: Opening
+) -> tuple[HeadType, Classifier, Encoder]:
+    """Open what an `EncoderMethod` has: the head, its classifier and its encoder.
+
+    Args:
+        head: class of the head.
+        folder: folder of the model.
+        name: folder of the head within it.
+        manifest: manifest of the model.
+        opening: how the model is to be opened.
+
+    Raises:
+        StaleModel: if the linker whose links it reads was trained again.
+        DamagedModel: if its files cannot be read.
+    """
+    check_linker(opening.home, manifest.name, manifest.linker, manifest.linker_sha256)
+    encoder = Encoder.load(str((folder / name / ENCODER).absolute()), device=opening.device)
+    module = head.around(encoder.model, folder / name)
+    return module, Classifier.from_pretrained(folder / CLASSIFIER, device=opening.device), encoder

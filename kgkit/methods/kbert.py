@@ -13,7 +13,7 @@ Departures:
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,22 +25,18 @@ from kgkit.heads.classifier import Classifier
 from kgkit.home import Home
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.knowbert import CLASSIFIER
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import (
     Beginning,
     Reading,
     Resources,
-    TaskModel,
     first_pieces,
-    group_parameters,
 )
-from kgkit.methods.encoders import load_encoder
+from kgkit.methods.encoders import EncoderMethod, load_encoder, open_head
 from kgkit.methods.kbert_settings import KBertTraining
-from kgkit.methods.links import FindMentions, check_linker, link_once, linker_sha256_of
+from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
-from kgkit.methods.settings import TaskTraining
 from kgkit.models.folder import BUILT_IN
 from kgkit.models.kinds import KBERT, KBertManifest
 from kgkit.models.manifest import Needs, checking_settings
@@ -48,16 +44,13 @@ from kgkit.trees import FlatTree, TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from kgkit.heads.kbert import KBert, KBertInputs
+    from kgkit.heads.kbert import KBert
     from kgkit.models.opening import Opening
 
 FOLDER: Final = "kbert"
-ENCODER: Final = "encoder"
 
 
-class KBertMethod:
+class KBertMethod(EncoderMethod):
     """A K-BERT with a classifier on top.
 
     Args:
@@ -70,6 +63,9 @@ class KBertMethod:
             knowledge bases.
     """
 
+    folder = FOLDER
+    reader: TreeReader
+
     def __init__(
         self,
         task: str,
@@ -79,8 +75,7 @@ class KBertMethod:
         reader: TreeReader,
         find_mentions: FindMentions | None = None,
     ) -> None:
-        self.task, self.encoder, self.reader = task, encoder, reader
-        self.model = TaskModel(kbert, classifier, _hidden)
+        super().__init__(task, kbert, classifier, encoder, reader)
         self._find_mentions = find_mentions or iter
 
     def read(self, examples: Iterable[Example]) -> Iterator[Reading]:
@@ -98,26 +93,6 @@ class KBertMethod:
             tree = self.reader.read([next(mentioned) for _ in example.texts], example.tokens)
             positions = _token_positions(tree, example) if example.tokens else np.zeros((1, 1), np.int64)
             yield Reading(tree, positions)
-
-    def collate(self, contents: Sequence[FlatTree]) -> "KBertInputs":
-        """Return trees padded to the longest."""
-        return self.reader.batch(contents)
-
-    def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
-        """Return the parameters: the encoder with `lr`, the classifier with `lr_new`."""
-        return group_parameters(self.model, set(map(id, self.model.head.parameters())), training)
-
-    def save(self, folder: Path, *, about: str = "") -> None:
-        """Write the encoder, its tokenizer and the classifier into *folder*."""
-        head: Any = self.model.head
-        head.save_pretrained(folder / FOLDER, about=about)
-        self.encoder.save_tokenizer(folder / FOLDER / ENCODER)  # the weights lie there already
-        self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
-
-
-def _hidden(kbert: "KBert", inputs: "KBertInputs") -> "Tensor":
-    hidden: Tensor = kbert(inputs).last_hidden_state
-    return hidden
 
 
 def _token_positions(tree: FlatTree, example: Example) -> NDArray[np.int64]:
@@ -177,14 +152,10 @@ def open_predictor(folder: Path, manifest: KBertManifest, opening: "Opening") ->
         StaleModel: if a build that it was trained with is gone, or its linker was trained again.
         DamagedModel: if its files cannot be read.
     """
-    from kgkit.heads.folder import read_settings
-    from kgkit.heads.kbert import KIND, KBert, KBertConfig
+    from kgkit.heads.kbert import KBert
 
     home, device = opening.home, opening.device
-    check_linker(home, manifest.name, manifest.linker, manifest.linker_sha256)
-    encoder = Encoder.load(str((folder / FOLDER / ENCODER).absolute()), device=device)
-    kbert = KBert(encoder.model, read_settings(folder / FOLDER, KIND, KBertConfig))
-    classifier = Classifier.from_pretrained(folder / CLASSIFIER, device=device)
+    kbert, classifier, encoder = open_head(KBert, folder, FOLDER, manifest, opening)
     with ExitStack() as stack:
         kbs = [_open_build(name, build, home, stack) for name, build in manifest.kbs.items()]
         with checking_settings(folder):

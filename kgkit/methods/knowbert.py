@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import torch
 
-from kgkit.encoder.loading import quiet
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
@@ -16,6 +15,7 @@ from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.knowbert import CLASSIFIER, FOLDER, TrainedKnowBert
 from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import Beginning, Reading, Resources, TaskModel, group_parameters
+from kgkit.methods.encoders import add_pieces
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.methods.knowbert_start import KnowBertStart, begin_knowbert, pretrained_parameters
@@ -85,7 +85,7 @@ def _hidden(knowbert: "KnowBert", inputs: KnowBertBatch) -> "Tensor":
 
 def save_knowbert(knowbert: "KnowBert", encoder: "Encoder", folder: Path, about: str) -> None:
     """Write a KnowBert with its tokenizer into the folder of a model."""
-    from kgkit.heads.knowbert import ENCODER
+    from kgkit.heads.folder import ENCODER
 
     knowbert.save_pretrained(folder / FOLDER, about=about)
     encoder.tokenizer.save_pretrained(folder / FOLDER / ENCODER)
@@ -108,11 +108,7 @@ def begin_task(training: KnowBertTraining, data: TaskData, resources: Resources)
     start = begin_knowbert(home, training, resources.kbs, resources.device, resources.stack)
     specials = data.task.specials(data.learn)
     if specials:
-        around: Any = start.knowbert.model
-        start.encoder.tokenizer.add_tokens(list(specials), special_tokens=True)
-        with quiet(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(training.seed)  # the same rows for a control, which has drawn less before
-            around.resize_token_embeddings(len(start.encoder.tokenizer))
+        add_pieces(start.encoder, specials, training.seed)
         # Its tokenizer was copied before the pieces were added.
         start.reader = KnowBertReader(start.encoder, start.knowledge, size=training.size)
     drawn = torch.Generator().manual_seed(training.seed)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.settings import TaskTraining
 
@@ -86,10 +87,10 @@ class KnowBertTraining(TaskTraining):
     def __post_init__(self) -> None:
         super().__post_init__()
         for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
-            if self.task == "wsd" and len(data) != len(gold):
-                raise UsageError(f"{len(data)} files of data and {len(gold)} of gold: each needs the other")
-        if (self.gold or self.dev_gold) and self.task in ("el", "mlm"):
-            raise UsageError(f"data of {self.task} hold their gold: leave out the files of gold")
+            if self.task == "wsd":
+                check_gold_files(data, gold)
+            elif self.task in ("el", "mlm"):
+                refuse_gold_files(self.task, gold)
         if self.task in LINKING and self.control:
             raise UsageError(f"{self.task} trains the linker of a knowledge base: a control has none")
         if self.control and self.zero_vectors:

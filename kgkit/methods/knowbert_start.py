@@ -107,7 +107,8 @@ def begin_knowbert(
 
 def _continue(home: Home, training: KnowBertTraining, device: str, stack: ExitStack) -> KnowBertStart:
     """Return the model that it begins as."""
-    from kgkit.heads.knowbert import ENCODER, KnowBert
+    from kgkit.heads.folder import ENCODER
+    from kgkit.heads.knowbert import KnowBert
 
     def open_start(folder: Path) -> TrainedKnowBert:
         """Open the KnowBert in *folder* around the encoder that is trained on."""

@@ -9,7 +9,7 @@ ones are four times as large each, up to 32 batches: enough that the examples of
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.evaluation.examples import Example, Prediction
@@ -18,9 +18,7 @@ from kgkit.evaluation.tasks import TASKS, Task, find_task
 from kgkit.methods.answering import answers_of, length_of
 from kgkit.methods.contract import Method
 from kgkit.models.manifest import ModelManifest
-
-if TYPE_CHECKING:
-    from typing import Self
+from kgkit.models.opening import OpenModel
 
 RecordLike = Mapping[str, object] | Sequence[str] | str | Example
 """A dictionary with the fields of a JSON line; a text; a pair of texts; of `tagging` tokens; an example."""
@@ -37,7 +35,7 @@ class Answered(NamedTuple):
     prediction: Prediction
 
 
-class Predictor:
+class Predictor(OpenModel):
     """A trained model that answers the examples of its task.
 
     Args:
@@ -177,16 +175,6 @@ class Predictor:
     ) -> list[Prediction]:
         """Return the answers to examples, in their order, sorted as a whole; see `answers_of`."""
         return answers_of(self.method, examples, size=size, progress=progress)
-
-    def close(self) -> None:
-        """Close what was opened for it."""
-        self._resources.close()
-
-    def __enter__(self) -> "Self":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def blocks(parsed: Iterable[ParsedRecord], batch: int) -> Iterator[list[ParsedRecord]]:

@@ -4,7 +4,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, get_type_hints
 
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import UnknownName
+from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.kb import KnowledgeBase
 from kgkit.methods.setting_types import convert_setting
@@ -89,13 +90,13 @@ class TaskTraining:
             object.__setattr__(self, field.name, value)
         if self.task not in self.TASKS:
             raise UnknownName("task", self.task, self.TASKS)
-        if not self.data:
-            raise UsageError("there is nothing to learn from: name files of data")
-        if self.task in TASKS and not TASKS[self.task].gold_files and (self.gold or self.dev_gold):
-            raise UsageError(f"data of {self.task} hold their gold: leave out the files of gold")
+        if self.epochs:
+            check_data(self.data)
         for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
-            if self.task in TASKS and gold and len(data) != len(gold):
-                raise UsageError(f"{len(data)} files of data and {len(gold)} of gold: each needs the other")
+            if self.task in TASKS and gold:
+                if not TASKS[self.task].gold_files:
+                    refuse_gold_files(self.task, gold)
+                check_gold_files(data, gold)
         for name, least in self.LEAST.items():
             check_range(self, name, least=least)
         check_range(self, "lr", "lr_new", above=0)

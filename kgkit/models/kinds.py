@@ -14,11 +14,10 @@ training and the function that begins one. What it names is imported when it is 
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, Final, Generic, Literal
+from typing import Annotated, Any, Final, Generic, Literal
 
 import msgspec
 
@@ -32,16 +31,9 @@ from kgkit.models.manifest import (
     decode_manifest,
     read_header,
 )
+from kgkit.plugins import entry_point_names, find_entry_point, load_object, owner_of
 
 GROUP: Final = "kgkit.models"
-OWN_PACKAGE: Final = "kgkit"
-
-_EXTRAS: Final = (
-    "accelerate",
-    "safetensors",
-    "torch",
-    "transformers",
-)  # packages that the extra models brings
 
 Role = Literal["linker", "tagger", "predictor", "language_model", "embedder"]
 
@@ -111,6 +103,14 @@ class Kind(Generic[ManifestType]):
         check_sizes(folder, manifest)
         return manifest
 
+    def load(self, target: str, part: str = "") -> Any:
+        """Return what one of its names stands for; *part* says which, for errors: `the role linker of`.
+
+        Raises:
+            DamagedModel, MissingExtra: as `kgkit.plugins.load_object` does.
+        """
+        return load_object(target, f"{part} the kind {self.name}".lstrip(), DamagedModel)
+
     def called(self, manifest: ModelManifest) -> str:
         """Return what a model is, in a sentence."""
         return f"{self.title} (type {manifest.type})" if manifest.type else self.title
@@ -157,7 +157,7 @@ def find_kind(manifest: ModelManifest, folder: Path) -> Kind[Any]:
     Raises:
         DamagedModel: if no package that is installed knows the kind.
     """
-    if (entry := find_entry_point(manifest.kind)) is not None:
+    if (entry := find_entry_point(GROUP, manifest.kind, DamagedModel)) is not None:
         return load_kind(entry)
     names = ", ".join(kind_names()) or "none: from a checkout, run `pip install -e .` first"
     raise damaged(
@@ -169,7 +169,7 @@ def find_kind(manifest: ModelManifest, folder: Path) -> Kind[Any]:
 
 def kind_names() -> list[str]:
     """Return the names of the kinds that installed packages know."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+    return entry_point_names(GROUP)
 
 
 def find_method(name: str) -> Kind[Any]:
@@ -179,7 +179,7 @@ def find_method(name: str) -> Kind[Any]:
         UnknownName: if no installed package has one of that name; says which there are.
         DamagedModel: if its entry point cannot be loaded.
     """
-    if (entry := find_entry_point(name)) is not None:
+    if (entry := find_entry_point(GROUP, name, DamagedModel)) is not None:
         kind = load_kind(entry)
         if kind.settings:
             return kind
@@ -191,31 +191,10 @@ def method_names() -> list[str]:
     names = []
     for name in kind_names():
         with suppress(DamagedModel, MissingExtra):
-            if (entry := find_entry_point(name)) is not None and load_kind(entry).settings:
+            entry = find_entry_point(GROUP, name, DamagedModel)
+            if entry is not None and load_kind(entry).settings:
                 names.append(name)
     return names
-
-
-def find_entry_point(name: str) -> EntryPoint | None:
-    """Return the entry point of a kind; None if no installed package has one.
-
-    kgkit's own kinds are its own, whatever other packages call theirs.
-
-    Raises:
-        DamagedModel: if several packages have one of that name.
-    """
-    entries = sorted(entry_points(group=GROUP, name=name), key=_package)
-    own = [entry for entry in entries if _package(entry) == OWN_PACKAGE]
-    if len(entries) > 1 and not own:
-        raise DamagedModel(
-            f"the packages {', '.join(map(_package, entries))} have a kind {name} each, in the entry-point "
-            f"group {GROUP}: remove all but one"
-        )
-    return next(iter(own or entries), None)
-
-
-def _package(entry: EntryPoint) -> str:
-    return "" if entry.dist is None else entry.dist.name
 
 
 def load_kind(entry: EntryPoint) -> Kind[Any]:
@@ -225,9 +204,8 @@ def load_kind(entry: EntryPoint) -> Kind[Any]:
         DamagedModel: if its package is damaged, or it is no kind.
         MissingExtra: if it needs a package that an extra of kgkit brings.
     """
-    package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
-    owner = f"the entry point {entry.name}{package} in the group {GROUP}"
-    kind: object = load_object(entry.value, owner)
+    owner = owner_of(entry)
+    kind: object = load_object(entry.value, owner, DamagedModel)
     if not isinstance(kind, Kind):
         raise DamagedModel(
             f"{owner} is {entry.value}, a {type(kind).__name__}; it is to be a {__name__}.Kind"
@@ -240,35 +218,6 @@ def load_kind(entry: EntryPoint) -> Kind[Any]:
     if bool(kind.settings) != bool(kind.begin):
         raise DamagedModel(f"{owner} has either no `settings` or no `begin`: what is trained has both")
     return kind
-
-
-def load_object(target: str, owner: str) -> Any:
-    """Return the function, class or constant that *target* names, as `MODULE:NAME`.
-
-    Args:
-        target: module and name.
-        owner: what names it, for errors.
-
-    Raises:
-        DamagedModel: if the module cannot be imported, or does not have the name.
-        MissingExtra: if it needs a package that an extra of kgkit brings.
-    """
-    module, _, name = target.partition(":")
-    try:
-        value: Any = import_module(module)
-        for part in name.split("."):
-            value = getattr(value, part)
-    except (Exception, SystemExit) as error:  # whatever a stranger's package does when it is imported
-        if isinstance(error, UsageError):
-            raise
-        if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
-            raise MissingExtra(error.name, "models") from error
-        what = f"{type(error).__name__}: {error}"
-        raise DamagedModel(
-            f"{owner} names {target}, which cannot be loaded ({what}): install its package again, or remove "
-            "it"
-        ) from error
-    return value
 
 
 # -- the kinds that come with kgkit -----------------------------------------
@@ -356,25 +305,40 @@ class KnowBertManifest(ModelManifest, frozen=True, kw_only=True):
     specials: tuple[str, ...] = ()
     language_model: bool = False
 
+    @property
+    def kb_titles(self) -> list[str]:
+        """The knowledge bases that it was trained with; those whose vectors are read as zeros say so."""
+        zeros = {name for name, about in self.kbs.items() if about.zero_vectors}
+        return [f"{name} (vectors as zeros)" if name in zeros else name for name in self.needs.kbs]
 
-class KBertManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained K-BERT says of itself; the encoder lies in the folder as it is now.
+
+class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained model that reads links says of itself; its encoder lies in the folder as it is now.
 
     Attributes:
-        size: word pieces of a tree, facts and special ones included.
-        query: which words of a text the knowledge bases are asked for, and `linker` by which linker.
-        coherence: of the links; None: none.
+        size: word pieces of a text, what is injected and special ones included.
+        linker: model whose links are read; "": only links that are given.
         linker_sha256: of the manifest of that linker; empty where it is none that is trained.
-        max_facts, relations, attributes: what is injected, see `TreeConfig`.
+        coherence: of the links; None: none.
     """
 
     size: int
-    query: str
-    max_facts: int
-    relations: bool
     linker: str = ""
     linker_sha256: str = ""
     coherence: Literal["graph"] | None = None
+
+
+class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
+    """What a trained K-BERT says of itself.
+
+    Attributes:
+        query: which words of a text the knowledge bases are asked for: with `link`, those of the links.
+        max_facts, relations, attributes: what is injected, see `TreeConfig`.
+    """
+
+    query: str
+    max_facts: int
+    relations: bool
     attributes: bool = False
 
     @property
@@ -383,15 +347,25 @@ class KBertManifest(ModelManifest, frozen=True, kw_only=True):
         return self.needs.kbs
 
 
-class EBertManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained E-BERT says of itself; the encoder and the map W lie in the folder as they are now.
+class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
+    """How an E-BERT links, which was trained to.
 
     Attributes:
-        size: pieces of a text, entities and special ones included.
+        packed: whether spans that do not overlap are read in one sequence.
+        prime: whether a masked entity is read as the mean of the candidates; else as [MASK].
+        rounds: rounds of refinement.
+    """
+
+    packed: bool
+    prime: bool
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+
+
+class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
+    """What a trained E-BERT says of itself; the map W lies in the folder as it is now.
+
+    Attributes:
         inject: whether an entity stands before its mention, or in its place.
-        linker: model whose links are read; "": only links that are given.
-        linker_sha256: of the manifest of that linker; empty where it is none that is trained.
-        coherence: of the links; None: none.
         trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
             control.
         alignment: digest of the map W, which lies in the folder; empty if there is no map.
@@ -399,19 +373,17 @@ class EBertManifest(ModelManifest, frozen=True, kw_only=True):
         random_norm: length of the random vectors that it reads instead; 0: it reads those of the entities.
         random_seed: seed of these.
         specials: pieces that were added for the task.
+        linking: settings of one that was trained to link; None of one that answers another task.
     """
 
-    size: int
     inject: Literal["concat", "replace"] = "concat"
-    linker: str = ""
-    linker_sha256: str = ""
-    coherence: Literal["graph"] | None = None
     trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     alignment: str = ""
     norm: float = 0.0
     random_norm: float = 0.0
     random_seed: int = 0
     specials: tuple[str, ...] = ()
+    linking: EBertLinking | None = None
 
 
 def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
@@ -421,6 +393,10 @@ def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
     if manifest.task == "mlm":
         return (*guesses, "embedder", "linker")
     return ("predictor", "embedder", "linker")
+
+
+def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
+    return ("predictor",) if manifest.linking is None else ("linker",)
 
 
 LINKER: Final = Kind(
@@ -463,27 +439,46 @@ KNOWBERT: Final = Kind(
     encoder="knowbert/encoder",
 )
 
-KBERT: Final = Kind(
-    name="kbert",
-    title="a K-BERT",
-    about="an encoder that reads texts with facts in them (Liu et al. 2020)",
-    manifest=KBertManifest,
-    roles={"predictor": "kgkit.methods.kbert:open_predictor"},
-    use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
-    command="kgkit train kbert",
-    settings="kgkit.methods.kbert_settings:KBertTraining",
-    begin="kgkit.methods.kbert:begin_kbert",
-    encoder="kbert/encoder",
+
+def task_kind(name: str, title: str, manifest: type[ManifestType], about: str = "") -> Kind[ManifestType]:
+    """Return a kind that answers tasks, and whose parts have the usual names.
+
+    Its method is `kgkit.methods.NAME`, with `begin_NAME` and `open_predictor`; its settings are those in
+    `kgkit.methods.NAME_settings` that are named as the manifest is, with `Training` in the place of
+    `Manifest`; its encoder lies in `NAME/encoder`.
+
+    Args:
+        name: name of the kind, and of the command that trains it.
+        title: title of one such model: `a K-BERT`.
+        manifest: struct of what a model says of itself.
+        about: phrase for the help of the command.
+    """
+    settings = manifest.__name__.removesuffix("Manifest") + "Training"
+    return Kind(
+        name=name, title=title, about=about, manifest=manifest, command=f"kgkit train {name}",
+        roles={"predictor": f"kgkit.methods.{name}:open_predictor"},
+        use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
+        settings=f"kgkit.methods.{name}_settings:{settings}",
+        begin=f"kgkit.methods.{name}:begin_{name}", encoder=f"{name}/encoder",
+    )  # fmt: skip
+
+
+KBERT: Final = task_kind(
+    "kbert", "a K-BERT", KBertManifest, "an encoder that reads texts with facts in them (Liu et al. 2020)"
 )
 
-EBERT: Final = Kind(
-    name="ebert",
-    title="an E-BERT",
-    manifest=EBertManifest,
-    roles={"predictor": "kgkit.methods.ebert:open_predictor"},
-    use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
-    command="kgkit train ebert",
-    settings="kgkit.methods.ebert_settings:EBertTraining",
-    begin="kgkit.methods.ebert:begin_ebert",
-    encoder="ebert/encoder",
+EBERT: Final = replace(
+    task_kind(
+        "ebert",
+        "an E-BERT",
+        EBertManifest,
+        "an encoder that reads vectors of entities as if they were word pieces (Poerner et al. 2020)",
+    ),
+    roles={
+        "predictor": "kgkit.methods.ebert:open_predictor",
+        "linker": "kgkit.linking.ebert:open_linker",
+    },
+    use="`kgkit predict --model {name}` answers its task, or `kgkit link --model {name}` links with it",
+    roles_of=_roles_of_ebert,
+    train="kgkit.training.linkers.ebert:train_ebert_linker",
 )

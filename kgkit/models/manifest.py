@@ -85,6 +85,11 @@ class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
     kgkit_version: str = ""
     created: str = ""
 
+    @property
+    def kb_titles(self) -> list[str]:
+        """The knowledge bases that it was trained with, as people read them."""
+        return list(self.needs.kbs)
+
 
 ManifestType = TypeVar("ManifestType", bound=ModelManifest)
 

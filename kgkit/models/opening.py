@@ -1,6 +1,7 @@
 """Opening a trained model in one of its roles, whatever its kind."""
 
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from kgkit.errors import UnknownName
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder
-from kgkit.models.kinds import LACKS, Role, find_kind, load_object
+from kgkit.models.kinds import LACKS, Role, find_kind
 from kgkit.models.manifest import check_sizes, decode_manifest, read_header
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from kgkit.kb import KnowledgeBase
 
 
@@ -33,6 +36,22 @@ class Opening:
     kb: "KnowledgeBase | None" = None
     vectors: str | None = None
     use_threshold: bool = False
+
+
+class OpenModel:
+    """A model that may have opened knowledge bases, which `close`, or the end of `with`, closes."""
+
+    _resources: ExitStack
+
+    def close(self) -> None:
+        """Close what was opened for it."""
+        self._resources.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def open_model(
@@ -91,5 +110,5 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
         raise kind.missing(role, manifest)
     check_sizes(folder, manifest)
     chosen = role or roles[0]
-    open_role = load_object(kind.roles[chosen], f"the role {chosen} of the kind {kind.name}")
+    open_role = kind.load(kind.roles[chosen], f"the role {chosen} of")
     return open_role(folder, manifest, opening)

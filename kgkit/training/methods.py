@@ -13,7 +13,7 @@ from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.folder import text_vectors
-from kgkit.models.kinds import Kind, find_method, load_object
+from kgkit.models.kinds import Kind, find_method
 from kgkit.training.job import TrainedModel, note_best_epoch, train_recorded
 from kgkit.training.tasks import train_method
 from kgkit.types import Progress
@@ -140,7 +140,7 @@ def settings_of(kind: Kind[Any]) -> type[TaskTraining]:
         MissingExtra: if it needs a package that an extra of kgkit brings.
     """
     owner = f"the kind {kind.name}"
-    settings: object = load_object(kind.settings, owner)
+    settings: object = kind.load(kind.settings)
     if not (isinstance(settings, type) and issubclass(settings, TaskTraining) and is_dataclass(settings)):
         raise DamagedModel(
             f"{owner} has the settings {kind.settings}, which are no dataclass of TaskTraining"

@@ -3,20 +3,28 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from kgkit.catalog.runs import sha256_of
 from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 from kgkit.home import Home
 from kgkit.methods.knowbert_settings import KnowBertTraining
+from kgkit.models.kinds import KNOWBERT
 from kgkit.training.knowbert.train import train_stage
 from kgkit.types import Progress
 from kgkit.versions import write_once
+
+KIND: Final = KNOWBERT
+"""The kind of the model: its encoder is that of a KnowBert without knowledge bases."""
+
+EncoderTraining = KnowBertTraining
+"""Data and settings of a training."""
 
 
 def train_encoder(
     home: Home,
     name: str,
-    training: KnowBertTraining,
+    training: EncoderTraining,
     vocabulary: Path,
     shape: EncoderShape,
     *,

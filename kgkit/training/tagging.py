@@ -17,6 +17,7 @@ import numpy as np
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
+from kgkit.evaluation.files import check_data
 from kgkit.evaluation.ner import NamedDocument, read_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
@@ -75,8 +76,7 @@ class TaggerTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.data:
-            raise UsageError("there is nothing to learn from: name files of data")
+        check_data(self.data)
         check_range(self, "epochs", "batch", least=1)
         check_range(self, "patience", "seed", "decay", least=0)
         check_range(self, "lr", "lr_new", above=0)

@@ -19,7 +19,7 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
 from kgkit.methods.settings import ChosenKB, TaskTraining
-from kgkit.models.kinds import Kind, load_object
+from kgkit.models.kinds import Kind
 from kgkit.models.publishing import make_manifest
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
@@ -77,7 +77,7 @@ def train_method(
     if training.task not in TASKS:
         if not kind.train:
             raise UsageError(f"{owner} is trained for tasks of kgkit alone, not for {training.task}")
-        train_own = load_object(kind.train, owner)
+        train_own = kind.load(kind.train)
         folder: Path = train_own(home, name, training, kbs, device=device, command=command, progress=progress)
         return folder
 
@@ -86,7 +86,7 @@ def train_method(
         from kgkit.methods.contract import Resources
 
         data = TaskData.read(training)
-        begin = load_object(kind.begin, owner)
+        begin = kind.load(kind.begin)
         chosen = () if training.control else kbs
         beginning: Beginning = begin(training, data, Resources(home, chosen, device, stack))
         make_manifest(kind, name, **_fields(training, beginning))  # before the first step: does it fit?

@@ -3,15 +3,16 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import pytest
 
 import kgkit
 from kgkit.building import Builder, Entity, Files, SourceInfo, Triple, builder_names, find_builder
 from kgkit.building.build import build_kb
-from kgkit.errors import KBBusy, SourceError, UnknownName, UsageError
+from kgkit.errors import BuildFailed, KBBusy, SourceError, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.store import Staging, StoreReader, layout, publish
 from tests.toys import LINKS, PAGES, ToyBuilder, build_toy, child_env, entities, run_python, source_file
@@ -348,28 +349,66 @@ def test_the_garbage_collector_is_as_it_was_after_a_build(tmp_path):
 # -- finding a builder ---------------------------------------------------------------------
 
 
-class Entry:
-    """An entry point, as far as a look-up goes."""
+def entries(monkeypatch, *points):
+    """Let packages have these entry points: name, object and package, which may be none."""
 
-    def __init__(self, name, kind):
-        self.name, self.load = name, lambda: kind
+    def entry_points(*, group, name=None):
+        assert group == "kgkit.builders"
+        found = (EntryPoint(each, value, group)._for(package) for each, value, package in points)
+        return [entry for entry in found if name in (None, entry.name)]
+
+    monkeypatch.setattr("kgkit.plugins.entry_points", entry_points)
+
+
+class Package(NamedTuple):
+    """A distribution, as far as a look-up goes."""
+
+    name: str
+
+
+TOY = "tests.toys:ToyBuilder"
 
 
 def test_builders_are_found_by_entry_point_and_by_no_other_door(monkeypatch, tmp_path):
-    asked = []
-
-    def entry_points(*, group):
-        asked.append(group)
-        return [Entry("toy", ToyBuilder), Entry("ash", ToyBuilder)]
-
-    monkeypatch.setattr("kgkit.building.contract.entry_points", entry_points)
+    entries(monkeypatch, ("toy", TOY, None), ("ash", TOY, None))
     assert builder_names() == ["ash", "toy"]
     assert type(find_builder("toy")) is ToyBuilder
     with pytest.raises(UnknownName, match="no builder named 'tyo'; there are: ash, toy"):
         find_builder("tyo")
-    assert set(asked) == {"kgkit.builders"}
     built = build_kb("toy", source_file(tmp_path), home=tmp_path / "home")
     assert (built.name, built.manifest.builder) == ("toy", "toy")
+
+
+def test_a_stranger_takes_no_builder_of_kgkit(monkeypatch):
+    own, other = ("toy", TOY, Package("kgkit")), ("toy", "json:JSONDecoder", Package("a-usurper"))
+    for points in ((own, other), (other, own)):
+        entries(monkeypatch, *points)
+        assert type(find_builder("toy")) is ToyBuilder
+
+
+def test_two_packages_with_one_builder_are_named(monkeypatch):
+    entries(monkeypatch, ("toy", TOY, Package("oak")), ("toy", TOY, Package("ash")))
+    with pytest.raises(
+        BuildFailed, match="packages ash, oak have an entry point toy each, in the group kgkit"
+    ):
+        find_builder("toy")
+
+
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ("no_such_module:Builder", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("json:Builder", "AttributeError: module 'json' has no attribute 'Builder'"),
+    ],
+)
+def test_a_builder_that_cannot_be_loaded_is_named_with_its_package(monkeypatch, target, what):
+    entries(monkeypatch, ("toy", target, Package("ash")))
+    message = (
+        f"the entry point toy of the package ash in the group kgkit.builders names {target}, which cannot"
+    )
+    with pytest.raises(BuildFailed) as caught:
+        find_builder("toy")
+    assert str(caught.value).startswith(message) and what in str(caught.value)
 
 
 NOT_NEEDED = {"torch", "transformers", "faiss", "spacy", "pandas", "networkx", "rich", "typer"}

@@ -16,6 +16,7 @@ from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator, Segmen
 from kgkit.candidates.long_texts import is_divisible, mention_windows
 from kgkit.commands import pieces
 from kgkit.errors import UsageError
+from kgkit.exchange import contract
 from kgkit.linking import Linker, LinkerConfig, Scorer, html
 from kgkit.linking.coherence import CoherenceConfig
 from kgkit.types import Document, Mention
@@ -167,9 +168,9 @@ def test_json_in_pieces_is_the_json_of_the_whole(generators, monkeypatch, text, 
 
 
 def test_a_page_in_pieces_is_the_page_of_the_whole(generators, monkeypatch):
-    monkeypatch.setattr(pieces, "_TEXT", 4)
+    monkeypatch.setattr(contract, "_CHUNK", 4)
     linked = [*Linker.open(generators["alias, longest"].kb)(["Turkey & us", "", "苹果"])]
-    parts = [b"".join(pieces.text_pieces(html.section(one))) for one in linked]
+    parts = [b"".join(contract.chunks(html.section(one))) for one in linked]
     assert b"".join([html.HEAD.encode(), *parts, html.FOOT.encode()]).decode() == html.render(linked)
 
 

@@ -283,7 +283,7 @@ def test_answers_are_there_even_if_they_cannot_be_scored(evaluate, files, tmp_pa
          "no predictor named 'nope'; there are: classification, relation, tacred, typing, wic"),
         ("typing", "./nope", ("--data", "types.jsonl"), 3, "no model in nope: a model's folder has a"),
         ("wic", "wic", ("--data", "wic.txt", "--data", "bare.tsv", "--gold", "wic.gold.txt"), 2,
-         "2 --data and 1 --gold: each needs the other"),
+         "files of data: 2, files of gold: 1; name a file"),
         ("wic", "wic", ("--data", "wic.txt", "--gold", "no.txt"), 3, "no file no.txt"),
         ("wic", "wic", ("--data", "wic.txt"), 2,
          "nothing to score: name labels with --gold, or a file for the answers with --predictions"),

@@ -153,6 +153,23 @@ def test_tags_have_the_spans_of_tokens_and_of_names(tags, predict):
     assert len(line["probabilities"]) == 4
 
 
+def test_a_blank_text_has_no_tags_and_those_around_it_keep_theirs(tags, predict):
+    lines = answers(predict(tags, given=jsonl({"text": ""}, {"text": "the dog"}, {"text": " "}).encode()))
+    assert [(line["id"], len(line["answer"])) for line in lines] == [("1", 0), ("2", 2), ("3", 0)]
+    assert lines[0] == {
+        "id": "1", "answer": [], "probabilities": [], "text": "", "tokens": [], "mentions": [],
+    }  # fmt: skip
+    [alone] = answers(predict(tags, given=b'{"text": "the dog"}\n'))
+    assert {**alone, "id": "2"} == lines[1]
+
+
+def test_a_null_that_the_task_does_not_use_is_carried_through(opinions, predict):
+    given = {"page": None, "text": "a dog", "label": None, "answer": None}
+    [line] = answers(predict(opinions, given=jsonl(given).encode()))
+    assert [*line] == ["id", "answer", "probabilities", "page"] and line["page"] is None
+    assert line["answer"] in "01"
+
+
 def test_spans_are_code_points_of_the_text_that_tokens_make(tags, predict):
     [line] = answers(predict(tags, given=jsonl({"tokens": ["𝔸𝔸", "the", "dog", "eats"]}).encode()))
     assert line["text"] == "𝔸𝔸 the dog eats" and line["tokens"][2] == [7, 10]

@@ -290,7 +290,6 @@ def test_lines_of_a_stream_are_parsed_one_at_a_time():
         ),
         ("tagging", '{"tokens": ["a"], "tags": ["X"]}', "f0:1: a tag is 'X'"),
         ("tagging", '{"tokens": []}', "f0:1: there is no token"),
-        ("tagging", '{"text": "  "}', "f0:1: there is no token in the text"),
         ("tagging", '{"text_b": "a"}', "f0:1: there is neither a text nor a list of tokens"),
         ("tagging", "text_a\tlabel\na b\tO\n", "f0:2: expected a tag for each token; found 2 tokens, 1 tags"),
         ("relation", '{"text": "ab", "marks": [[0, 1]]}', r"f0:1: marks is \[\[0, 1\]\]: expected 2 spans"),
@@ -305,6 +304,22 @@ def test_lines_of_a_stream_are_parsed_one_at_a_time():
 def test_a_bad_line_is_one_error_with_its_place(write, task, content, message):
     with pytest.raises(SourceError, match=message):
         find_task(task).read(write(content))
+
+
+def test_nulls_that_no_task_asks_for_are_kept_in_the_order_of_the_record():
+    record = {"page": None, "text": "a", "label": None, "links": None, "score": None, "source": 7}
+    [parsed] = find_task("classification").parse_records([record])
+    assert [*parsed.unused.items()] == [("page", None), ("links", None), ("score", None), ("source", 7)]
+    assert parsed.example == Example("1", ("a",))
+    [parsed] = find_task("regression").parse_records([record])
+    assert [*parsed.unused] == ["page", "links", "source"]
+
+
+def test_a_blank_text_has_no_tokens_and_a_blank_list_of_them_is_an_error():
+    [blank, empty] = find_task("tagging").parse_records([{"text": " \u3000"}, {"text": ""}])
+    assert blank.example.tokens == empty.example.tokens == () and blank.example.gold is None
+    with pytest.raises(SourceError, match="record 1: there is no token"):
+        list(find_task("tagging").parse_records([{"tokens": []}]))
 
 
 def test_a_bad_record_of_a_program_is_an_error_with_its_position():

@@ -269,7 +269,7 @@ def test_several_files_are_read_as_one_whose_ids_and_groups_differ(write):
     examples = find_task("ranking").read_labelled([first, second])
     assert [(example.id, example.group) for example in examples] == [("1.2", "1.7"), ("2.2", "2.7")]
     assert find_task("ranking").read_labelled([first])[0].id == "2"
-    with pytest.raises(UsageError, match="2 files of data and 1 of gold: each needs the other"):
+    with pytest.raises(UsageError, match="files of data: 2, files of gold: 1; name a file"):
         find_task("wic").read_labelled([first, second], [first])
     [bare] = write("text\na\n")
     with pytest.raises(UsageError, match="f0: 1 of 1 examples have no label, the first is 2: give each a"):

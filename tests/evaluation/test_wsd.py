@@ -1,6 +1,7 @@
 """The files of the unified WSD framework, and its score."""
 
 import bz2
+import errno
 import gzip
 import itertools
 import lzma
@@ -343,7 +344,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
     path.write_text("old")
 
     def refuse(*_: object) -> None:
-        raise OSError("no space left on device")
+        raise OSError(errno.ENOSPC, "no space left on device")
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(OSError, match="no space left"):

@@ -322,7 +322,7 @@ def test_a_tag_is_read_at_the_first_piece_of_its_token(encoder):
         ({"task": "relation"}, "the task relation marks names, and the sentence trees of a K-BERT carry no"),
         ({"size": 7}, "size is 7; it is 8 or more"),
         ({"query": "all"}, "query is 'all'; it is 'longest', 'jieba' or 'link'"),
-        ({"data": ()}, "nothing to learn from"),
+        ({"data": ()}, "no training data"),
         ({"query": "link"}, "asks a linker"),
         ({"linker": "prior"}, "the query longest asks no linker: leave prior out"),
         ({"max_facts": 0}, "max_facts is 0; it is 1 or more"),

@@ -71,14 +71,14 @@ def test_a_training_without_data_is_refused(make):
 @pytest.mark.parametrize("task", [name for name in WITHOUT_GOLD_FILES if name not in MARKED])
 @pytest.mark.parametrize("name", ["gold", "dev_gold"])
 def test_files_of_gold_are_refused_where_the_data_have_it(task, name):
-    with pytest.raises(UsageError, match=f"^data of {task} hold their gold"):
+    with pytest.raises(UsageError, match=f"^the data of the task {task} contain the gold"):
         kbert(task, **{name: DATA})
 
 
 @pytest.mark.parametrize("task", [name for name in WITH_GOLD_FILES if name not in MARKED])
 def test_files_of_gold_have_to_be_as_many_as_those_of_data(task):
     for settings in ({"data": TWO, "gold": DATA}, {"dev": DATA, "dev_gold": TWO}):
-        with pytest.raises(UsageError, match="each needs the other"):
+        with pytest.raises(UsageError, match="name a file of gold for each"):
             kbert(task, **settings)
     assert kbert(task, gold=DATA).files == DATA * 2
 
@@ -132,7 +132,7 @@ def test_relations_are_injected_unless_tokens_are_tagged(task, relations, inject
     ("task", "settings", "message"),
     [
         ("wsd", {}, "1 files of data and 0 of gold"),
-        ("el", {"gold": DATA}, "data of el hold their gold"),
+        ("el", {"gold": DATA}, "the data of the task el contain the gold"),
         ("el", {"control": True}, "el trains the linker of a knowledge base: a control has none"),
         ("mlm", {"control": True, "zero_vectors": True}, "a control without knowledge bases has no vectors"),
         ("el", {"examples": True}, "usage examples teach senses: leave them out of the task el"),

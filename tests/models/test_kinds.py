@@ -180,7 +180,7 @@ def test_a_stranger_takes_no_kind_of_kgkit(monkeypatch, tmp_path):
 def test_two_packages_with_one_kind_are_named(stranger, monkeypatch, tmp_path):
     install(monkeypatch, tmp_path / "other", "parrots", "echo = parrots:KIND", parrots=STRANGER)
     model = write_model(tmp_path / "model", answer="yes")
-    with pytest.raises(DamagedModel, match="the packages echoes, parrots have a kind echo each"):
+    with pytest.raises(DamagedModel, match="the packages echoes, parrots have an entry point echo each"):
         kgkit.open_model(str(model))
     assert "kbert" in method_names()
 

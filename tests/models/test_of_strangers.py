@@ -146,16 +146,22 @@ def sources():
 
 
 def own_classes() -> set[str]:
-    """Return the names of kgkit's own classes that have a `from_pretrained`, and `cls` within them."""
+    """Return the names of kgkit's own classes that have a `from_pretrained`, or inherit one of ours."""
     [root] = kgkit.__path__
     trees = [ast.parse(path.read_text("utf-8")) for path in sorted(Path(root).rglob("*.py"))]
-    return {
+    classes = [one for tree in trees for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
+    own = {
         one.name
-        for tree in trees
-        for one in ast.walk(tree)
-        if isinstance(one, ast.ClassDef)
-        and any(isinstance(part, ast.FunctionDef) and part.name == "from_pretrained" for part in one.body)
+        for one in classes
+        if any(isinstance(part, ast.FunctionDef) and part.name == "from_pretrained" for part in one.body)
     }
+    while heirs := {
+        one.name
+        for one in classes
+        if one.name not in own and any(isinstance(base, ast.Name) and base.id in own for base in one.bases)
+    }:
+        own |= heirs
+    return own
 
 
 def asks_transformers(call: ast.Call, own: set[str]) -> bool:

@@ -44,7 +44,7 @@ def test_one_knowledge_base_is_named_by_a_string_and_no_files_by_none(train, hom
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"data": None}, "there is nothing to learn from"),
+        ({"data": None}, "there are no training data"),
         ({"data": 3}, "data is 3: expected strings or paths"),
         ({"kbs": [1]}, r"kbs is \[1\]: expected strings or paths"),
         ({"epochs": "3"}, "epochs is '3'; it is a whole number"),

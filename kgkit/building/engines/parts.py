@@ -170,7 +170,7 @@ def batches_of(part: Part, rows: RowsOfPart, limit: int | None = None) -> Iterat
         SourceError: at the first thing that is not as it should be.
     """
     with reading_errors("read", part.path), name_source(part.path):
-        batches = rows.batches(part.observe(), limit)
+        batches = rows.batches(part.read(), limit)
     while True:
         with reading_errors("read", part.path), name_source(part.path):
             batch = next(batches, None)

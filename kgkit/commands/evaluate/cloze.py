@@ -11,16 +11,17 @@ import typer
 
 from kgkit.commands.evaluate.cloze_facts import draw_facts, facts_of_kb
 from kgkit.commands.evaluate.cloze_scores import write_hits, write_hits_json, write_predictions
-from kgkit.commands.evaluate.language import BatchOption
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
+    BatchOption,
     DeviceOption,
     HomeOption,
     JSONOption,
     QuietOption,
     SeedOption,
     VectorsOption,
+    flag,
 )
 from kgkit.commands.output import check_files, check_output_path, number, typed, write_json
 from kgkit.errors import UsageError
@@ -136,14 +137,10 @@ def cloze(
         ),
     ] = None,
     no_align: Annotated[
-        bool,
-        typer.Option("--no-align", metavar="", help="Read vectors as they are stored, not mapped."),
+        bool, flag("--no-align", help="Read vectors as they are stored, not mapped.")
     ] = False,
     random_vectors: Annotated[
-        bool,
-        typer.Option(
-            "--random-vectors", metavar="", help="Read a random vector for each entity that has one."
-        ),
+        bool, flag("--random-vectors", help="Read a random vector for each entity that has one.")
     ] = False,
     hide: Annotated[
         Literal["object", "both"],

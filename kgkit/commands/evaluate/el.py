@@ -1,5 +1,6 @@
 """`kgkit evaluate el`: score a linker on entity linking."""
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -24,6 +25,7 @@ from kgkit.commands.options import (
     HomeOption,
     JSONOption,
     KBOption,
+    MaxCandidatesOption,
     ModelOption,
     OverlapsOption,
     PredictionsOption,
@@ -69,6 +71,7 @@ def el(
     ] = 0.0,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
+    max_candidates: MaxCandidatesOption = 30,
     redirects: Annotated[
         Path | None,
         typer.Option(
@@ -91,7 +94,7 @@ def el(
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
     from kgkit.home import Home
-    from kgkit.linking import Linker, LinkerConfig
+    from kgkit.linking import Linker
     from kgkit.models.registering import trained_model_name
 
     check_sets(data if redirects is None else [*data, redirects], predictions)
@@ -108,7 +111,7 @@ def el(
         vectors=vectors, device=device, mentions=None if mentions in ("given", "found") else mentions,
         overlaps=overlaps,
         # All that are considered: the score tells whether the right one is among them.
-        max_candidates=LinkerConfig.max_candidates, top_k=LinkerConfig.max_candidates or 0,
+        max_candidates=max_candidates or None, top_k=max_candidates or sys.maxsize,
         all_surfaces=all_surfaces,
     )  # fmt: skip
     scores: NamedScores = []
@@ -119,7 +122,7 @@ def el(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
                 "mentions": mentions, "overlaps": overlaps, "threshold": threshold,
-                "redirects": str(redirects), "all_surfaces": all_surfaces},
+                "redirects": str(redirects), "all_surfaces": all_surfaces, "max_candidates": max_candidates},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_links(predictions))

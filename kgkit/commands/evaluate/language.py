@@ -7,7 +7,7 @@ import typer
 
 from kgkit.commands.evaluate.sets import check_sets, set_names, write_scores
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
 
@@ -21,7 +21,6 @@ KnowBertOption = Annotated[
         "--model", metavar="NAME", help="Name of a KnowBert (`kgkit models list` names them), or its folder."
     ),
 ]
-BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")]
 
 
 def ppl(
@@ -39,8 +38,7 @@ def ppl(
         int, typer.Option("--seed", min=0, metavar="N", help="Random seed of the masked pieces.")
     ] = 0,
     blind: Annotated[
-        bool,
-        typer.Option("--blind", metavar="", help="Leave out the mentions that have a masked word piece."),
+        bool, flag("--blind", help="Leave out the mentions that have a masked word piece.")
     ] = False,
     device: DeviceOption = "auto",
     home: HomeOption = None,

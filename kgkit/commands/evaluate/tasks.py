@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from kgkit.commands.evaluate.language import BatchOption
 from kgkit.commands.evaluate.sets import check_gold_labels, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
 
@@ -115,12 +114,13 @@ def _score(
     quiet: bool,
 ) -> None:
     from kgkit.catalog.runs import recorded
+    from kgkit.evaluation.files import check_gold_files
     from kgkit.home import Home
     from kgkit.models.opening import open_model
     from kgkit.models.registering import trained_model_name
 
-    if gold and len(gold) != len(data):
-        raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
+    if gold:
+        check_gold_files(data, gold)
     check_sets([*data, *gold], predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     task = _task_of(model, task_name, where)

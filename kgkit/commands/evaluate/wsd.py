@@ -70,12 +70,12 @@ def wsd(
     """
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation import write_keys
+    from kgkit.evaluation.files import check_gold_files
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.models.registering import trained_model_name
 
-    if len(data) != len(gold):
-        raise UsageError(f"{len(data)} --data and {len(gold)} --gold: each needs the other")
+    check_gold_files(data, gold)
     check_sets([*data, *gold], predictions)
     check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)

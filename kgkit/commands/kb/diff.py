@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption, open_chosen_kb
+from kgkit.commands.options import HomeOption, QuietOption, flag, open_chosen_kb
 from kgkit.commands.output import plain, write_bytes, write_line
 from kgkit.errors import UsageError
 
@@ -19,15 +19,9 @@ _SIGN = {"added": "+", "removed": "-", "changed": "~"}
 def diff(
     old: Annotated[str, typer.Argument(metavar="OLD", help="NAME or NAME@BUILD.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="NAME or NAME@BUILD.")],
-    summary: Annotated[
-        bool, typer.Option("--summary", metavar="", help="Only the number of differences of each kind.")
-    ] = False,
-    as_jsonl: Annotated[
-        bool, typer.Option("--jsonl", metavar="", help="Write a JSON object for each difference.")
-    ] = False,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", metavar="", help="Exit with 1 if they differ.")
-    ] = False,
+    summary: Annotated[bool, flag("--summary", help="Only the number of differences of each kind.")] = False,
+    as_jsonl: Annotated[bool, flag("--jsonl", help="Write a JSON object for each difference.")] = False,
+    exit_code: Annotated[bool, flag("--exit-code", help="Exit with 1 if they differ.")] = False,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, KBArgument, QuietOption, chosen_kb
+from kgkit.commands.options import HomeOption, JSONOption, KBArgument, QuietOption, chosen_kb, flag
 from kgkit.commands.output import write_json, write_line
 
 
@@ -15,10 +15,8 @@ def verify(
     name: KBArgument = None,
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick",
-            metavar="",
-            help="Compare the checksums of the files only, which finds any damage since the build.",
+        flag(
+            "--quick", help="Compare the checksums of the files only, which finds any damage since the build."
         ),
     ] = False,
     home: HomeOption = None,

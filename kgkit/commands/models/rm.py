@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption
+from kgkit.commands.options import HomeOption, QuietOption, flag
 from kgkit.errors import NotThere, UsageError
 
 if TYPE_CHECKING:
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 def rm(
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="Models to remove.")],
-    force: Annotated[
-        bool, typer.Option("--force", metavar="", help="Remove what another model needs, too.")
-    ] = False,
+    force: Annotated[bool, flag("--force", help="Remove what another model needs, too.")] = False,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:

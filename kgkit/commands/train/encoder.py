@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
+from kgkit.commands.options import (
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    NameOption,
+    QuietOption,
+    SeedOption,
+    flag,
+)
 from kgkit.commands.output import typed, write_line
 from kgkit.commands.train.methods import (
     Bf16Option,
@@ -45,7 +53,7 @@ def encoder(
     heads: Annotated[
         int, typer.Option("--heads", min=1, metavar="N", help="Attention heads of a layer.")
     ] = 4,
-    cased: Annotated[bool, typer.Option("--cased", metavar="", help="Do not lowercase the texts.")] = False,
+    cased: Annotated[bool, flag("--cased", help="Do not lowercase the texts.")] = False,
     epochs: EpochsOption = 3,
     steps: StepsOption = None,
     batch: TextsOption = 32,
@@ -65,15 +73,13 @@ def encoder(
     """
     from kgkit.catalog.runs import recorded
     from kgkit.encoder.fresh import EncoderShape
-    from kgkit.methods.knowbert_settings import KnowBertTraining
-    from kgkit.models.kinds import KNOWBERT
     from kgkit.training.job import note_best_epoch, train_recorded
-    from kgkit.training.pretraining import train_encoder
+    from kgkit.training.pretraining import KIND, EncoderTraining, train_encoder
 
     shape = EncoderShape(
         layers=layers, width=width, heads=heads, positions=max(512, size), lowercase=not cased
     )
-    training = KnowBertTraining(
+    training = EncoderTraining(
         task=task, data=tuple(data), dev=tuple(dev or ()), control=True, epochs=epochs, steps=steps,
         batch=batch, size=size, lr=lr, lr_new=lr, seed=seed, bf16="auto" if bf16 is None else bf16,
     )  # fmt: skip
@@ -90,7 +96,7 @@ def encoder(
                 where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
             )
 
-        return train_recorded(run, where, name, KNOWBERT, train_shape, note_best_epoch)
+        return train_recorded(run, where, name, KIND, train_shape, note_best_epoch)
 
     manifest = follow_training(name, files, train, home=home, as_json=as_json, quiet=quiet)
     if manifest is not None:

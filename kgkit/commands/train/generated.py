@@ -142,9 +142,8 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
     tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
 
     def parameter(name: str, annotation: Any) -> inspect.Parameter:
-        if name in helps:
-            kind, info = get_args(annotation)
-            annotation = Annotated[kind, _with_help(info, helps[name])]
+        kind, info = get_args(annotation)
+        annotation = Annotated[kind, _with(info, helps.get(name), settings.LEAST.get(name))]
         default = _OF_THE_COMMAND[name] if name in _OF_THE_COMMAND else _default(by_name[name])
         default = {"auto": None}.get(default, default) if name == "bf16" else default
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -204,10 +203,12 @@ def _annotation(field: "Field[Any]", hint: Any, least: int | None) -> Any:
     return Annotated[kind | None, info] if optional or is_tuple else Annotated[kind, info]
 
 
-def _with_help(info: Any, text: str) -> Any:
-    """Return an option with another help."""
+def _with(info: Any, text: str | None, least: int | None) -> Any:
+    """Return an option with the help and the least value of a method's own setting, where it has them."""
     info = copy(info)
-    info.help = text
+    info.help = text or info.help
+    if info.min is not None and least is not None:
+        info.min = least
     return info
 
 

@@ -18,6 +18,7 @@ from kgkit.commands.options import (
     VectorsOption,
     WithoutOption,
     chosen_kb,
+    flag,
 )
 from kgkit.commands.output import typed, write_line
 from kgkit.commands.train.methods import follow_training, write_figures
@@ -48,10 +49,7 @@ def linker(
         ),
     ] = "ridge",
     coherence: Annotated[
-        bool,
-        typer.Option(
-            "--coherence", metavar="", help="Train a second stage too: names, words and links of a document."
-        ),
+        bool, flag("--coherence", help="Train a second stage too: names, words and links of a document.")
     ] = False,
     popularity: Annotated[
         list[str] | None,
@@ -85,10 +83,8 @@ def linker(
     without: WithoutOption = None,
     nil: Annotated[
         bool,
-        typer.Option(
-            "--nil",
-            metavar="",
-            help="Coherence: learn from mentions without a right candidate that they mean nothing.",
+        flag(
+            "--nil", help="Coherence: learn from mentions without a right candidate that they mean nothing."
         ),
     ] = False,
     portable: Annotated[
@@ -99,9 +95,7 @@ def linker(
             help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
         ),
     ] = None,
-    control: Annotated[
-        bool, typer.Option("--control", metavar="", help="head, full: without the vectors of entities.")
-    ] = False,
+    control: Annotated[bool, flag("--control", help="head, full: without the vectors of entities.")] = False,
     epochs: Annotated[
         int | None, typer.Option("--epochs", metavar="N", help="head, full: how often all is read.")
     ] = None,

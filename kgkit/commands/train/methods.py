@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from kgkit.commands.messages import Messages
+from kgkit.commands.options import flag
 from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ DevGoldOption = Annotated[
 EncoderOption = Annotated[
     str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
-ControlOption = Annotated[
-    bool, typer.Option("--control", metavar="", help="The same without knowledge bases.")
-]
+ControlOption = Annotated[bool, flag("--control", help="The same without knowledge bases.")]
 EpochsOption = Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")]
 StepsOption = Annotated[
     int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
@@ -135,10 +134,7 @@ def run_training(
     manifest = follow_training(name, training.files, train, home=home, as_json=as_json, quiet=quiet)
     if manifest is None:
         return
-    kbs_of = getattr(manifest, "kbs", None) if method == "knowbert" else None
-    zeros = [kb for kb, about in (kbs_of or {}).items() if about.zero_vectors]
-    names = [f"{kb} (vectors as zeros)" if kb in zeros else kb for kb in manifest.needs.kbs]
-    write_line(f"{name}: {training.task}, {', '.join(names) or 'no knowledge base'}")
+    write_line(f"{name}: {training.task}, {', '.join(manifest.kb_titles) or 'no knowledge base'}")
     write_results(manifest.results)
 
 

@@ -56,7 +56,7 @@ def read_linking_examples(
         kb: name that the reader has for the knowledge base.
         null: whether a mention none of whose candidates is right teaches that it means nothing.
     """
-    for document, right, _ in documents:
+    for document, right, *_ in documents:
         for text in reader.read_document(document, {kb: document}):
             own = [right[index] for index in text.mentions[kb].indices.tolist()]
             if own if null else any(flags.any() for flags in own):

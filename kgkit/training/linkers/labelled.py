@@ -39,11 +39,13 @@ class LabelledDocument(NamedTuple):
         document: its mentions have candidates.
         right: for each mention a mask (C,) bool of the right candidates; all false if none is right.
         lost: number of mentions of the data whose gold is no candidate, or that were not found.
+        unmatched: indices of the mentions whose gold entity is none of their candidates.
     """
 
     document: Document
     right: list[NDArray[np.bool_]]
     lost: int = 0
+    unmatched: frozenset[int] = frozenset()
 
     @property
     def candidates(self) -> list[Candidates]:
@@ -202,7 +204,14 @@ def labelled_spans(
         lost = sum(title is not None for title in labelled.entities) - sum(
             bool(mention.any()) for mention in right
         )
-        yield LabelledDocument(structs.replace(generated, mentions=mentions), right, lost)
+        labelled_gold = zip(document.mentions or (), labelled.entities, strict=True)
+        named = {(mention.start, mention.end) for mention, title in labelled_gold if title is not None}
+        unmatched = frozenset(
+            index
+            for index, mention in enumerate(mentions)
+            if (mention.start, mention.end) in named and not right[index].any()
+        )
+        yield LabelledDocument(structs.replace(generated, mentions=mentions), right, lost, unmatched)
 
 
 def labelled_examples(

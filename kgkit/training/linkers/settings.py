@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kgkit.candidates import Generator
 from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.inputs import SpanConfig
 from kgkit.linking.head import KIND as HEAD
 from kgkit.linking.ridge import KIND as RIDGE
@@ -100,14 +101,12 @@ class LinkerTraining:
                 "coherence is trained on the first stage's scores of held-out documents: a model of the type "
                 "full would have to be trained once for each fold of them. Train coherence above head instead"
             )
-        if self.task == "wsd" and len(self.data) != len(self.gold):
-            raise UsageError(
-                f"{len(self.data)} files of data and {len(self.gold)} of gold: each needs the other"
-            )
-        if self.task == "el" and self.gold:
-            raise UsageError("the data of entity linking hold their gold: leave out the files of gold")
-        if not self.data and not self.examples:
-            raise UsageError("there is nothing to learn from: name files of data")
+        if self.task == "wsd":
+            check_gold_files(self.data, self.gold)
+        else:
+            refuse_gold_files(self.task, self.gold)
+        if not self.examples:
+            check_data(self.data)
 
 
 def command_of(kb: str, name: str, training: LinkerTraining) -> str:

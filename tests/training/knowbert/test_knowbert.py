@@ -634,13 +634,13 @@ def test_vectors_that_are_gone_are_told(copied, encoder, files):
 @pytest.mark.parametrize(
     ("stage", "others", "told"),
     [
-        ("mlm", {"data": ()}, "there is nothing to learn from: name files of data"),
-        ("wsd", {"gold": ()}, "1 files of data and 0 of gold: each needs the other"),
-        ("wsd", {"dev": (Path("x"),)}, "1 files of data and 0 of gold: each needs the other"),
+        ("mlm", {"data": ()}, "there are no training data: name one or more files of data"),
+        ("wsd", {"gold": ()}, "files of data: 1, files of gold: 0; name a file"),
+        ("wsd", {"dev": (Path("x"),)}, "files of data: 1, files of gold: 0; name a file"),
         ("el", {"back": "nothing"}, "the way back is begun anew in the task mlm, not in el"),
         ("mlm", {"back": "none"}, "back is 'none'; it is 'inverse' or 'nothing'"),
-        ("mlm", {"gold": (Path("x"),)}, "data of mlm hold their gold: leave out the files of gold"),
-        ("el", {"dev_gold": (Path("x"),)}, "data of el hold their gold: leave out the files of gold"),
+        ("mlm", {"gold": (Path("x"),)}, "the data of the task mlm contain the gold: do not name"),
+        ("el", {"dev_gold": (Path("x"),)}, "the data of the task el contain the gold: do not name"),
         ("wsd", {"control": True}, "wsd trains the linker of a knowledge base: a control has none"),
         ("mlm", {"control": True, "zero_vectors": True}, "has no vectors that could be zeros"),
         ("el", {"linking": (Supervision("a", Path("x"), None),)}, "beside the task mlm, not beside el"),

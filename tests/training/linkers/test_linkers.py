@@ -553,9 +553,9 @@ def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
     data, gold = corpus
     with pytest.raises(UsageError, match="1 files of data and 0 of gold"):
         LinkerTraining(task="wsd", data=(data,))
-    with pytest.raises(UsageError, match="hold their gold"):
+    with pytest.raises(UsageError, match="contain the gold"):
         LinkerTraining(task="el", data=(data,), gold=(gold,))
-    with pytest.raises(UsageError, match="nothing to learn from"):
+    with pytest.raises(UsageError, match="no training data"):
         LinkerTraining(task="wsd", data=())
     with pytest.raises(UnknownName, match="there are: ridge, head"):
         LinkerTraining(task="wsd", data=(data,), gold=(gold,), type="ladder")

@@ -1,0 +1,214 @@
+"""E-BERT-MLM as a linker (Poerner et al. 2020): it predicts masked entities, the surest first.
+
+models/NAME/
+    model.json      `EBertManifest`
+    ebert/          the model, as `EBertLinker.save_pretrained` writes it, with its tokenizer
+
+A document is read in parts, see `kgkit.inputs.ebert_linking`, and each of them in rounds, see
+`kgkit.linking.refinement`. Candidates without a vector have no probability. A mention that no part holds, or
+none of whose candidates has a vector, is not scored: where ε is a candidate it means nothing, else it has its
+prior.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kgkit.errors import UsageError
+from kgkit.inputs.ebert_linking import (
+    ADDED,
+    CandidateSpan,
+    DocumentPart,
+    EBertLinkingReader,
+    EntityLink,
+)
+from kgkit.inputs.knowledge import check_knowledge
+from kgkit.linking.ebert_vectors import vectors_names, vectors_of
+from kgkit.linking.knowbert import encoder_of, knowledge_of
+from kgkit.linking.models import kb_of
+from kgkit.linking.refinement import ROUNDS, Refinement
+from kgkit.linking.scoring import Scorer, Scores
+from kgkit.models.manifest import damaged
+from kgkit.types import NO_CANDIDATES, Candidates, Document
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from kgkit.heads.ebert_linker import EBertLinker
+    from kgkit.kb import KnowledgeBase
+    from kgkit.models.kinds import EBertManifest
+    from kgkit.models.opening import Opening
+
+FOLDER: Final = "ebert"
+"""The folder of the model, in that of all that belongs to it."""
+
+ENCODER: Final = "encoder"
+"""The folder, in that, of the masked language model and its tokenizer."""
+
+_AT_ONCE: Final = 32  # sequences
+
+
+class EBertScorer(Scorer):
+    """Scores candidates as the entities that a masked language model predicts.
+
+    Args:
+        linker: the model, in evaluation mode.
+        reader: reader of documents.
+        name: name of the model, which links carry.
+        rounds: rounds of refinement; 1: all spans are read once, and none as an entity.
+        exclusive: whether it chooses among mentions that overlap: all but the surest have no probability.
+            Else each has its latest distribution.
+    """
+
+    batch_size = 32
+
+    def __init__(
+        self,
+        linker: "EBertLinker",
+        reader: EBertLinkingReader,
+        *,
+        name: str = "ebert",
+        rounds: int = ROUNDS,
+        exclusive: bool = False,
+    ) -> None:
+        self.linker, self.reader, self.name, self.rounds = linker, reader, name, rounds
+        self.exclusive = exclusive
+        self.scores_null = linker.config.null
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        manifest: "EBertManifest",
+        kb: "KnowledgeBase",
+        *,
+        device: str = "auto",
+        vectors: str | None = None,
+        exclusive: bool = False,
+    ) -> "Self":
+        """Open the model in *folder*, of which *manifest* tells, for *kb*; *exclusive* as above.
+
+        Raises:
+            UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
+            StaleModel: if *kb* is another build than one that adds to that of the training, or has other
+                vectors.
+            NotThere: if the vectors are gone.
+            DamagedModel: if its files cannot be read.
+        """
+        from kgkit.heads.ebert_linker import EBertLinker
+
+        if vectors is not None:
+            raise UsageError("an E-BERT has the vectors that it was trained with: leave out --vectors")
+        if manifest.linking is None:
+            raise damaged(folder, "it has no settings of a linker")
+        if kb.name not in manifest.trained_with:
+            has = ", ".join(manifest.trained_with) or "none"
+            raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
+        knowledge = knowledge_of(kb, vectors_names(manifest))
+        check_knowledge({kb.name: knowledge}, manifest.trained_with)
+        linker = EBertLinker.from_pretrained(folder / FOLDER, device=device)
+        stored = vectors_of(manifest, knowledge, linker.ebert)
+        reader = EBertLinkingReader(
+            encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER), stored, size=manifest.size,
+            packed=manifest.linking.packed, prime=manifest.linking.prime,
+        )  # fmt: skip
+        return cls(linker, reader, name=manifest.name, rounds=manifest.linking.rounds, exclusive=exclusive)
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
+        parts = [
+            (number, part)
+            for number, document in enumerate(documents)
+            for part in self.reader.read(document)
+            if part.spans
+        ]
+        refined = self._refine([part for _, part in parts])
+        results = [[self._unread(mention.candidates or NO_CANDIDATES) for mention in document.mentions or ()]
+                   for document in documents]  # fmt: skip
+        for (number, part), refinement in zip(parts, refined, strict=True):
+            for span in part.spans:
+                scores = np.zeros_like(results[number][span.mention])
+                if not (self.exclusive and refinement.is_excluded(span)):
+                    scores[span.rows] = refinement.probabilities[span.mention][: len(span.rows)]
+                results[number][span.mention] = scores
+        return results
+
+    def _unread(self, candidates: Candidates) -> Scores:
+        """Return the scores of a mention that is never read: NULL, if there is one, has all of them."""
+        return np.zeros_like(candidates.priors) if self.scores_null else candidates.priors
+
+    def _refine(self, parts: Sequence[DocumentPart]) -> list[Refinement]:
+        """Link parts of documents in rounds, each for itself; what is read in a round is read together."""
+        refinements = [Refinement(part.spans, null=self.linker.config.null) for part in parts]
+        changed = set(range(len(parts)))  # what would be read again as it was is not
+        for number in range(1, self.rounds + 1):
+            passes = [
+                _Pass(index, parts[index], spans, tuple(refinements[index].links))
+                for index in sorted(changed)
+                for spans in self.reader.passes(
+                    parts[index], refinements[index].unlinked, refinements[index].links
+                )
+            ]
+            probabilities: list[dict[int, Scores]] = [{} for _ in parts]
+            for one, rows in zip(passes, self._probabilities(passes), strict=True):
+                for span, row in zip(one.spans, rows, strict=True):
+                    probabilities[one.of][span.mention] = row
+            changed = {
+                index
+                for index, refinement in enumerate(refinements)
+                if refinement.update(probabilities[index], number, self.rounds)
+            }
+        return refinements
+
+    def _probabilities(self, passes: "Sequence[_Pass]") -> Iterator[list[Scores]]:
+        """Yield, for each pass and span, the probabilities of its candidates, and of ε behind them."""
+        import torch
+
+        device = next(self.linker.parameters()).device
+        order = sorted(range(len(passes)), key=lambda index: passes[index].length)
+        results: dict[int, list[Scores]] = {}
+        for begin in range(0, len(order), _AT_ONCE):
+            indices = order[begin : begin + _AT_ONCE]
+            read = [passes[index] for index in indices]
+            masked = [self.reader.mask(one.part, one.spans, one.links) for one in read]
+            inputs = self.reader.batch(masked).to(device)
+            with torch.inference_mode():
+                rows = iter(torch.softmax(self.linker(inputs), -1).cpu().numpy())
+            for index in indices:
+                results[index] = [self._real(next(rows), len(span.ids)) for span in passes[index].spans]
+        yield from (results[index] for index in range(len(passes)))
+
+    def _real(self, row: Scores, count: int) -> Scores:
+        """Return the probabilities of *count* candidates, and of ε, without those of padding."""
+        return np.append(row[:count], row[-1:]) if self.linker.config.null else row[:count]
+
+
+class _Pass(NamedTuple):
+    """A sequence that is to be read.
+
+    Attributes:
+        of: index of the part of a document.
+        part: the part.
+        spans: spans whose entities are masked, as they stand in the text.
+        links: spans that are read as entities.
+    """
+
+    of: int
+    part: DocumentPart
+    spans: tuple[CandidateSpan, ...]
+    links: tuple[EntityLink, ...]
+
+    @property
+    def length(self) -> int:
+        """Number of pieces, without special ones."""
+        linked = sum(span.end - span.first - 1 for span, _ in self.links)
+        return len(self.part.ids) - linked + ADDED * len(self.spans)
+
+
+def open_linker(folder: Path, manifest: "EBertManifest", opening: "Opening") -> EBertScorer:
+    """Open an E-BERT in the role of a linker."""
+    return EBertScorer.open(
+        folder, manifest, kb_of(opening, manifest.name), device=opening.device, vectors=opening.vectors,
+        exclusive=opening.use_threshold,
+    )  # fmt: skip

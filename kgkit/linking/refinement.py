@@ -1,0 +1,86 @@
+"""Iterative refinement: the links of a text, the surest first (Poerner et al. 2020).
+
+    J  rounds    j  this one, from 1    m  links so far    n  links that would come if this were the last
+
+A round reads the spans that overlap no link, and gives each a distribution over its candidates and ε. Those
+whose likeliest candidate is not ε are sorted by 1 − p(ε); one that overlaps a surer one is left out, and n
+are left. The first k of them become links, and stand in the text as entities when the next round reads it:
+
+    k = ⌈j (m + n) / J⌉ − m                                                              their footnote 11
+
+Departures:
+    Without ε, as for senses, the probability of the likeliest candidate takes the place of 1 − p(ε). The
+    released code rounds down, sorts by the index of the likeliest candidate in its list, and lets spans whose
+    likeliest candidate is ε stand in the way of others.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from kgkit.inputs.ebert_linking import CandidateSpan, EntityLink
+from kgkit.linking.scoring import Scores
+
+ROUNDS: Final = 3
+"""J, as published."""
+
+
+class Refinement:
+    """The spans of one part of a document, linked in rounds.
+
+    Args:
+        spans: spans that may be linked; they may overlap.
+        null: whether distributions have ε, as their last number.
+
+    Attributes:
+        links: spans that are linked, the surest of the first round first.
+        probabilities: the latest distribution of each span, by the index of its mention.
+    """
+
+    def __init__(self, spans: Sequence[CandidateSpan], *, null: bool) -> None:
+        self.spans, self.null = tuple(spans), null
+        self.links: list[EntityLink] = []
+        self.probabilities: dict[int, Scores] = {}
+
+    @property
+    def unlinked(self) -> list[CandidateSpan]:
+        """The spans that overlap no link: a round reads them."""
+        linked = [span for span, _ in self.links]
+        return [span for span in self.spans if not any(span.overlaps(other) for other in linked)]
+
+    def update(self, probabilities: Mapping[int, Scores], number: int, rounds: int = ROUNDS) -> int:
+        """Take the distributions of a round, link the surest spans, and return how many these are.
+
+        Args:
+            probabilities: (C,) of each span that was read, and of ε behind them, by its mention's index.
+            number: j, from 1.
+            rounds: J.
+        """
+        self.probabilities |= probabilities
+        new = self._new_links()
+        before, after = len(self.links), len(new)
+        count = max(0, -(-number * (before + after) // rounds) - before)
+        self.links += new[:count]
+        return min(count, after)
+
+    def is_excluded(self, span: CandidateSpan) -> bool:
+        """Say whether a span overlaps one that was linked, and is not linked itself."""
+        linked = {other.mention for other, _ in self.links}
+        return span.mention not in linked and any(span.overlaps(other) for other, _ in self.links)
+
+    def _new_links(self) -> list[EntityLink]:
+        """Return the links that would come if this were the last round, the surest first."""
+        linkable = [span for span in self.unlinked if self._best(span) < len(span.ids)]
+        chosen: list[EntityLink] = []
+        for span in sorted(linkable, key=lambda span: (-self._confidence(span), span.first, -span.end)):
+            if not any(span.overlaps(other) for other, _ in chosen):
+                chosen.append((span, span.ids[self._best(span)]))
+        return chosen
+
+    def _best(self, span: CandidateSpan) -> int:
+        return int(np.argmax(self.probabilities[span.mention]))
+
+    def _confidence(self, span: CandidateSpan) -> float:
+        probabilities = self.probabilities[span.mention]
+        return 1 - float(probabilities[-1]) if self.null else float(probabilities.max())

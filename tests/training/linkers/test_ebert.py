@@ -1,0 +1,446 @@
+"""An E-BERT-MLM from files to links: training, ablations, refinement, packed spans, new entities."""
+
+import json
+import shutil
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+import torch
+from safetensors.torch import load_file
+
+import kgkit
+from kgkit.building.add import add_to_kb
+from kgkit.candidates import generator_for
+from kgkit.embedding.text import TextConfig, embed_text, update_text
+from kgkit.encoder import Encoder
+from kgkit.errors import NotThere, StaleModel, UsageError
+from kgkit.evaluation import read_gold_documents
+from kgkit.home import Home
+from kgkit.kb import open_kb
+from kgkit.linking import Linker
+from kgkit.linking.ebert import EBertScorer
+from kgkit.methods.ebert_settings import EBertTraining
+from kgkit.methods.settings import ChosenKB
+from kgkit.models.folder import find_trained
+from kgkit.models.kinds import EBERT
+from kgkit.models.opening import open_model
+from kgkit.training.linkers.ebert import (
+    begin_ebert_linker,
+    loss,
+    masked_batch,
+    masked_examples,
+    score_labelled,
+)
+from kgkit.training.linkers.labelled import labelled_spans
+from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document, Mention
+from tests.cli_helpers import run
+from tests.ebert_linking_toys import mapped_kb, masked_lm
+from tests.knowbert_toys import TEMPLATE, links, plain, senses
+from tests.tiny_encoder import WIDTH
+
+TEXT = "the big city grows and a company of the city eats fruit"  # of `links`
+SIZE = 22
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    folder = masked_lm(tmp_path_factory.mktemp("lm"))
+    return Encoder.load(str(folder), device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    data, gold = senses(folder)
+    return {
+        "data": data,
+        "gold": gold,
+        "el": links(folder / "el.jsonl"),
+        "dev": links(folder / "dev.jsonl", 4),
+    }
+
+
+def settings(encoder, files, task="el", **others):
+    common = {
+        "task": task, "encoder": encoder.name, "size": SIZE, "batch": 8, "lr": 3e-3, "bf16": False,
+        "data": (files["el"],), "dev": (files["dev"],), "epochs": 3,
+    }  # fmt: skip
+    if task == "wsd":
+        common |= {"data": (files["data"],), "gold": (files["gold"],), "dev": ()}
+    return common | others
+
+
+def train(home, name, encoder, files, **others):
+    arguments = settings(encoder, files, **others)
+    kbs = ["words" if arguments["task"] == "wsd" else "places"]
+    return kgkit.train("ebert", name=name, home=home, device="cpu", kbs=kbs, **arguments)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, encoder, files):
+    """A home with both knowledge bases and some models: not to be changed."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    for name in ("words", "places"):
+        mapped_kb(home.path, name, encoder).close()
+    train(home, "untrained", encoder, files, epochs=0)
+    train(home, "entities", encoder, files, packed=True, epochs=6)
+    train(home, "senses", encoder, files, task="wsd")
+    return home
+
+
+@pytest.fixture
+def copied(home, tmp_path):
+    return Home(shutil.copytree(home.path, tmp_path / "home", symlinks=True))
+
+
+@pytest.fixture
+def places(home):
+    with open_kb("places", home.path) as kb:
+        yield kb
+
+
+@pytest.fixture
+def start(home, encoder, files, places):
+    """Begin a model that is not trained, with settings of its own."""
+    with ExitStack() as stack:
+
+        def begin(**others):
+            training = EBertTraining(**settings(encoder, files, **others))
+            return begin_ebert_linker(home, training, [ChosenKB(places, ("text",))], "cpu", stack)
+
+        yield begin
+
+
+def results_of(home, name):
+    return EBERT.read(find_trained(home, name)).results
+
+
+def labelled(kb, files):
+    return list(labelled_spans(kb, generator_for(kb, overlaps=True), files["dev"]))
+
+
+def test_training_raises_what_chooses_the_epoch(home):
+    untrained, trained = (results_of(home, name) for name in ("untrained", "entities"))
+    assert untrained["f1"] < 0.5 < trained["f1"]
+    assert trained["epochs"][int(trained["best_epoch"]) - 1]["f1"] == trained["f1"]
+    assert untrained["epochs"] == [
+        {"epoch": 0.0, **{name: untrained[name] for name in ("f1", "precision", "recall")}}
+    ]
+    assert results_of(home, "senses")["accuracy"] == 1.0
+
+
+def test_only_what_is_trained_differs_from_the_masked_language_model(home, encoder):
+    before = load_file(encoder.folder / "model.safetensors")
+
+    def encoder_of(name):
+        return load_file(find_trained(home, name) / "ebert" / "encoder" / "model.safetensors")
+
+    untrained, trained = encoder_of("untrained"), encoder_of("entities")
+    assert all(torch.equal(before[name], untrained[name]) for name in before)
+    same = {name for name in before if torch.equal(before[name], trained[name])}
+    assert "bert.embeddings.word_embeddings.weight" in same
+    assert "bert.embeddings.position_embeddings.weight" not in same
+    assert "cls.predictions.transform.dense.weight" not in same
+
+
+def test_a_model_links_and_is_scored_by_the_commands(copied, files):
+    on = ["--home", copied.path, "--device", "cpu"]
+    found = run(
+        "link", "--kb", "places", "--model", "entities", "--overlaps", "score", *on, given=TEXT.encode()
+    )
+    [document] = map(json.loads, found.out.splitlines())
+    assert document["model"] == "entities"
+    assert {link["text"] for link in document["links"]} >= {"big city"}
+    command = "evaluate", "el", "--data", str(files["dev"]), "--kb", "places", "--model", "entities", "--json"
+    scored = json.loads(run(*command, "--overlaps", "score", *on).out)
+    assert scored["together"]["micro"]["f1"] > 0.5
+    command = "evaluate", "wsd", "--data", str(files["data"]), "--gold", str(files["gold"]), "--kb", "words"
+    scored = json.loads(run(*command, "--model", "senses", "--json", *on).out)
+    assert scored["together"]["overall"]["f1"] == 1.0
+    refused = run("predict", "--model", "senses", files["el"], *on)
+    assert refused.code == 2
+    assert "answers no task" in refused.err
+
+
+def test_the_command_publishes_a_model_that_is_not_trained(copied, encoder, files):
+    what = "--task", "el", "--data", files["el"], "--kb", "places", "--encoder", encoder.name
+    how = "--size", SIZE, "--epochs", 0, "--packed", "--home", copied.path, "--device", "cpu"
+    done = run("train", "ebert", "--name", "begun", *what, *how)
+    assert done.code == 0, done.err
+    manifest = EBERT.read(find_trained(copied, "begun"))
+    assert (manifest.linking.packed, manifest.linking.prime, manifest.linking.rounds) == (True, True, 3)
+    assert manifest.results["held_out"] == 60
+
+
+def test_links_are_the_same_however_many_documents_are_read_together(home, files):
+    documents = [gold.document for gold in read_gold_documents(files["dev"])]
+    texts = [document.text for document in documents] + [TEXT[:22], "fruit", TEXT + " " + TEXT, "a dog"]
+    with open_kb("places", home.path) as kb:
+        linker = Linker.open(kb, home=home.path, model="untrained", overlaps="score", device="cpu")
+        together = [linked.links for linked in linker(texts)]
+        linker.scorer.batch_size = 1
+        alone = [linked.links for linked in linker(texts)]
+    assert any(together)
+    for one, other in zip(together, alone, strict=True):
+        assert [(link.start, link.end, link.entity) for link in one] == [
+            (link.start, link.end, link.entity) for link in other
+        ]
+        assert [link.score for link in one] == pytest.approx([link.score for link in other], abs=1e-5)
+
+
+def document_of(text, *mentions):
+    made = []
+    for words, ids, priors in mentions:
+        rows = np.array(
+            [(entity, NO_SENSE, prior) for entity, prior in zip(ids, priors, strict=True)], CANDIDATE
+        )
+        begin = text.index(words)
+        made.append(Mention(begin, begin + len(words), words, Candidates(rows)))
+    return Document("x", text, mentions=made)
+
+
+def test_a_window_with_one_span_has_the_same_numbers_packed_and_unpacked(start):
+    document = document_of("the city eats fruit", ("city", [0, 1, 2], [0.5, 0.3, 0.2]))
+    [[one]], [[other]] = (
+        EBertScorer(begun.linker, begun.reader)([document]) for begun in (start(), start(packed=True))
+    )
+    assert one.tolist() == other.tolist()
+    assert 0 < one.sum() < 1
+
+
+def test_rounds_read_the_surest_links_as_entities(start, monkeypatch):
+    begun = start()
+    kinds = [("big city", [0, 1], [0.6, 0.4]), ("company", [1, 2], [0.5, 0.5]), ("fruit", [2, 0], [0.9, 0.1])]
+    document = document_of("the big city and a company and fruit", *kinds)
+    scorer, read = EBertScorer(begun.linker, begun.reader, rounds=3), []
+    likely = {0: [0.5, 0.2, 0.3], 1: [0.3, 0.6, 0.1], 2: [0.2, 0.1, 0.7]}
+
+    def probabilities(passes):
+        sequences = [begun.reader.mask(one.part, one.spans, one.links).sequence for one in passes]
+        read.append([(one.spans[0].mention, s.entities) for one, s in zip(passes, sequences, strict=True)])
+        return [[np.array(likely[one.spans[0].mention], np.float32)] for one in passes]
+
+    monkeypatch.setattr(scorer, "_probabilities", probabilities)
+    [scores] = scorer([document])
+    assert read == [
+        [(0, ((0, 1),)), (1, ((1, 2),)), (2, ((2, 0),))],
+        [(0, ((0, 1), (2,))), (2, ((2,), (2, 0)))],  # the company is the second candidate, 2
+        # the second round links the big city: ceil(2 * 2 / 3) = 2
+        [(2, ((0,), (2,), (2, 0)))],
+    ]
+    assert [row.tolist() for row in scores] == [pytest.approx(row[:2]) for row in likely.values()]
+
+
+def test_of_mentions_that_overlap_one_is_chosen_where_that_is_asked_for(start, monkeypatch):
+    begun = start()
+    document = document_of("the big city grows", ("big city", [0], [1.0]), ("city", [1], [1.0]))
+    rows = {0: np.array([0.6, 0.4], np.float32), 1: np.array([0.8, 0.2], np.float32)}
+    for exclusive, expected in ((True, [[0.0], [0.8]]), (False, [[0.6], [0.8]])):
+        scorer = EBertScorer(begun.linker, begun.reader, exclusive=exclusive)
+        monkeypatch.setattr(
+            scorer, "_probabilities", lambda sequences: [[rows[one.spans[0].mention]] for one in sequences]
+        )
+        [scores] = scorer([document])
+        assert [row.tolist() for row in scores] == [pytest.approx(row) for row in expected]
+
+
+def test_what_is_never_read_means_nothing_or_has_its_prior(home, start, files):
+    long = " ".join(["fruit"] * SIZE)
+    document = document_of(long + " city", (long, [0], [0.7]), ("city", [0], [0.7]))
+    begun = start()
+    [scores] = EBertScorer(begun.linker, begun.reader)([document])
+    assert scores[0].tolist() == [0.0]
+    assert 0 < scores[1][0] < 1
+    with open_kb("words", home.path) as kb:
+        scorer = open_model("senses", "linker", home=home, kb=kb, device="cpu")
+        assert not scorer.scores_null
+        assert scorer([document])[0][0].tolist() == pytest.approx([0.7])
+
+
+def test_a_span_whose_gold_is_no_candidate_teaches_nothing(start, places, files, tmp_path):
+    mentions = [{"start": 1, "end": 3, "entity": "Fruit"}, {"start": 5, "end": 6, "entity": "Big_City"}]
+    mentions.append({"start": 8, "end": 9, "entity": None})
+    tokens = "the big city and the city of a company eats fruit".split()
+    record = {"doc_id": 1, "tokens": tokens, "sentences": [[0, 11]], "mentions": mentions}
+    (tmp_path / "x.jsonl").write_text(json.dumps(record) + "\n")
+    documents = list(labelled_spans(places, generator_for(places, overlaps=True), tmp_path / "x.jsonl"))
+    begun = start()
+    examples = list(masked_examples(documents, begun.reader, null=True))
+    [document] = documents
+
+    def words(index):
+        return document.document.mentions[index].text
+
+    assert [words(index) for index in document.unmatched] == ["big city"]
+    taught = [(words(example.spans[0].mention), example.right[0].any()) for example in examples]
+    assert taught == [("city", False), ("city", True), ("company", False), ("fruit", False)]
+    batch = masked_batch(examples[:3], begun.reader, null=True)
+    assert batch.gold.sum(1).tolist() == [1, 1, 1]
+    value, count = loss(begun.linker.eval(), batch)
+    likely = torch.log_softmax(begun.linker(batch.inputs), -1)[batch.gold]
+    assert (float(value.detach()), count) == (pytest.approx(-float(likely.detach().mean()), abs=1e-5), 3.0)
+
+
+def test_ablations_read_what_they_say(start):
+    document = document_of("the city eats fruit", ("city", [0, 1], [0.5, 0.5]))
+
+    def pieces(begun):
+        [part] = begun.reader.read(document)
+        return begun.reader.mask(part, part.spans).sequence
+
+    primed, unprimed, unaligned, random, fresh = (
+        start(), start(no_prime=True), start(no_align=True), start(random_vectors=True),
+        start(fresh_head=True),
+    )  # fmt: skip
+    mask = unprimed.masked_lm.encoder.tokenizer.mask_token_id
+    assert pieces(primed).entities == ((0, 1),)
+    assert pieces(random).entities == ((0, 1),)
+    for begun in (unprimed, unaligned):
+        assert pieces(begun).entities == ()
+        assert mask in pieces(begun).ids
+    assert unaligned.linker.ebert.weight is None
+    assert not np.allclose(random.reader.vectors.gather([0]), primed.reader.vectors.gather([0]))
+    same, other = (begun.linker.state_dict() for begun in (start(), fresh))
+    assert not torch.equal(*(w["ebert.model.cls.predictions.transform.dense.weight"] for w in (same, other)))
+
+
+def test_a_model_with_random_vectors_is_opened_with_the_same(copied, encoder, files, places):
+    train(copied, "random", encoder, files, random_vectors=True, epochs=0)
+    with open_kb("places", copied.path) as kb:
+        scorer = open_model("random", "linker", home=copied, kb=kb, device="cpu")
+        documents = labelled(kb, files)
+        scored = score_labelled(scorer, documents)
+    results = results_of(copied, "random")
+    assert results["held_out"] == len(scored)
+    assert scorer.reader.vectors.width == WIDTH
+
+
+def stop(stage, done, total):
+    if stage == "training, step" and done == 4:
+        raise KeyboardInterrupt
+
+
+def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(copied, encoder, files, monkeypatch):
+    for name, others in {"undisturbed": {}, "stopped": {"progress": stop}}.items():
+        try:
+            train(copied, name, encoder, files, epochs=2, **others)
+        except KeyboardInterrupt:
+            train(copied, name, encoder, files, epochs=2)
+        else:
+            assert name == "undisturbed"
+    one, other = (
+        [load_file(path) for path in sorted((find_trained(copied, name) / "ebert").rglob("*.safetensors"))]
+        for name in ("undisturbed", "stopped")
+    )
+    assert len(one) == len(other) == 3
+    for weights, others in zip(one, other, strict=True):
+        assert all(torch.equal(weights[name], others[name]) for name in weights)
+
+
+def test_an_entity_that_came_later_is_linked_without_training(copied, encoder, tmp_path):
+    town = {
+        "key": "Tree_Town",
+        "label": "tree town",
+        "description": "a city of many trees",
+        "aliases": ["tree"],
+    }
+    new = tmp_path / "new.jsonl"
+    new.write_text(json.dumps(town) + "\n")
+    add_to_kb("places", new, home=copied.path)
+    with open_kb("places", copied.path) as kb:
+        update_text(kb, encoder=encoder)
+    with open_kb("places", copied.path) as kb:
+        linker = Linker.open(kb, home=copied.path, model="entities", device="cpu", nil="mark")
+        [linked] = linker(["a tree grows in the city"])
+    tree = next(link for link in linked.links if link.text == "tree")
+    assert [candidate.entity for candidate in tree.candidates] == ["Tree_Town"]
+    assert 0 < tree.candidates[0].score < 1
+
+
+def test_a_masked_language_model_of_kgkit_is_what_it_begins_as(copied, encoder, files, tmp_path):
+    text = plain(tmp_path / "plain.txt", 12)
+    kgkit.train(
+        "knowbert", name="base", home=copied, device="cpu", task="mlm", control=True, data=text,
+        encoder=encoder.name, size=SIZE, steps=2, epochs=1, bf16=False,
+    )  # fmt: skip
+    with pytest.raises(NotThere, match="base"):
+        train(copied, "from-base", Renamed("base"), files)
+    with open_kb("places", copied.path) as kb:
+        map_of(kb, copied)
+    train(copied, "from-base", Renamed("base"), files, steps=2)
+    manifest = EBERT.read(find_trained(copied, "from-base"))
+    assert manifest.encoder == "base"
+    with open_kb("places", copied.path) as kb:
+        assert open_model("from-base", "linker", home=copied, kb=kb, device="cpu")(
+            [Document("x", TEXT, mentions=[])]
+        )
+    with pytest.raises(UsageError):
+        train(copied, "from-entities", Renamed("entities"), files)
+
+
+class Renamed:
+    def __init__(self, name):
+        self.name = name
+
+
+def map_of(kb, home):
+    from kgkit.methods.cloze_opening import open_masked_lm
+    from tests.ebert_toys import save_map
+
+    with open_masked_lm("base", home, "cpu") as masked_lm:
+        save_map(kb.vectors("text"), masked_lm.encoder)
+
+
+def test_a_model_of_other_vectors_or_another_knowledge_base_is_refused(copied, encoder, home):
+    with open_kb("words", copied.path) as kb, pytest.raises(UsageError, match="no knowledge base 'words'"):
+        open_model("entities", "linker", home=copied, kb=kb, device="cpu")
+    with open_kb("places", copied.path) as kb:
+        with pytest.raises(UsageError, match="leave out --vectors"):
+            open_model("entities", "linker", home=copied, kb=kb, device="cpu", vectors="text")
+        config = TextConfig(encoder=encoder.name, device="cpu", dtype="float32", template=TEMPLATE + " ")
+        embed_text(kb, config, encoder=encoder)
+    with open_kb("places", copied.path) as kb, pytest.raises(StaleModel):
+        open_model("entities", "linker", home=copied, kb=kb, device="cpu")
+
+
+def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied, files, tmp_path, encoder):
+    from tests.tiny_encoder import tiny_encoder
+
+    bare = tiny_encoder(tmp_path / "bare", mask=True, words=("/", "*"))
+    with pytest.raises(UsageError, match="no trained head for masked words"):
+        train(copied, "x", Renamed(str(bare)), files)
+    untied = Encoder.load(str(masked_lm(tmp_path / "untied", tied=False)), device="cpu", dtype="float32")
+    with open_kb("places", copied.path) as kb:
+        from tests.ebert_toys import save_map
+
+        save_map(kb.vectors("text"), untied)
+    with pytest.raises(UsageError, match="weights of its own"):
+        train(copied, "x", untied, files)
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ({"control": True}, "a control has none"),
+        ({"task": "wsd", "gold": ()}, "1 files of data and 0 of gold"),
+        ({"gold": ("x",)}, "hold their gold"),
+        ({"task": "wsd", "gold": ("x",), "dev": (), "all_surfaces": True}, "leave out all_surfaces"),
+        ({"rounds": 0}, "rounds is 0; it is 1 or more"),
+        ({"max_candidates": -1}, "max_candidates is -1"),
+        ({"task": "classification", "packed": True}, "packed is a setting of wsd and el"),
+        ({"task": "classification", "epochs": 0}, "classification needs epochs"),
+        ({"data": ()}, "nothing to learn from"),
+        ({"inject": "replace"}, "inject says how links of others are read"),
+        ({"linker": "gloss"}, "linker says how"),
+        ({"epochs": 0, "steps": 3}, "0 epochs train nothing"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(encoder, files, others, message):
+    with pytest.raises(UsageError, match=message):
+        EBertTraining(**settings(encoder, files) | others)
