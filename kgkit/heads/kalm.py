@@ -30,6 +30,7 @@ What the paper leaves open:
     read the word that is to be predicted. The loss and the types of both directions are those of the T − 2
     inner words.
     Dropout of the input is that of embeddings; ν is not dropped.
+    A word whose P(τ | y) is uniform has no divergence in (11).
     P(τ | y) has zeros, where the divergence in (11) is infinite: it is mixed with `smoothing` of the uniform
     distribution.
     The first weights of W^e and W^h: uniform in ±0.1, as the embeddings; LSTMs begin as torch has them.
@@ -45,7 +46,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.errors import DamagedModel, UsageError
-from kgkit.heads.folder import card_of, load_head, save_head
+from kgkit.heads.folder import SavedHead, card_of
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ class TypeLayer(nn.Module):
         return types.exp() @ self.embedding
 
 
-class KALM(nn.Module):
+class KALM(SavedHead):
     """A language model of words whose types are latent.
 
     Args:
@@ -243,6 +244,8 @@ class KALM(nn.Module):
         >>> kalm.log_likelihood(output, words[:, 1:])       # (B, T), nats of each word
     """
 
+    kind, settings = KIND, KALMConfig
+    config: KALMConfig
     members: Tensor
     prior: Tensor
 
@@ -337,7 +340,7 @@ class KALM(nn.Module):
         columns = []
         for part, members in zip(self._vocabularies(), self.members, strict=True):
             rows = members[targets].nonzero()[:, 0]  # the others have no use for the sum
-            sums = _LogSumExp.apply(vectors[rows], self.embedding[part], self.bias[part])
+            sums = _LogSumExp.apply(vectors[rows], self.embedding[part], self.bias[part])  # type: ignore[no-untyped-call]
             column = torch.full_like(own, -torch.inf).index_copy(0, rows, own[rows] - sums)  # (4)
             columns.append(column.view(words.shape))
         return output.types + torch.stack(columns, dim=-1)  # (3)
@@ -357,7 +360,9 @@ class KALM(nn.Module):
         config = self.config
         losses = -self.log_likelihood(output, words)
         if config.prior_weight and config.types:
-            losses = losses + config.prior_weight * self.divergence(output, words) ** 2
+            # A prior that prefers no type says nothing: that of an open name.
+            is_told = (self.prior != self.prior[:, :1]).any(1)[words]
+            losses = losses + config.prior_weight * (self.divergence(output, words) * is_told) ** 2
         real = torch.ones_like(words, dtype=torch.bool) if real is None else real
         total = losses[real].mean()
         count = len(output.raw)
@@ -400,20 +405,18 @@ class KALM(nn.Module):
 
     # -- on disk ----------------------------------------------------------------
 
-    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
-        """Write it into *folder*, which is made; *about* is Markdown for the card."""
+    def _card(self, about: str) -> str:
         names = ", ".join(f"`{name}`" for name in self.config.types) or "none"
-        card = card_of(self, _CARD, about, types=names, words=f"{self.config.words:,}")
-        save_head(Path(folder), KIND, self.config, self.state_dict(), card)
+        return card_of(self, _CARD, about, types=names, words=f"{self.config.words:,}")
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
         """Return the model that was saved in *folder*, ready to be asked.
 
         Raises:
-            NotThere, DamagedModel, UsageError, MissingExtra: as `load_head` does.
+            NotThere, DamagedModel, UsageError, MissingExtra: as `SavedHead` does.
         """
-        kalm = load_head(cls, Path(folder), KIND, KALMConfig, device)
+        kalm = super().from_pretrained(folder, device=device)
         try:
             _check_vocabularies(kalm.members, kalm.prior, (1 + len(kalm.config.types), kalm.config.words))
         except UsageError as error:

@@ -13,6 +13,11 @@ type is not among the general words, unless `overlap` says so: then it is both. 
 counts of a knowledge base of types, in this very spelling (a look-up folds case, and *will* and *may* become
 names). Of a word without a type it is 1 for type 0. A word with types has a share of type 0 where another
 knowledge base counts it in other spellings too: WordNet's *may* beside *May*.
+
+With open names, a word with a capital that the knowledge base lacks may be of any type, so that its contexts
+type it: it is in every vocabulary, and its prior is uniform. Capitals of the first word of a sentence, and of
+sentences all in capitals, are no evidence; nor are those of function words, and of words that the texts have
+more often without. `<Unk>` stands for such words in texts that are read later.
 """
 
 import re
@@ -20,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -28,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.building.records import StoredRecords
+from kgkit.candidates.spelling import FUNCTION_WORDS
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.evaluation.files import lines
 from kgkit.inputs.passages import read_plain
@@ -36,6 +42,7 @@ from kgkit.kb import KnowledgeBase
 from kgkit.text import fold
 
 UNKNOWN: Final = "<unk>"
+UNKNOWN_NAME: Final = "<Unk>"
 END: Final = "<eos>"
 
 WordStyle = Literal["cased", "recipe"]
@@ -85,6 +92,21 @@ def read_sentences(path: Path, style: WordStyle) -> Iterator[list[str]]:
         for sentence in document:
             if words := cut_words(sentence, style):
                 yield words
+
+
+def may_be_names(words: Sequence[str]) -> list[bool]:
+    """Return which words of a sentence have a capital that says something: see open names, above.
+
+    Example:
+        >>> may_be_names("The Kremlin and I said so".split())
+        [False, True, False, False, False, False]
+    """
+    if " ".join(words).isupper():
+        return [False] * len(words)
+    return [
+        bool(number) and word[:1].isupper() and word not in FUNCTION_WORDS and word != "I"
+        for number, word in enumerate(words)
+    ]
 
 
 class TypeCounts(NamedTuple):
@@ -176,10 +198,23 @@ class TypedVocabulary:
         """The id of `<unk>`."""
         return self._ids[UNKNOWN]
 
-    def ids(self, words: Iterable[str]) -> list[int]:
-        """Return the ids of words as they are spelled."""
-        unknown = self.unknown
-        return [self._ids.get(word, unknown) for word in words]
+    @property
+    def all_unknown(self) -> list[int]:
+        """The ids that stand for words that are unknown: `<unk>`, with open names `<Unk>` too."""
+        return [self._ids[word] for word in (UNKNOWN, UNKNOWN_NAME) if word in self._ids]
+
+    def ids(self, words: Sequence[str]) -> list[int]:
+        """Return the ids of the words of a sentence as they are spelled."""
+        ids, unknown = [self._ids.get(word) for word in words], self.unknown
+        name = self._ids.get(UNKNOWN_NAME, unknown)
+        if None not in ids:
+            names = [False] * len(ids)
+        else:
+            names = may_be_names(words)
+        return [
+            (name if is_name else unknown) if number is None else number
+            for number, is_name in zip(ids, names, strict=True)
+        ]
 
     def read(self, paths: Iterable[Path]) -> Numbers:
         """Return (N,), the words of files of plain text, `<eos>` first and behind each sentence.
@@ -205,6 +240,7 @@ def make_vocabulary(
     *,
     style: WordStyle,
     overlap: bool = False,
+    open_names: bool = False,
 ) -> TypedVocabulary:
     """Return the vocabulary of texts and of the types of a knowledge base.
 
@@ -213,25 +249,35 @@ def make_vocabulary(
         types: types of words; None: there are none, as of an AWD-LSTM.
         style: how the texts were cut.
         overlap: whether words with a type that occur in the texts are general words too.
+        open_names: whether words with a capital that the knowledge base lacks may be of any type.
 
     Raises:
         UsageError: if a type has no word.
     """
-    counted = Counter(word for sentence in sentences for word in sentence)
+    counted, capitals = Counter[str](), set[str]()
+    for sentence in sentences:
+        counted.update(sentence)
+        if open_names:
+            capitals.update(compress(sentence, may_be_names(sentence)))
     occurring = {*counted}
     names = () if types is None else types.types
     counts: Mapping[str, Mapping[str, float]] = {} if types is None else types.counts
-    special = (UNKNOWN, END)
-    general = [word for word, _ in counted.most_common() if word not in counts and word not in special]
+    special = (UNKNOWN, END, UNKNOWN_NAME) if open_names else (UNKNOWN, END)
+    any_type = {word for word in capitals if counted[word] >= counted[word.lower()]}
+    known = [word for word, _ in counted.most_common() if word not in counts and word not in special]
+    general = [word for word in known if word not in any_type]
     typed = sorted(
         (word for word in counts if word not in special), key=lambda word: (sorted(counts[word]), word)
     )
-    words = [*special, *general, *typed]
+    of_any_type = [*special[2:], *(word for word in known if word in any_type)]
+    words = [*special[:2], *general, *of_any_type, *typed]
     members = np.zeros((1 + len(names), len(words)), np.bool_)
     prior = np.zeros((len(words), 1 + len(names)), np.float32)
-    plain = len(special) + len(general)
+    plain = 2 + len(general)
     members[0, :plain], prior[:plain, 0] = True, 1.0
-    for number, word in enumerate(typed, plain):
+    begin = plain + len(of_any_type)
+    members[:, plain:begin], prior[plain:begin] = True, 1 / (1 + len(names))
+    for number, word in enumerate(typed, begin):
         assert types is not None
         weights = np.array([types.general.get(word, 0.0), *(counts[word].get(name, 0.0) for name in names)])
         members[1:, number] = weights[1:] > 0

@@ -15,9 +15,10 @@ it has none, those of `kgkit.text`.
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from contextlib import ExitStack
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,11 @@ from kgkit.errors import UsageError
 from kgkit.inputs.kalm import TypedVocabulary, WordStyle, load_words, spell_word, word_spans
 from kgkit.inputs.passages import sentence_spans
 from kgkit.inputs.pieces import Numbers
-from kgkit.linking.tagger import MentionTagger, TaggedMention
+from kgkit.linking.tagger import MentionTagger, TaggedMention, TypedWord
+from kgkit.linking.word_models import WordModel, WordPerplexity
 from kgkit.models.kalm import KALMManifest
 from kgkit.models.manifest import damaged
+from kgkit.models.opening import OpenModel
 from kgkit.text import token_spans
 from kgkit.types import Document, Mention, Progress
 
@@ -46,23 +49,7 @@ TYPE_PRIOR: Final = 0.6
 _AT_ONCE: Final = 16  # windows, or rows
 
 
-class WordPerplexity(NamedTuple):
-    """How well words are predicted.
-
-    Attributes:
-        perplexity: e to the mean surprise of a word; of both directions a pseudo-perplexity.
-        nats: that mean.
-        words: number of words that are predicted, `<eos>` behind sentences among them.
-        unknown: how many of them the vocabulary lacks.
-    """
-
-    perplexity: float
-    nats: float
-    words: int
-    unknown: int
-
-
-class TrainedKALM:
+class TrainedKALM(WordModel, OpenModel):
     """A KALM with its vocabulary.
 
     Args:
@@ -77,6 +64,12 @@ class TrainedKALM:
 
     def __init__(self, kalm: "KALM", vocabulary: TypedVocabulary, manifest: KALMManifest) -> None:
         self.kalm, self.vocabulary, self.manifest = kalm, vocabulary, manifest
+        self._resources = ExitStack()  # it has none
+
+    @property
+    def bidirectional(self) -> bool:
+        """Whether a word is predicted from both sides, so that its perplexity is a pseudo-perplexity."""
+        return self.kalm.config.bidirectional
 
     def perplexity(
         self, paths: Sequence[Path], *, rows: int = _AT_ONCE, progress: Progress | None = None
@@ -92,11 +85,10 @@ class TrainedKALM:
         Raises:
             NotThere, SourceError, UsageError: if a file cannot be read.
         """
-        sequence = self.vocabulary.read(paths)
+        sequence, unknown = self.vocabulary.read(paths), self.vocabulary.all_unknown
         return score_words(
-            self.kalm, sequence, self.vocabulary.unknown, length=self.manifest.length, rows=rows,
-            progress=progress,
-        )  # fmt: skip
+            self.kalm, sequence, unknown, length=self.manifest.length, rows=rows, progress=progress
+        )
 
 
 class KALMTagger(MentionTagger):
@@ -118,31 +110,48 @@ class KALMTagger(MentionTagger):
             raise UsageError(f"{trained.manifest.name} is no KALM of both directions with types")
         self.trained, self.type_prior = trained, type_prior
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of names."""
+        return self.trained.kalm.config.types
+
     def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
         """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
-        style, types = self.trained.vocabulary.style, self.trained.kalm.config.types
-        sentences = [document_words(document, style) for document in documents]
-        sequences = [
-            _sequence(self.trained.vocabulary, document, parts)
-            for document, parts in zip(documents, sentences, strict=True)
+        return [
+            [name for words in sentences for name in self._names(document, words)]
+            for document, sentences in zip(documents, self._sentences(documents), strict=True)
         ]
-        every = self.probabilities(sequences)
-        mentions: list[list[Mention]] = []
-        for document, parts, probabilities in zip(documents, sentences, every, strict=True):
-            names, at = list[Mention](), 1
-            for spans in parts:
-                own = probabilities[at : at + len(spans)]  # (N, 1 + K)
-                at += len(spans) + 1
-                kinds, scores = own.argmax(1).tolist(), own.max(1).tolist()
-                for kind, group in groupby(range(len(spans)), key=kinds.__getitem__):
-                    words = [*group]
-                    if kind:
-                        start, end = spans[words[0]][0], spans[words[-1]][1]
-                        score = round(min(scores[word] for word in words), 6)
-                        text = document.text[start:end]
-                        names.append(TaggedMention(start, end, text, type=types[kind - 1], score=score))
-            mentions.append(names)
-        return mentions
+
+    def typed_words(self, documents: Sequence[Document]) -> list[list[TypedWord]]:
+        """Return the words of each document with the probabilities of their types."""
+        return [[word for words in sentences for word in words] for sentences in self._sentences(documents)]
+
+    def _names(self, document: Document, words: Sequence[TypedWord]) -> Iterator[TaggedMention]:
+        """Yield the names of a sentence: words of one type that follow each other."""
+        for kind, group in groupby(words, key=TypedWord.likeliest):
+            if kind:
+                parts = [*group]
+                start, end = parts[0].start, parts[-1].end
+                score = round(min(word.probabilities[kind] for word in parts), 6)
+                text = document.text[start:end]
+                yield TaggedMention(start, end, text, type=self.types[kind - 1], score=score)
+
+    def _sentences(self, documents: Sequence[Document]) -> list[list[list[TypedWord]]]:
+        """Return the typed words of each sentence of each document."""
+        vocabulary = self.trained.vocabulary
+        spans = [document_words(document, vocabulary.style) for document in documents]
+        sequences = [
+            _sequence(vocabulary, document, parts) for document, parts in zip(documents, spans, strict=True)
+        ]
+        results: list[list[list[TypedWord]]] = []
+        for parts, probabilities in zip(spans, self.probabilities(sequences), strict=True):
+            rows = iter(probabilities[1:].tolist())
+            sentences = []
+            for words in parts:
+                sentences.append([TypedWord(*span, tuple(next(rows))) for span in words])
+                next(rows)  # <eos>
+            results.append(sentences)
+        return results
 
     def probabilities(self, sequences: Sequence[Numbers]) -> list[NDArray[np.float32]]:
         """Return (N, 1 + K), P(τ | contexts, y) of each word of sequences (N,); zeros for first and last."""
@@ -175,7 +184,7 @@ class KALMTagger(MentionTagger):
 def score_words(
     kalm: "KALM",
     sequence: Numbers,
-    unknown: int,
+    unknown: Sequence[int],
     *,
     length: int,
     rows: int = _AT_ONCE,
@@ -186,7 +195,7 @@ def score_words(
     Args:
         kalm: model in evaluation mode; of both directions, the last word is not predicted either.
         sequence: (N,) words.
-        unknown: id of `<unk>`.
+        unknown: ids that stand for words that the vocabulary lacks.
         length: words of a stretch; windows are twice as long, of which a quarter on each side is context.
         rows: rows of a batch.
         progress: callback with the number of batches that are done.
@@ -207,7 +216,7 @@ def score_words(
         state = output.state
         surprise -= float(likelihoods.double().sum())
         count += len(likelihoods)
-        missed += int((batch.targets[batch.real] == unknown).sum())
+        missed += int(np.isin(batch.targets[batch.real].cpu().numpy(), unknown).sum())
         if progress is not None:
             progress("scoring", number, len(batches))
     if not count:
@@ -248,7 +257,7 @@ def document_words(document: Document, style: WordStyle) -> list[list[tuple[int,
             at += len(line) + 1
     starts = np.array([start for start, _ in words], np.int64)
     cuts = sorted({0, len(words), *np.searchsorted(starts, begins, "left").tolist()})
-    return [words[first:last] for first, last in zip(cuts, cuts[1:], strict=False)]
+    return [words[first:last] for first, last in pairwise(cuts)]
 
 
 def _sequence(
@@ -257,7 +266,7 @@ def _sequence(
     """Return the words of a document as KALM reads them: `<eos>` first and behind each sentence."""
     sequence = [vocabulary.end]
     for spans in sentences:
-        words = (spell_word(document.text[start:end], vocabulary.style) for start, end in spans)
+        words = [spell_word(document.text[start:end], vocabulary.style) for start, end in spans]
         sequence += [*vocabulary.ids(words), vocabulary.end]
     return np.array(sequence, np.int64)
 
@@ -279,4 +288,6 @@ def open_language_model(folder: Path, manifest: KALMManifest, opening: "Opening"
 
 def open_tagger(folder: Path, manifest: KALMManifest, opening: "Opening") -> KALMTagger:
     """Open a KALM of both directions as a tagger: the role `tagger` of the kind of that name."""
-    return KALMTagger(open_language_model(folder, manifest, opening), type_prior=TYPE_PRIOR)
+    trained = open_language_model(folder, manifest, opening)
+    type_prior = TYPE_PRIOR if opening.type_prior is None else opening.type_prior
+    return KALMTagger(trained, type_prior=type_prior)

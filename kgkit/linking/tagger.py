@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
+from kgkit.errors import UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
@@ -57,6 +58,23 @@ class TaggedMention(Mention, gc=False):
     score: float = 1.0
 
 
+class TypedWord(NamedTuple):
+    """A word with the probabilities of its types.
+
+    Attributes:
+        start, end: span in code points, end exclusive.
+        probabilities: (1 + K,), that it is part of no name, and of a name of each type.
+    """
+
+    start: int
+    end: int
+    probabilities: tuple[float, ...]
+
+    def likeliest(self) -> int:
+        """Return the number of its likeliest type; 0: it is part of no name."""
+        return max(range(len(self.probabilities)), key=self.probabilities.__getitem__)
+
+
 class MentionTagger(ABC):
     """Finds names in documents: what each kind of model with the role of a tagger does.
 
@@ -69,7 +87,11 @@ class MentionTagger(ABC):
 
     @staticmethod
     def open(
-        model: str, *, home: Home | str | os.PathLike[str] | None = None, device: str = "auto"
+        model: str,
+        *,
+        home: Home | str | os.PathLike[str] | None = None,
+        device: str = "auto",
+        type_prior: float | None = None,
     ) -> "MentionTagger":
         """Open the tagger *model*, a name or a folder.
 
@@ -77,15 +99,26 @@ class MentionTagger(ABC):
             model: name of a model with the role of a tagger; or its folder.
             home: where models lie.
             device: where it computes.
+            type_prior: share of what a knowledge base says of a word; None: as published. For models that
+                have one, as KALM.
 
         Raises:
             UnknownName, NotThere: if there is none.
-            UsageError: if it is no tagger, or there is no such device.
+            UsageError: if it is no tagger, has no such share, or there is no such device.
             DamagedModel: if it cannot be read.
             MissingExtra: if torch, transformers or safetensors is not installed.
         """
-        tagger: MentionTagger = open_model(model, "tagger", home=home, device=device)
+        tagger: MentionTagger = open_model(model, "tagger", home=home, device=device, type_prior=type_prior)
         return tagger
+
+    @property
+    @abstractmethod
+    def types(self) -> tuple[str, ...]:
+        """The types of names."""
+
+    @abstractmethod
+    def typed_words(self, documents: Sequence[Document]) -> list[list[TypedWord]]:
+        """Return the words of each document with the probabilities of their types."""
 
     @abstractmethod
     def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
@@ -155,6 +188,27 @@ class Tagger(MentionTagger):
             reader = reader_of(head, reading_of(manifest))
         return cls(head, reader, name=manifest.name)
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of names."""
+        return self.head.config.types
+
+    def typed_words(self, documents: Sequence[Document]) -> list[list[TypedWord]]:
+        """Return the words of each document with the probabilities of their types.
+
+        They are those of each word by itself, before decoding.
+        """
+        import torch
+
+        results = []
+        words = [self.reader(document) for document in documents]
+        for document, logits in zip(words, self._logits(words), strict=True):
+            labels = torch.from_numpy(logits).softmax(-1).numpy()  # (N, L)
+            types = np.concatenate([labels[:, :1], labels[:, 1::2] + labels[:, 2::2]], axis=1)
+            spans = zip(document.starts.tolist(), document.ends.tolist(), types.tolist(), strict=True)
+            results.append([TypedWord(start, end, tuple(row)) for start, end, row in spans])
+        return results
+
     def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
         """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
         words = [self.reader(document) for document in documents]
@@ -222,7 +276,15 @@ class Tagger(MentionTagger):
 
 
 def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> Tagger:
-    """Open a tagger: the role `tagger` of the kind of that name."""
+    """Open a tagger: the role `tagger` of the kind of that name.
+
+    Raises:
+        UsageError: if it is to weigh priors of types, which it has none of.
+    """
+    if opening.type_prior is not None:
+        raise UsageError(
+            f"the model {manifest.name} has no priors of types: leave out the share of the prior, type_prior"
+        )
     return Tagger.open_folder(folder, manifest, device=opening.device)
 
 
@@ -300,7 +362,7 @@ def score_tagger(
             for mention in document.mentions or ()
             if isinstance(mention, TaggedMention)
         ]
-        scores += score_names(gold.names, names)
+        scores += score_names(gold.names, names, gold.document.tokens or ())
         if on_document is not None:
             on_document(gold, names)
     return scores

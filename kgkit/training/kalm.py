@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.home import Home
@@ -107,6 +108,7 @@ class KALMTraining:
         words: files whose words the vocabulary has beside those of *data*.
         style: how texts are cut into words.
         overlap: whether words with a type are general words too.
+        open_names: whether words with a capital that *kb* lacks may be of any type, which contexts tell.
         bidirectional: whether words are predicted from both sides.
         feedback: whether types are fed back.
         control: whether types are left out: an AWD-LSTM of the same words.
@@ -123,6 +125,7 @@ class KALMTraining:
     words: tuple[Path, ...] = ()
     style: WordStyle = "cased"
     overlap: bool = False
+    open_names: bool = False
     bidirectional: bool = False
     feedback: bool = True
     control: bool = False
@@ -141,6 +144,8 @@ class KALMTraining:
             )
         if self.preset not in PRESETS:
             raise UsageError(f"preset is {self.preset!r}; it is one of {', '.join(PRESETS)}")
+        if self.open_names and self.style == "recipe":
+            raise UsageError("open names are words with a capital, and recipes are read in small letters")
         check_range(self, "epochs", least=1)
         check_range(self, "prior_weight", "seed", least=0)
 
@@ -230,7 +235,7 @@ def read_data(home: Home, training: KALMTraining, progress: Progress | None = No
         )
         vocabulary = make_vocabulary(
             count_items(sentences, "reading sentences", progress), types, style=training.style,
-            overlap=training.overlap,
+            overlap=training.overlap, open_names=training.open_names,
         )  # fmt: skip
         builds = [f"{used.name}@{used.build}" if used is not None else "" for used in (kb, senses)]
     if training.control:
@@ -284,7 +289,7 @@ def _prepare(home: Home, training: KALMTraining, device: str, progress: Progress
     carried = CarriedState()
 
     def scored(_: object) -> dict[str, float]:
-        score = score_words(kalm, data.dev, vocabulary.unknown, length=preset.length)
+        score = score_words(kalm, data.dev, vocabulary.all_unknown, length=preset.length)
         return {"log_likelihood": -score.nats, "perplexity": score.perplexity}
 
     def train(work: Path) -> Outcome:
@@ -358,7 +363,7 @@ def _results(trained: TrainingState, data: WordData) -> dict[str, Any]:
         "words": len(data.learn) - 1,
         "vocabulary": len(data.vocabulary),
         "held_out": len(data.dev) - 1,
-        "unknown": int((data.dev == data.vocabulary.unknown).sum()),
+        "unknown": int(np.isin(data.dev, data.vocabulary.all_unknown).sum()),
         "seconds": trained.seconds,
         **({} if trained.averaged_from is None else {"averaged_from_step": trained.averaged_from}),
         **scores_by_epoch(trained),
@@ -370,6 +375,6 @@ def _about(training: KALMTraining, results: Mapping[str, Any]) -> str:
     what = "pseudo-perplexity" if training.bidirectional else "perplexity"
     return (
         f"Trained on {files}: {results['words']:,} words. The {what} of {results['held_out']:,} other words, "
-        f"which chose the epoch: {results['perplexity']:.1f}. The licence of those texts may bind what is made "
-        "of them."
+        f"which chose the epoch: {results['perplexity']:.1f}. The licence of those texts may bind what is "
+        "made of them."
     )
