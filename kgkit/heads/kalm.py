@@ -46,7 +46,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.errors import DamagedModel, UsageError
-from kgkit.heads.folder import SavedHead, card_of
+from kgkit.heads.folder import SavedHead, card_of, load_head
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -416,7 +416,7 @@ class KALM(SavedHead):
         Raises:
             NotThere, DamagedModel, UsageError, MissingExtra: as `SavedHead` does.
         """
-        kalm = super().from_pretrained(folder, device=device)
+        kalm = load_head(cls, Path(folder), KIND, KALMConfig, device)
         try:
             _check_vocabularies(kalm.members, kalm.prior, (1 + len(kalm.config.types), kalm.config.words))
         except UsageError as error:
