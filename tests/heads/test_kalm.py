@@ -149,6 +149,25 @@ def test_the_loss_has_the_squared_divergence_from_the_prior_and_both_penalties()
     torch.testing.assert_close(kalm.loss(output, targets), wanted)
 
 
+def test_a_word_whose_prior_prefers_no_type_has_no_divergence_in_the_loss():
+    kalm = kalm_of(prior_weight=0.7, bidirectional=True)
+    kalm.prior = torch.full_like(kalm.prior, 1 / 3)
+    plain = kalm_of(bidirectional=True)
+    output, targets = output_of(kalm), targets_of(kalm)
+    torch.testing.assert_close(kalm.loss(output, targets), plain.loss(output, targets))
+
+
+def test_the_gradient_of_the_sums_is_that_of_differences(monkeypatch):
+    from kgkit.heads import kalm as module
+
+    monkeypatch.setattr(module, "_LOGITS", (9, 9))  # a row or two at a time
+    drawn = [torch.randn(*shape).double().requires_grad_() for shape in ((5, 3), (4, 3), (4,))]
+    assert torch.autograd.gradcheck(module._LogSumExp.apply, drawn)
+    vectors, weights, bias = drawn
+    expected = (vectors @ weights.T + bias).logsumexp(-1)
+    torch.testing.assert_close(module._LogSumExp.apply(*drawn), expected)
+
+
 def test_decoding_mixes_the_prior_of_a_word_with_its_context():
     kalm = kalm_of(bidirectional=True)
     output, targets = output_of(kalm), targets_of(kalm)

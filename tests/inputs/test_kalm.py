@@ -8,6 +8,7 @@ from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.inputs.kalm import (
     END,
     UNKNOWN,
+    UNKNOWN_NAME,
     control_vocabulary,
     count_types,
     cut_words,
@@ -99,6 +100,24 @@ def test_words_with_a_type_may_be_general_words_too_where_the_text_has_them(kbs,
     vocabulary = vocabulary_of(kbs, text, overlap=True)
     general = {vocabulary.words[number] for number in np.flatnonzero(vocabulary.members[0])}
     assert {"Paris", "May"} <= general and "Oslo" not in general
+
+
+def test_open_names_have_a_capital_that_says_something_and_are_in_every_vocabulary(kbs, text):
+    text.write_text(
+        "Then Paris saw Cusco , and then Brown and I came .\nBIG NEWS FROM Lagos\nLAGOS WINS\n"
+        "a brown Brown , brown dog of The Kremlin\n"
+    )
+    counts = count_types(kbs[0])
+    vocabulary = make_vocabulary(read_sentences(text, "cased"), counts, style="cased", open_names=True)
+    every = {vocabulary.words[number] for number in np.flatnonzero(vocabulary.members.all(0))}
+    assert every == {UNKNOWN_NAME, "Cusco", "Brown", "NEWS", "FROM", "Lagos", "Kremlin"}
+    assert prior_of(vocabulary, "Cusco") == pytest.approx({"": 1 / 3, "LOC": 1 / 3, "PER": 1 / 3})
+    assert prior_of(vocabulary, "Paris")[""] == 0 and prior_of(vocabulary, "LAGOS")[""] == 1
+    words = [vocabulary.words[number] for number in vocabulary.ids("Zeno met Zeno and zeno".split())]
+    assert words == [UNKNOWN, UNKNOWN, UNKNOWN_NAME, "and", UNKNOWN]
+    words = [vocabulary.words[number] for number in vocabulary.ids("ZENO MET ZENO".split())]
+    assert words == [UNKNOWN] * 3
+    assert [vocabulary.words[number] for number in vocabulary.all_unknown] == [UNKNOWN, UNKNOWN_NAME]
 
 
 def test_the_prior_is_that_of_the_exact_spelling_with_a_share_of_other_senses(kbs, text):

@@ -22,7 +22,7 @@ from kgkit.inputs.kalm import TypedVocabulary  # noqa: E402
 from kgkit.linking import Linker  # noqa: E402
 from kgkit.linking.kalm import KALMTagger, TrainedKALM, score_words  # noqa: E402
 from kgkit.linking.tagger import MentionTagger  # noqa: E402
-from kgkit.models.folder import find_trained  # noqa: E402
+from kgkit.models.folder import find_trained, has_model  # noqa: E402
 from kgkit.models.kalm import KALM as KIND  # noqa: E402
 from kgkit.models.opening import open_model  # noqa: E402
 from kgkit.training import kalm as training_kalm  # noqa: E402
@@ -270,6 +270,22 @@ def test_a_larger_share_of_the_prior_gives_the_types_of_the_knowledge_base(train
     assert [text[word.start : word.end] for word in words] == text.split()
 
 
+@pytest.mark.parametrize("name", ["both", "open"])
+def test_other_texts_their_order_and_padding_change_no_probability(name, trained):
+    if name == "open" and not has_model(trained, "open"):
+        train_open(trained)
+    tagger = MentionTagger.open(name, home=trained, device="cpu")
+    texts = ["Dora lives in Lima .", "x", "", "from Oslo comes old Anna . " * 40, "Bert\nCarl"]
+    documents = [Document(str(number), text) for number, text in enumerate(texts)]
+    together = tagger.typed_words(documents)
+    alone = [words for document in documents for words in tagger.typed_words([document])]
+    for others in (alone, tagger.typed_words(documents[::-1])[::-1]):
+        for first, second in zip(together, others, strict=True):
+            assert [word[:2] for word in first] == [word[:2] for word in second]
+            for word, other in zip(first, second, strict=True):
+                assert word.probabilities == pytest.approx(other.probabilities, abs=1e-5)
+
+
 def test_words_of_one_type_that_follow_each_other_are_one_name_within_a_sentence(trained):
     only = MentionTagger.open("both", home=trained, device="cpu", type_prior=1.0)
     [document] = only(["old Anna Bert lives\nCarl in Oslo"])
@@ -306,10 +322,15 @@ def test_it_finds_mentions_for_a_linker(trained):
 # -- open names ---------------------------------------------------------------
 
 
-def test_open_names_are_typed_by_their_contexts(home, tmp_path):
-    (tmp_path / "text.txt").write_text((home.path / "train.txt").read_text().replace("in Rome", "in Cusco"))
-    given = settings(home, data=(tmp_path / "text.txt",), bidirectional=True, open_names=True, epochs=4)
+def train_open(home):
+    path = home.path / "open.txt"
+    path.write_text((home.path / "train.txt").read_text().replace("in Rome", "in Cusco"))
+    given = settings(home, data=(path,), bidirectional=True, open_names=True, epochs=4)
     train_kalm(home, "open", given, device="cpu")
+
+
+def test_open_names_are_typed_by_their_contexts(home):
+    train_open(home)
     tagger = MentionTagger.open("open", home=home, device="cpu")
     [document] = tagger(["Dora lives in Cusco . from Lima comes old Bert . Dora lives in Atlantis ."])
     assert [(name.text, name.type) for name in document.mentions] == [
