@@ -241,6 +241,7 @@ def make_vocabulary(
     style: WordStyle,
     overlap: bool = False,
     open_names: bool = False,
+    min_count: int = 1,
 ) -> TypedVocabulary:
     """Return the vocabulary of texts and of the types of a knowledge base.
 
@@ -250,6 +251,7 @@ def make_vocabulary(
         style: how the texts were cut.
         overlap: whether words with a type that occur in the texts are general words too.
         open_names: whether words with a capital that the knowledge base lacks may be of any type.
+        min_count: occurrences of a word without a type in the texts, below which it is unknown.
 
     Raises:
         UsageError: if a type has no word.
@@ -264,7 +266,11 @@ def make_vocabulary(
     counts: Mapping[str, Mapping[str, float]] = {} if types is None else types.counts
     special = (UNKNOWN, END, UNKNOWN_NAME) if open_names else (UNKNOWN, END)
     any_type = {word for word in capitals if counted[word] >= counted[word.lower()]}
-    known = [word for word, _ in counted.most_common() if word not in counts and word not in special]
+    known = [
+        word
+        for word, count in counted.most_common()
+        if count >= min_count and word not in counts and word not in special
+    ]
     general = [word for word in known if word not in any_type]
     typed = sorted(
         (word for word in counts if word not in special), key=lambda word: (sorted(counts[word]), word)

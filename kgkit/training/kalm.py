@@ -108,6 +108,8 @@ class KALMTraining:
         words: files whose words the vocabulary has beside those of *data*.
         style: how texts are cut into words.
         overlap: whether words with a type are general words too.
+        min_count: occurrences of a word without a type, below which it is unknown, so that unknown words are
+            learnt too.
         open_names: whether words with a capital that *kb* lacks may be of any type, which contexts tell.
         bidirectional: whether words are predicted from both sides.
         feedback: whether types are fed back.
@@ -125,6 +127,7 @@ class KALMTraining:
     words: tuple[Path, ...] = ()
     style: WordStyle = "cased"
     overlap: bool = False
+    min_count: int = 1
     open_names: bool = False
     bidirectional: bool = False
     feedback: bool = True
@@ -146,7 +149,7 @@ class KALMTraining:
             raise UsageError(f"preset is {self.preset!r}; it is one of {', '.join(PRESETS)}")
         if self.open_names and self.style == "recipe":
             raise UsageError("open names are words with a capital, and recipes are read in small letters")
-        check_range(self, "epochs", least=1)
+        check_range(self, "epochs", "min_count", least=1)
         check_range(self, "prior_weight", "seed", least=0)
 
     @property
@@ -236,6 +239,7 @@ def read_data(home: Home, training: KALMTraining, progress: Progress | None = No
         vocabulary = make_vocabulary(
             count_items(sentences, "reading sentences", progress), types, style=training.style,
             overlap=training.overlap, open_names=training.open_names,
+            min_count=training.min_count,
         )  # fmt: skip
         builds = [f"{used.name}@{used.build}" if used is not None else "" for used in (kb, senses)]
     if training.control:

@@ -120,6 +120,18 @@ def test_open_names_have_a_capital_that_says_something_and_are_in_every_vocabula
     assert [vocabulary.words[number] for number in vocabulary.all_unknown] == [UNKNOWN, UNKNOWN_NAME]
 
 
+def test_words_that_occur_too_seldom_are_unknown_unless_they_have_a_type(kbs, text):
+    text.write_text("Paris is in Cusco\nit is old\n")
+    counts = count_types(kbs[0])
+    sentences = list(read_sentences(text, "cased"))
+    vocabulary = make_vocabulary(sentences, counts, style="cased", open_names=True, min_count=2)
+    assert vocabulary.words == [UNKNOWN, END, "is", UNKNOWN_NAME, "Oslo", "Paris", "May"]
+    words = [vocabulary.words[number] for number in vocabulary.read([text])]
+    assert words == [
+        END, "Paris", "is", UNKNOWN, UNKNOWN_NAME, END, UNKNOWN, "is", UNKNOWN, END,
+    ]  # fmt: skip
+
+
 def test_the_prior_is_that_of_the_exact_spelling_with_a_share_of_other_senses(kbs, text):
     vocabulary = vocabulary_of(kbs, text)
     assert prior_of(vocabulary, "Paris") == pytest.approx({"": 0.0, "LOC": 0.8, "PER": 0.2})

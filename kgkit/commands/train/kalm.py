@@ -65,6 +65,15 @@ def kalm(
             help="Words are cut by white space (cased), or are letters and digits in lower case (recipe).",
         ),
     ] = "cased",
+    min_count: Annotated[
+        int,
+        typer.Option(
+            "--min-count",
+            min=1,
+            metavar="N",
+            help="Words without a type that occur less often in --data and --words are unknown.",
+        ),
+    ] = 1,
     overlap: Annotated[bool, flag("--overlap", help="Words with a type are general words too.")] = False,
     open_names: Annotated[
         bool, flag("--open", help="Words with a capital that --kb lacks may be of any type.")
@@ -107,8 +116,8 @@ def kalm(
 
     training = KALMTraining(
         data=tuple(data), dev=tuple(dev or ()), kb=kb, senses=senses, words=tuple(words or ()), style=style,
-        overlap=overlap, open_names=open_names, bidirectional=bidirectional, feedback=not no_feedback,
-        control=control, prior_weight=prior_weight, preset=preset, epochs=epochs, seed=seed,
+        overlap=overlap, min_count=min_count, open_names=open_names, bidirectional=bidirectional,
+        feedback=not no_feedback, control=control, prior_weight=prior_weight, preset=preset, epochs=epochs, seed=seed,
     )  # fmt: skip
 
     def train(where: "Home", tell: "Progress") -> "TrainedModel":
