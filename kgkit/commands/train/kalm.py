@@ -117,7 +117,8 @@ def kalm(
     training = KALMTraining(
         data=tuple(data), dev=tuple(dev or ()), kb=kb, senses=senses, words=tuple(words or ()), style=style,
         overlap=overlap, min_count=min_count, open_names=open_names, bidirectional=bidirectional,
-        feedback=not no_feedback, control=control, prior_weight=prior_weight, preset=preset, epochs=epochs, seed=seed,
+        feedback=not no_feedback, control=control, prior_weight=prior_weight, preset=preset, epochs=epochs,
+        seed=seed,
     )  # fmt: skip
 
     def train(where: "Home", tell: "Progress") -> "TrainedModel":
