@@ -11,24 +11,21 @@ from kgkit.commands.options import (
     HomeOption,
     JSONOption,
     NameOption,
+    PlainTextsOption,
     QuietOption,
     SeedOption,
     flag,
 )
 from kgkit.commands.output import typed, write_line
-from kgkit.commands.train.methods import follow_training, write_results
+from kgkit.commands.train.methods import record_training, write_results
 
 if TYPE_CHECKING:
     from kgkit.home import Home
-    from kgkit.training.job import TrainedModel
     from kgkit.types import Progress
 
 
 def kalm(
-    data: Annotated[
-        list[Path],
-        typer.Option("--data", metavar="FILE", help="Plain text, without labels. Repeat it for more."),
-    ],
+    data: PlainTextsOption,
     name: NameOption,
     dev: Annotated[
         list[Path] | None,
@@ -109,9 +106,8 @@ def kalm(
 
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
-    from kgkit.catalog.runs import recorded
     from kgkit.models.kalm import KALM
-    from kgkit.training.job import note_best_epoch, train_recorded
+    from kgkit.training.job import note_best_epoch
     from kgkit.training.kalm import KALMTraining, train_kalm
 
     training = KALMTraining(
@@ -121,18 +117,13 @@ def kalm(
         seed=seed,
     )  # fmt: skip
 
-    def train(where: "Home", tell: "Progress") -> "TrainedModel":
-        run = recorded(
-            where, command=typed(), config=asdict(training), seeds=[seed], device=device,
-            data=training.files,
-        )  # fmt: skip
+    def train(where: "Home", tell: "Progress") -> Path:
+        return train_kalm(where, name, training, device=device, command=typed(), progress=tell)
 
-        def train_on_text() -> Path:
-            return train_kalm(where, name, training, device=device, command=typed(), progress=tell)
-
-        return train_recorded(run, where, name, KALM, train_on_text, note_best_epoch)
-
-    manifest = follow_training(name, training.files, train, home=home, as_json=as_json, quiet=quiet)
+    manifest = record_training(
+        KALM, name, asdict(training), training.files, train, note_best_epoch,
+        seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet,
+    )  # fmt: skip
     if manifest is None:
         return
     sides = "of both directions" if bidirectional else "from left to right"
