@@ -115,6 +115,10 @@ class KALMTagger(MentionTagger):
         """The types of names."""
         return self.trained.kalm.config.types
 
+    def text_words(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans of the words of a plain text, cut as those that the model has learnt from."""
+        return word_spans(text, self.trained.vocabulary.style)
+
     def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
         """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
         return [

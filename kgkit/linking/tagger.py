@@ -30,6 +30,7 @@ from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagge
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import checking_settings
 from kgkit.models.opening import open_model
+from kgkit.text import token_spans
 from kgkit.types import Document, Mention
 
 if TYPE_CHECKING:
@@ -115,6 +116,10 @@ class MentionTagger(ABC):
     @abstractmethod
     def types(self) -> tuple[str, ...]:
         """The types of names."""
+
+    def text_words(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans of the words of a plain text, cut as those that the tagger has learnt from."""
+        return [*token_spans(text)]
 
     @abstractmethod
     def typed_words(self, documents: Sequence[Document]) -> list[list[TypedWord]]:

@@ -24,12 +24,15 @@ from kgkit.linking.kalm import KALMTagger, TrainedKALM, score_words  # noqa: E40
 from kgkit.linking.tagger import MentionTagger  # noqa: E402
 from kgkit.models.folder import find_trained, has_model  # noqa: E402
 from kgkit.models.kalm import KALM as KIND  # noqa: E402
+from kgkit.models.kinds import TAGGER  # noqa: E402
 from kgkit.models.opening import open_model  # noqa: E402
 from kgkit.training import kalm as training_kalm  # noqa: E402
 from kgkit.training.kalm import PRESETS, KALMTraining, read_data, train_kalm  # noqa: E402
+from kgkit.training.teaching import read_untagged, teach  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.cli_helpers import run  # noqa: E402
 from tests.small_kb import build  # noqa: E402
+from tests.tiny_encoder import tiny_encoder  # noqa: E402
 
 TYPES = [
     Entity("LOC", "LOC", kind="type"),
@@ -317,6 +320,29 @@ def test_it_finds_mentions_for_a_linker(trained):
         linker = Linker.open(kb, home=trained.path, mentions="both", device="cpu")
         [linked] = linker(["Dora lives in Lima ."])
         assert [link.text for link in linked.links] == ["Dora", "Lima"]
+
+
+def test_it_teaches_an_encoder_its_types(trained, tmp_path):
+    tiny_encoder(tmp_path / "encoder")
+    text = trained.path / "train.txt"
+    done = run(
+        "train", "tagger", "--teacher", "both", "--data", text, "--dev", trained.path / "dev.txt",
+        "--encoder", tmp_path / "encoder", "--name", "taught", "--epochs", 1, "--home", trained.path,
+        "--device", "cpu",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    manifest = TAGGER.read(find_trained(trained, "taught"))
+    assert manifest.types == ("LOC", "PER") and manifest.config["teacher"] == "both"
+    teacher = MentionTagger.open("both", home=trained, device="cpu")
+    named = [*teach(teacher, read_untagged([text], teacher))]
+    assert manifest.results["names"] == sum(len(document.names) for document in named) > 100
+    words = {document.document.text[name.start : name.end] for document in named for name in document.names}
+    assert words <= {*PEOPLE, *PLACES}
+    refused = run(
+        "train", "tagger", "--teacher", "forward", "--data", text, "--encoder", tmp_path / "encoder",
+        "--name", "other", "--home", trained.path,
+    )  # fmt: skip
+    assert refused.code == 2 and "forward is a KALM, and finds no mentions" in refused.err
 
 
 # -- open names ---------------------------------------------------------------
