@@ -36,7 +36,7 @@ from kgkit.building.records import StoredRecords
 from kgkit.candidates.spelling import FUNCTION_WORDS
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.evaluation.files import lines
-from kgkit.inputs.passages import read_plain
+from kgkit.evaluation.plain_text import read_sentences
 from kgkit.inputs.pieces import Numbers
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold
@@ -75,11 +75,11 @@ def cut_words(text: str, style: WordStyle) -> list[str]:
     return [spell_word(text[start:end], style) for start, end in word_spans(text, style)]
 
 
-def read_sentences(path: Path, style: WordStyle) -> Iterator[list[str]]:
+def read_words(path: Path, style: WordStyle) -> Iterator[list[str]]:
     """Yield the words of each sentence of a file of plain text.
 
     Raises:
-        NotThere, SourceError: as `read_plain` does.
+        NotThere, SourceError: as `kgkit.evaluation.plain_text.read_sentences` does.
         UsageError: if each of its first lines ends in a label, as in files of CoNLL-2003.
     """
     first = [line for _, line in islice(lines(path), _FIRST)]
@@ -88,10 +88,9 @@ def read_sentences(path: Path, style: WordStyle) -> Iterator[list[str]]:
             f"{path} has a label at the end of each line, and KALM learns from plain text, without labels: "
             "write its words to a file, a sentence a line"
         )
-    for document in read_plain(path):
-        for sentence in document:
-            if words := cut_words(sentence, style):
-                yield words
+    for sentence in read_sentences(path):
+        if words := cut_words(sentence.text, style):
+            yield words
 
 
 def may_be_names(words: Sequence[str]) -> list[bool]:
@@ -220,11 +219,11 @@ class TypedVocabulary:
         """Return (N,), the words of files of plain text, `<eos>` first and behind each sentence.
 
         Raises:
-            NotThere, SourceError, UsageError: as `read_sentences` does.
+            NotThere, SourceError, UsageError: as `read_words` does.
         """
         sequence = [self.end]
         for path in paths:
-            for sentence in read_sentences(path, self.style):
+            for sentence in read_words(path, self.style):
                 sequence += self.ids(sentence)
                 sequence.append(self.end)
         return np.array(sequence, np.int64)

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from kgkit.encoder.loading import check_installed
 from kgkit.errors import UsageError
+from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import TypedVocabulary, WordStyle, load_words, spell_word, word_spans
-from kgkit.inputs.passages import sentence_spans
 from kgkit.inputs.pieces import Numbers
 from kgkit.linking.tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.linking.word_models import WordModel, WordPerplexity

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.knowbert_settings import LINKING
 from kgkit.methods.settings import TaskTraining
@@ -91,10 +92,10 @@ class EBertTraining(TaskTraining):
             UsageError: if some are not.
         """
         for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
-            if self.task == "wsd" and len(data) != len(gold):
-                raise UsageError(f"{len(data)} files of data and {len(gold)} of gold: each needs the other")
-        if self.task == "el" and (self.gold or self.dev_gold):
-            raise UsageError("data of el hold their gold: leave out the files of gold")
+            if self.task == "wsd":
+                check_gold_files(data, gold)
+        if self.task == "el":
+            refuse_gold_files(self.task, (*self.gold, *self.dev_gold))
         if self.task == "wsd" and self.all_surfaces:
             raise UsageError("data of wsd say what is a mention: leave out all_surfaces")
         strange = [name for name in ("inject", "linker", "coherence") if self._is_set(name)]

@@ -25,7 +25,7 @@ from kgkit.inputs.kalm import (
     control_vocabulary,
     count_types,
     make_vocabulary,
-    read_sentences,
+    read_words,
 )
 from kgkit.inputs.pieces import Numbers
 from kgkit.kb import KnowledgeBase, open_kb
@@ -234,7 +234,7 @@ def read_data(home: Home, training: KALMTraining, progress: Progress | None = No
         senses = None if kb is None else _open_senses(stack, home, training.senses, kb)
         types = None if kb is None else count_types(kb, senses)
         sentences = chain.from_iterable(
-            read_sentences(path, training.style) for path in (*training.data, *training.words)
+            read_words(path, training.style) for path in (*training.data, *training.words)
         )
         vocabulary = make_vocabulary(
             count_items(sentences, "reading sentences", progress), types, style=training.style,

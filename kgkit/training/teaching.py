@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kgkit.evaluation.ner import Name, NamedDocument
-from kgkit.inputs.passages import read_plain
+from kgkit.evaluation.plain_text import read_plain
 from kgkit.linking.tagger import MentionTagger, TaggedMention
 from kgkit.types import Document
 

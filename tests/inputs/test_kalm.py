@@ -14,7 +14,7 @@ from kgkit.inputs.kalm import (
     cut_words,
     load_words,
     make_vocabulary,
-    read_sentences,
+    read_words,
     word_spans,
 )
 from tests.small_kb import build
@@ -56,7 +56,7 @@ def text(tmp_path):
 
 def vocabulary_of(kbs, text, *, senses=True, overlap=False):
     counts = count_types(kbs[0], kbs[1] if senses else None)
-    return make_vocabulary(read_sentences(text, "cased"), counts, style="cased", overlap=overlap)
+    return make_vocabulary(read_words(text, "cased"), counts, style="cased", overlap=overlap)
 
 
 def prior_of(vocabulary, word):
@@ -108,7 +108,7 @@ def test_open_names_have_a_capital_that_says_something_and_are_in_every_vocabula
         "a brown Brown , brown dog of The Kremlin\n"
     )
     counts = count_types(kbs[0])
-    vocabulary = make_vocabulary(read_sentences(text, "cased"), counts, style="cased", open_names=True)
+    vocabulary = make_vocabulary(read_words(text, "cased"), counts, style="cased", open_names=True)
     every = {vocabulary.words[number] for number in np.flatnonzero(vocabulary.members.all(0))}
     assert every == {UNKNOWN_NAME, "Cusco", "Brown", "NEWS", "FROM", "Lagos", "Kremlin"}
     assert prior_of(vocabulary, "Cusco") == pytest.approx({"": 1 / 3, "LOC": 1 / 3, "PER": 1 / 3})
@@ -123,7 +123,7 @@ def test_open_names_have_a_capital_that_says_something_and_are_in_every_vocabula
 def test_words_that_occur_too_seldom_are_unknown_unless_they_have_a_type(kbs, text):
     text.write_text("Paris is in Cusco\nit is old\n")
     counts = count_types(kbs[0])
-    sentences = list(read_sentences(text, "cased"))
+    sentences = list(read_words(text, "cased"))
     vocabulary = make_vocabulary(sentences, counts, style="cased", open_names=True, min_count=2)
     assert vocabulary.words == [UNKNOWN, END, "is", UNKNOWN_NAME, "Oslo", "Paris", "May"]
     words = [vocabulary.words[number] for number in vocabulary.read([text])]
@@ -169,6 +169,6 @@ def test_a_file_with_labels_is_refused(tmp_path):
     path = tmp_path / "eng.train"
     path.write_text("-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n. . O O\n")
     with pytest.raises(UsageError, match="label at the end of each line"):
-        list(read_sentences(path, "cased"))
+        list(read_words(path, "cased"))
     with pytest.raises(NotThere):
-        list(read_sentences(tmp_path / "none.txt", "cased"))
+        list(read_words(tmp_path / "none.txt", "cased"))

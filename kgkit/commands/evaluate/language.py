@@ -144,8 +144,9 @@ def _score_pieces(
 ) -> None:
     """Score a KnowBert on the masked word pieces of each file."""
     from kgkit.catalog.runs import recorded
+    from kgkit.evaluation.plain_text import read_plain
     from kgkit.inputs.masking import masking_of
-    from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
+    from kgkit.inputs.passages import measure_sentences, single_passages
     from kgkit.linking.hidden_words import Perplexity, perplexity
     from kgkit.models.registering import trained_model_name
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.plain_text import read_plain
 from kgkit.inputs.passages import (
     MeasuredSentence,
     Passage,
     measure_sentences,
     passage_pairs,
-    read_plain,
     single_passages,
 )
 from kgkit.kb import KnowledgeBase
@@ -144,8 +144,5 @@ def linking_examples(
     progress: Progress | None,
 ) -> list[LinkingExample]:
     """Return documents as they are read; see `read_linking_examples`."""
-    return list(
-        count_items(
-            read_linking_examples(documents, reader, kb, null=null), "reading linking examples", progress
-        )
-    )
+    examples = read_linking_examples(documents, reader, kb, null=null)
+    return list(count_items(examples, "reading linking examples", progress))
