@@ -103,9 +103,10 @@ MODELS = {"ebert": ebert_of, "kbert": kbert_of, "knowbert": knowbert_of}
 OTHERS = {
     "kalm": "training/test_kalm.py",
     "linker": "training/linkers",
+    "pmi": "training/pmi",
     "tagger": "training/test_tagging.py",
 }
-"""Kinds that answer no task, and where the same is tested of them: padding, order, control, stops."""
+"""Kinds that answer no task, and where they are tested: a KALM for padding, order, control and stops too."""
 READ = [
     (name, task)
     for name in MODELS
