@@ -149,6 +149,8 @@ class KALMTraining:
             raise UsageError(f"preset is {self.preset!r}; it is one of {', '.join(PRESETS)}")
         if self.open_names and self.style == "recipe":
             raise UsageError("open names are words with a capital, and recipes are read in small letters")
+        if self.control and self.prior_weight:
+            raise UsageError("a control has no types, and prior_weight weighs priors of types: leave it out")
         check_range(self, "epochs", "min_count", least=1)
         check_range(self, "prior_weight", "seed", least=0)
 

@@ -13,6 +13,7 @@ pytest.importorskip("accelerate")
 
 from benchmarks import answers, kalm, kalm_kb
 from kgkit.building import Alias, Entity
+from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from tests.cli_helpers import run
 from tests.small_kb import build
@@ -65,6 +66,8 @@ def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monk
     [alone] = [line for line in tables.splitlines() if line.startswith("| looked up alone | 1.0 |")]
     assert alone.split(" | ")[2:6] == ["91.9", "91.9", "100.0", ""]  # 6 of 40 are Zoe
     assert "| basic | 0.0 |" in tables and "| oracle |" not in tables
+    [tuned] = [line for line in tables.splitlines() if line.startswith("| + prior in decoding, tuned |")]
+    assert float(tuned.split(" | ")[3]) >= float(alone.split(" | ")[3])
     text = (folder / "kalm-texts" / "train.txt").read_text()
     assert text.startswith("Anna lives in Oslo .\nBert lives in Rome .") and "B-" not in text
 
@@ -74,6 +77,12 @@ def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monk
     monkeypatch.setattr(answers, "subprocess", SimpleNamespace(run=refuse, PIPE=None))
     kalm.main(given)
     assert capsys.readouterr().out == tables
+
+
+def test_the_sentences_that_tune_are_the_first_ones(folder, tmp_path):
+    kalm.write_sentences(folder / "conll2003" / "eng.testa.xz", tmp_path / "few.conll", 3)
+    [document] = read_names(tmp_path / "few.conll")
+    assert document.document.text == "Anna lives in Oslo .\nBert lives in Rome ."  # -DOCSTART- is one
 
 
 def test_extra_text_has_no_headings_and_so_many_words(folder):
