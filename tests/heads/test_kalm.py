@@ -312,7 +312,7 @@ def test_files_of_a_stranger_that_make_no_sense_are_refused(tmp_path):
     save_file(weights | {"members": torch.zeros_like(weights["members"])}, tmp_path / WEIGHTS)
     with pytest.raises(DamagedModel, match="a type has no word"):
         KALM.from_pretrained(tmp_path)
-    save_file(weights | {"prior": torch.full_like(weights["prior"], torch.nan)}, tmp_path / WEIGHTS)
+    save_file(weights | {"prior": torch.zeros_like(weights["prior"])}, tmp_path / WEIGHTS)
     with pytest.raises(DamagedModel, match="priors"):
         KALM.from_pretrained(tmp_path)
     settings = json.loads((tmp_path / CONFIG).read_text())
