@@ -15,6 +15,7 @@ from benchmarks import answers, kalm, kalm_kb
 from kgkit.building import Alias, Entity
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
+from kgkit.models.folder import model_folder
 from tests.cli_helpers import run
 from tests.small_kb import build
 
@@ -77,6 +78,12 @@ def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monk
     monkeypatch.setattr(answers, "subprocess", SimpleNamespace(run=refuse, PIPE=None))
     kalm.main(given)
     assert capsys.readouterr().out == tables
+
+
+def test_models_of_the_bench_have_names_that_a_home_takes_and_rows_name_models(folder):
+    for name in kalm.MODELS:
+        model_folder(Home(folder), name)
+    assert {row.model for row in kalm.NAMES.values()} <= kalm.MODELS.keys() >= {*kalm.LANGUAGE}
 
 
 def test_the_sentences_that_tune_are_the_first_ones(folder, tmp_path):
