@@ -171,6 +171,26 @@ def test_a_file_with_labels_is_refused(home, tmp_path):
         train_kalm(home, "labels", settings(home, data=(tmp_path / "eng.train",)), device="cpu")
 
 
+def test_other_senses_come_from_what_the_types_were_made_of_or_from_what_is_named(home, tmp_path, caplog):
+    place = Home(tmp_path)
+    types = [
+        Entity("PER", "PER", kind="type", attributes={"source": "senses"}),
+        *(Alias(name, "PER", 3.0) for name in ("May", "Anna")),
+    ]
+    build(tmp_path, types, name="types").close()
+
+    def share(**given):
+        vocabulary = read_data(place, settings(home, **given)).vocabulary
+        [number] = vocabulary.ids(["May"])
+        return vocabulary.prior[number, 0]
+
+    assert share() == 0.0 and "types was made of senses, which is gone" in caplog.text
+    caplog.clear()
+    build(tmp_path, [Entity("may", "may"), Alias("may", "may", 1.0)], name="senses").close()
+    assert share() == share(senses="senses") == pytest.approx(0.25)
+    assert share(senses="none") == 0.0 and not caplog.text
+
+
 def test_without_dev_the_last_tenth_is_held_out(home):
     data = read_data(home, settings(home, dev=()))
     assert len(data.dev) == (len(data.dev) + len(data.learn)) // 10
