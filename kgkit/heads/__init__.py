@@ -4,6 +4,7 @@
     knowbert       KnowBert: knowledge bases between the layers of an encoder
     ebert          E-BERT: an encoder that reads vectors of entities as if they were word pieces
     ebert_linker   E-BERT-MLM: a masked language model that predicts entities
+    kalm           KALM: a language model of words with latent types, without an encoder
     kbert          K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger         names in a text, by a label for each word
     classifier     the label of a text, or of names in it
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
+    from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
@@ -37,6 +39,9 @@ _WHERE = {
     "EBertLinkerInputs": ".ebert_linker",
     "EntityLinker": ".entity_linker",
     "EntityLinkerConfig": ".entity_linker",
+    "KALM": ".kalm",
+    "KALMConfig": ".kalm",
+    "KALMOutput": ".kalm",
     "KAR": ".knowbert",
     "KARConfig": ".knowbert",
     "KBert": ".kbert",
@@ -53,6 +58,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "KALM",
     "KAR",
     "Classifier",
     "ClassifierConfig",
@@ -64,6 +70,8 @@ __all__ = [
     "EBertLinkerInputs",
     "EntityLinker",
     "EntityLinkerConfig",
+    "KALMConfig",
+    "KALMOutput",
     "KARConfig",
     "KBert",
     "KBertConfig",

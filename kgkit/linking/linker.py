@@ -39,7 +39,7 @@ from kgkit.types import (
 if TYPE_CHECKING:
     from typing import Self
 
-    from kgkit.linking.tagger import Tagger
+    from kgkit.linking.tagger import MentionTagger
 
 _Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate]]
 """The fields of a `Link` from `entity` to `candidates`."""
@@ -119,7 +119,7 @@ class Linker:
         *,
         generator: Generator | None = None,
         scorer: Scorer | None = None,
-        tagger: "Tagger | None" = None,
+        tagger: "MentionTagger | None" = None,
     ) -> None:
         handle: object = kb
         if isinstance(handle, str):
@@ -202,9 +202,9 @@ class Linker:
             )
             tagger = None
             if mentions is not None:
-                from kgkit.linking.tagger import Tagger  # here: torch takes seconds to load
+                from kgkit.linking.tagger import MentionTagger  # here: torch takes seconds to load
 
-                tagger = Tagger.open(mentions, home=Home(handle.home.path.parents[1]), device=device)
+                tagger = MentionTagger.open(mentions, home=Home(handle.home.path.parents[1]), device=device)
             return cls(handle, config, scorer=scorer, tagger=tagger)
         except BaseException:
             if handle is not kb:
@@ -429,9 +429,9 @@ def _documents(documents: Iterable[Document | str]) -> Iterator[Document]:
 
 def _weighed(mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
     """Return the scores of candidates, multiplied with a tagger's of their mentions."""
-    from kgkit.linking.tagger import Tagger  # here: it loads the encoder
+    from kgkit.linking.tagger import MentionTagger  # here: it loads the encoder
 
-    return Tagger.weighed(mentions, scores)
+    return MentionTagger.weighed(mentions, scores)
 
 
 def _round(score: float) -> float:
