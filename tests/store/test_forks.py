@@ -38,7 +38,8 @@ def test_a_pickled_handle_opens_the_same_build_in_a_spawned_process(tmp_path):
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert first == "[(3, 'e2', [1]), (3, 'e2', [1])]"
-    assert second == "nobody no entity 'nobody' in knowledge base 'toy'"
+    hint = "kb.search(TEXT) searches keys and surfaces"
+    assert second == f"nobody no entity 'nobody' in knowledge base 'toy'; {hint}"
 
 
 def read_in_pool(kb):
