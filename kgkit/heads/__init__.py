@@ -4,6 +4,7 @@
     knowbert       KnowBert: knowledge bases between the layers of an encoder
     ebert          E-BERT: an encoder that reads vectors of entities as if they were word pieces
     ebert_linker   E-BERT-MLM: a masked language model that predicts entities
+    kambert        KAM-BERT: an encoder whose attention is mixed with maps of what is known of a text
     kbert          K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger         names in a text, by a label for each word
     classifier     the label of a text, or of names in it
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
+    from kgkit.heads.kambert import KamBert, KamBertConfig, KamBertInputs
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
@@ -42,6 +44,9 @@ _WHERE = {
     "KBert": ".kbert",
     "KBertConfig": ".kbert",
     "KBertInputs": ".kbert",
+    "KamBert": ".kambert",
+    "KamBertConfig": ".kambert",
+    "KamBertInputs": ".kambert",
     "KnowBert": ".knowbert",
     "KnowBertConfig": ".knowbert",
     "KnowBertOutput": ".knowbert",
@@ -68,6 +73,9 @@ __all__ = [
     "KBert",
     "KBertConfig",
     "KBertInputs",
+    "KamBert",
+    "KamBertConfig",
+    "KamBertInputs",
     "KnowBert",
     "KnowBertConfig",
     "KnowBertOutput",
