@@ -1,10 +1,11 @@
 """Kinds of trained models, and the roles that they can be opened in.
 
-    linker           scores the candidates of mentions: `kgkit.linking.scoring.Scorer`
-    tagger           finds mentions in plain text: `kgkit.linking.tagger.Tagger`
-    predictor        answers what a task asks of a text: a label, labels, tags, a number, a choice
-    language_model   guesses hidden words
-    embedder         gives the words of a text vectors
+    linker             scores the candidates of mentions: `kgkit.linking.scoring.Scorer`
+    tagger             finds mentions in plain text: `kgkit.linking.tagger.Tagger`
+    predictor          answers what a task asks of a text: a label, labels, tags, a number, a choice
+    language_model     guesses hidden words
+    embedder           gives the words of a text vectors
+    association_table  says how strongly two words go together: `kgkit.pmi.PMITable`
 
 A kind is found by the name that `model.json` has for it, in the entry-point group `kgkit.models`: kgkit's own
 by the same door as a stranger's. It says what a manifest has beside the fields of `ModelManifest`, which
@@ -35,7 +36,7 @@ from kgkit.plugins import entry_point_names, find_entry_point, load_object, owne
 
 GROUP: Final = "kgkit.models"
 
-Role = Literal["linker", "tagger", "predictor", "language_model", "embedder"]
+Role = Literal["linker", "tagger", "predictor", "language_model", "embedder", "association_table"]
 
 LACKS: Final[Mapping[Role, tuple[str, str]]] = {
     "linker": ("links nothing", "`kgkit train linker` makes a linker"),
@@ -43,6 +44,7 @@ LACKS: Final[Mapping[Role, tuple[str, str]]] = {
     "predictor": ("answers no task", "`kgkit train` makes models that do"),
     "language_model": ("guesses no words", "`kgkit train encoder` makes a model that does"),
     "embedder": ("gives words no vectors", "`kgkit train encoder` makes a model that does"),
+    "association_table": ("scores no pairs of words", "`kgkit train pmi` makes a table that does"),
 }
 """What a model without a role does not do, and what makes one that does."""
 

@@ -22,6 +22,7 @@ from kgkit.models.kinds import (
     method_names,
 )
 from kgkit.models.manifest import FORMAT, MANIFEST, ModelManifest, Needs, read_header
+from kgkit.models.pmi import PMI
 from kgkit.models.publishing import stage_model, write_manifest
 from kgkit.models.verifying import verify_model
 from tests.doc_pages import ROOT
@@ -70,14 +71,17 @@ def stranger(tmp_path, monkeypatch):
 def test_the_kinds_of_kgkit_come_through_the_door_of_strangers():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     points = project["entry-points"]["kgkit.models"]
-    kinds = {"ebert": EBERT, "kbert": KBERT, "knowbert": KNOWBERT, "linker": LINKER, "tagger": TAGGER}
+    kinds = {
+        "ebert": EBERT, "kbert": KBERT, "knowbert": KNOWBERT, "linker": LINKER, "pmi": PMI, "tagger": TAGGER,
+    }  # fmt: skip
     assert sorted(points) == sorted(kinds)
     assert set(kinds) <= set(kind_names())
     for name, kind in kinds.items():
-        assert kind.name == name and points[name] == f"kgkit.models.kinds:{name.upper()}"
+        module = "pmi" if kind is PMI else "kinds"
+        assert kind.name == name and points[name] == f"kgkit.models.{module}:{name.upper()}"
 
 
-@pytest.mark.parametrize("kind", [KBERT, KNOWBERT, LINKER, TAGGER], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [KBERT, KNOWBERT, LINKER, PMI, TAGGER], ids=lambda kind: kind.name)
 def test_every_role_of_a_kind_is_a_function(kind):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")

@@ -1,0 +1,58 @@
+"""PMI tables among the trained models: what one says of itself, and how it is opened."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import msgspec
+
+from kgkit.models.arrays import read_array
+from kgkit.models.kinds import Kind
+from kgkit.models.manifest import ModelManifest
+from kgkit.pmi import ARRAYS, PMITable
+
+if TYPE_CHECKING:
+    from kgkit.models.opening import Opening
+
+Norm = Literal["max", "npmi", "none"]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class PMIManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a PMI table says of itself.
+
+    Attributes:
+        window: number of words between which two words are still a pair, the second one included.
+        scope: what a window does not go beyond: a `document` or a `sentence`.
+        norm: what the values are: positive PMI divided by the largest of the table (`max`), divided by
+            -ln p(x, y) (`npmi`, Bouma 2009), or as it is, in nats (`none`).
+        largest: the largest positive PMI, in nats.
+        words: number of its words.
+        pairs: number of its pairs, (x, y) and (y, x) counted once.
+    """
+
+    window: Positive
+    scope: Literal["document", "sentence"]
+    norm: Norm
+    largest: float
+    words: Positive
+    pairs: Positive
+
+
+PMI: Final = Kind(
+    name="pmi",
+    title="a PMI table",
+    about="which words stand near each other more often than by chance (Church and Hanks 1990)",
+    manifest=PMIManifest,
+    roles={"association_table": "kgkit.models.pmi:open_table"},
+    use="`kgkit nearest WORD --pmi {name}` lists the words that go with one",
+    command="kgkit train pmi",
+)
+
+
+def open_table(folder: Path, manifest: PMIManifest, _: "Opening") -> PMITable:
+    """Return the PMI table in *folder*.
+
+    Raises:
+        DamagedModel: if its files are no arrays, or do not fit each other.
+    """
+    return PMITable({name: read_array(folder / f"{name}.npy") for name in ARRAYS}, manifest.name)
