@@ -1,5 +1,6 @@
-"""`kgkit nearest`: the entities whose vectors are nearest."""
+"""`kgkit nearest`: the entities whose vectors are nearest, or the words of the highest PMI."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,8 +17,9 @@ from kgkit.commands.options import (
     flag,
     open_chosen_kb,
 )
-from kgkit.commands.output import write_json
+from kgkit.commands.output import Column, plain, write_json, write_table
 from kgkit.commands.ranked import write_ranked
+from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
 
 
 def nearest(
-    query: Annotated[str, typer.Argument(metavar="ENTITY", help="Its key: dog.n.01; with --text, any text.")],
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENTITY", help="Its key: dog.n.01; with --text, any text; with --pmi, a word, or several."
+        ),
+    ],
     kb: KBOption = None,
     vectors: Annotated[
         str | None,
@@ -40,11 +47,24 @@ def nearest(
     text: Annotated[
         bool, flag("--text", help="Encode ENTITY as a text, by the encoder that made the vectors.")
     ] = False,
+    pmi: Annotated[
+        str | None,
+        typer.Option(
+            "--pmi",
+            metavar="NAME",
+            help="List the words of the highest PMI with the words ENTITY, by a table of `kgkit train pmi`.",
+        ),
+    ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List the entities whose vectors are nearest to an entity's, or to a text's."""
+    """List the entities whose vectors are nearest to an entity's, or to a text's; or words, by their PMI."""
+    if pmi is not None:
+        if kb is not None or vectors is not None or kind is not None or text:
+            raise UsageError("--pmi lists words: leave out --kb, --vectors, --kind and --text")
+        _list_words(check_text(query, "ENTITY"), pmi, k, home, as_json=as_json, quiet=quiet)
+        return
     with open_chosen_kb(kb, home) as base:
         target = _encode(base, vectors, check_text(query, "TEXT")) if text else find_entity(base, query)
         neighbours = base.nearest(target, k, vectors=vectors, kind=kind)
@@ -55,6 +75,26 @@ def nearest(
         write_ranked("cosine", [(neighbour.score, neighbour.entity, None) for neighbour in neighbours])
     if not neighbours:
         Messages(quiet=quiet).write(f"{query!r} has no vector in {name}, or nothing is near it")
+
+
+def _list_words(text: str, name: str, k: int, home: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """List the words of the highest mean PMI with those of a text."""
+    from kgkit.models.opening import open_model
+    from kgkit.pmi import text_words
+
+    table = open_model(name, "association_table", home=home)
+    words = text_words(text)
+    strongest = table.strongest(words, k)
+    if as_json:
+        write_json([{"word": word, "pmi": float(f"{value:.7g}")} for word, value in strongest])
+    elif strongest:
+        columns = [Column(heading="PMI", align="right"), Column(heading="word", wide=True)]
+        write_table(columns, [(f"{value:.4f}", plain(word)) for word, value in strongest])
+    unknown = [word for word in dict.fromkeys(words) if word not in table]
+    if not strongest:
+        Messages(quiet=quiet).write(f"no word goes with {text!r} in {name}")
+    elif unknown:
+        Messages(quiet=quiet).write(f"{name} does not have: {', '.join(unknown)}")
 
 
 def _encode(kb: "KnowledgeBase", vectors: str | None, text: str) -> "np.ndarray":

@@ -1,30 +1,21 @@
 """Passages for language modelling: stretches of plain text, alone or in pairs, of so many word pieces.
 
-A file is plain text: a blank line ends a document, and sentences are told by their ends. Pairs are for the
-prediction of the next sentence (Devlin et al. 2019): behind the first text stands, half of the time, what
-follows it, else, and where its document ends with it, something of another document.
+Documents are lists of sentences, as `kgkit.evaluation.plain_text` reads them. Pairs are for the prediction of
+the next sentence (Devlin et al. 2019): behind the first text stands, half of the time, what follows it, else,
+and where its document ends with it, something of another document.
 
 Departures:
     From BERT's released code: no sentence is broken but one that is longer than half of a pair; a random
     second text is cut at its end, where both are too long, not at an end that is drawn.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from kgkit.errors import SourceError
-from kgkit.evaluation.files import lines
 from kgkit.inputs.pieces import PieceTokenizer, WordPieces
 
-# No character goes lost where a sentence ends: quotes and brackets that close stay with it.
-_END: Final = re.compile(
-    r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)])|(?<=[.!?][\"'”’)]{2}))\s+(?=[\"'“‘(]?[A-Z0-9])"
-    r"|(?:(?<=[。！？])|(?<=[。！？][”’」』）])|(?<=[。！？][”’」』）]{2}))(?![。！？”’」』）])"
-)
 _SHORT: Final = 0.1  # of the passages are shorter than they might be, as short texts will be
 
 
@@ -45,27 +36,6 @@ class MeasuredSentence(NamedTuple):
 
     text: str
     pieces: int
-
-
-def read_plain(path: Path) -> Iterator[list[str]]:
-    """Yield the documents of a file, which may be compressed, as their sentences.
-
-    Raises (when the first is asked for, or later):
-        NotThere: if there is no such file.
-        SourceError: if it cannot be read, is not UTF-8, or has no text.
-    """
-    document: list[str] = []
-    last = 0
-    for number, line in lines(path):
-        if document and number > last + 1:
-            yield document
-            document = []
-        document += [sentence for sentence in map(str.strip, _END.split(line)) if sentence]
-        last = number
-    if not last:
-        raise SourceError("no text in it", path=path)
-    if document:
-        yield document
 
 
 def measure_sentences(

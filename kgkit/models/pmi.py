@@ -8,12 +8,13 @@ import msgspec
 from kgkit.models.arrays import read_array
 from kgkit.models.kinds import Kind
 from kgkit.models.manifest import ModelManifest
-from kgkit.pmi import ARRAYS, PMITable
+from kgkit.pmi.table import ARRAYS, PMITable
 
 if TYPE_CHECKING:
     from kgkit.models.opening import Opening
 
 Norm = Literal["max", "npmi", "none"]
+Scope = Literal["document", "sentence"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -21,7 +22,7 @@ class PMIManifest(ModelManifest, frozen=True, kw_only=True):
     """What a PMI table says of itself.
 
     Attributes:
-        window: number of words between which two words are still a pair, the second one included.
+        window: largest distance of two words that are a pair; 1: next to each other.
         scope: what a window does not go beyond: a `document` or a `sentence`.
         norm: what the values are: positive PMI divided by the largest of the table (`max`), divided by
             -ln p(x, y) (`npmi`, Bouma 2009), or as it is, in nats (`none`).
@@ -31,7 +32,7 @@ class PMIManifest(ModelManifest, frozen=True, kw_only=True):
     """
 
     window: Positive
-    scope: Literal["document", "sentence"]
+    scope: Scope
     norm: Norm
     largest: float
     words: Positive

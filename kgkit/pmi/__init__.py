@@ -1,5 +1,5 @@
 """Pointwise mutual information of words: tables on disk, as `kgkit train pmi` makes them."""
 
-from kgkit.pmi.table import ARRAYS, AssociatedWord, PMITable, text_words
+from kgkit.pmi.table import AssociatedWord, PMITable, text_words
 
-__all__ = ["ARRAYS", "AssociatedWord", "PMITable", "text_words"]
+__all__ = ["AssociatedWord", "PMITable", "text_words"]

@@ -1,8 +1,5 @@
 """Passages of plain text: nothing is lost, nothing is too long, and pairs are what they say they are."""
 
-import bz2
-import gzip
-import lzma
 from collections import Counter
 
 import numpy as np
@@ -13,14 +10,12 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from kgkit.errors import NotThere, SourceError
 from kgkit.inputs import PieceTokenizer
 from kgkit.inputs.passages import (
     MeasuredSentence,
     Passage,
     measure_sentences,
     passage_pairs,
-    read_plain,
     single_passages,
 )
 from tests.inputs.test_knowbert import encoder
@@ -29,8 +24,6 @@ from tests.tiny_encoder import WORDS
 __all__ = ["encoder"]
 
 SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-ENGLISH = 'He said "Go." Then (at 5 p.m.) he left! "Why?" she asked. No one knew.'
-CHINESE = "他说：“好。”我走了。真的？！是（对。）吗？"
 
 
 @pytest.fixture(scope="module")
@@ -63,59 +56,6 @@ def long_documents(tokens, count=20, sentences=60, longest=8):
         for number in range(count)
     ]
     return list(measure_sentences(plain, tokens, longest))
-
-
-# -- files ------------------------------------------------------------------
-
-
-def test_sentences_end_where_they_end_and_nothing_is_lost(tmp_path):
-    path = tmp_path / "x.txt"
-    path.write_text(f"{ENGLISH}\n{CHINESE}\n")
-    assert list(read_plain(path)) == [
-        [
-            'He said "Go."', "Then (at 5 p.m.) he left!", '"Why?" she asked.', "No one knew.",
-            "他说：“好。”", "我走了。", "真的？！", "是（对。）", "吗？",
-        ]
-    ]  # fmt: skip
-
-
-@given(st.text(alphabet="aB .!?\"'”’)(“。！？」』）", min_size=1).filter(str.strip))
-@SAME
-def test_no_character_goes_lost_between_sentences(tmp_path, text):
-    path = tmp_path / "x.txt"
-    path.write_text(text)
-    [document] = read_plain(path)
-    assert "".join(document).replace(" ", "") == text.replace(" ", "")
-    assert all(one == one.strip() != "" for one in document)
-
-
-def test_blank_lines_divide_documents(tmp_path):
-    path = tmp_path / "x.txt"
-    path.write_bytes("\ufeff\n\na b\r\nc. D\n \t\n\n\ne\n\u3000\nf".encode())
-    assert list(read_plain(path)) == [["a b", "c.", "D"], ["e"], ["f"]]
-
-
-@pytest.mark.parametrize(("suffix", "pack"), [("xz", lzma), ("bz2", bz2), ("gz", gzip), ("GZ", gzip)])
-def test_a_compressed_file_is_read(tmp_path, suffix, pack):
-    path = tmp_path / f"x.txt.{suffix}"
-    path.write_bytes(pack.compress("苹果。\n\nA dog".encode()))
-    assert list(read_plain(path)) == [["苹果。"], ["A dog"]]
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(SourceError, match=rf"x.txt.{suffix}: cannot be read"):
-        list(read_plain(path))
-
-
-def test_what_is_no_plain_text_is_told(tmp_path):
-    path = tmp_path / "x.txt"
-    with pytest.raises(NotThere, match=r"no file .*x\.txt"):
-        list(read_plain(path))
-    for nothing in (b"", b"\n \n\t\n"):
-        path.write_bytes(nothing)
-        with pytest.raises(SourceError, match=r"x\.txt: no text in it"):
-            list(read_plain(path))
-    path.write_bytes(b"a dog\n\xff\n")
-    with pytest.raises(SourceError, match=r"x\.txt:2: not UTF-8"):
-        list(read_plain(path))
 
 
 # -- sentences --------------------------------------------------------------

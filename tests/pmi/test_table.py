@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.errors import DamagedModel, UsageError
-from kgkit.pmi import ARRAYS, AssociatedWord, PMITable, text_words
+from kgkit.pmi import AssociatedWord, PMITable, text_words
+from kgkit.pmi.table import ARRAYS
 from kgkit.text import fold, tokens
 
 WORDS = ["and", "barks", "dog", "naïve", "the", "苹"]

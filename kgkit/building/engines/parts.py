@@ -35,7 +35,15 @@ from kgkit.building.engines.columns import SCHEMA, RowsOfPart
 from kgkit.building.sources import Part, name_source, reading_errors
 from kgkit.errors import BuildFailed, WriteFailed
 
-__all__ = ["Display", "Observe", "Observed", "PartsFolder", "ReadingProgress", "observe_parts"]
+__all__ = [
+    "Display",
+    "Observe",
+    "Observed",
+    "PartsFolder",
+    "ReadingProgress",
+    "explain_write_errors",
+    "observe_parts",
+]
 
 _EVERY: Final = 0.5  # seconds between two reports
 
@@ -92,7 +100,7 @@ class PartsFolder:
         Raises:
             WriteFailed: if the disk refuses.
         """
-        with _writing(self.path):
+        with explain_write_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             for unfinished in self.path.glob("*.new"):
                 unfinished.unlink(missing_ok=True)
@@ -144,14 +152,17 @@ class PartsFolder:
         # A name of its own: a worker that was given up may still be writing the part.
         unfinished = file.with_suffix(f".{secrets.token_hex(4)}.new")
         try:
-            with _writing(self.path), parquet.ParquetWriter(unfinished, SCHEMA, compression="zstd") as out:
+            with (
+                explain_write_errors(self.path),
+                parquet.ParquetWriter(unfinished, SCHEMA, compression="zstd") as out,
+            ):
                 for batch in batches_of(part, rows, limit):
                     out.write_batch(batch)
                     tell(rows.units)
         except BaseException:
             unfinished.unlink(missing_ok=True)  # it may be what the disk has no room for
             raise
-        with _writing(self.path):
+        with explain_write_errors(self.path):
             unfinished.replace(file)
             observation = Observed(rows.records, rows.units, file.stat().st_size)
             note = self._note(number)
@@ -376,8 +387,15 @@ class Display:
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Say of a disk that refuses how much room there is."""
+def explain_write_errors(folder: Path) -> Iterator[None]:
+    """Say of a disk that refuses how much room there is.
+
+    Args:
+        folder: folder that is written to.
+
+    Raises:
+        WriteFailed: if the disk refuses.
+    """
     try:
         yield
     except OSError as error:

@@ -51,9 +51,10 @@ def ppl(
     trained for texts of one size.
     """
     from kgkit.catalog.runs import recorded
+    from kgkit.evaluation.plain_text import read_plain
     from kgkit.home import Home
     from kgkit.inputs.masking import masking_of
-    from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
+    from kgkit.inputs.passages import measure_sentences, single_passages
     from kgkit.linking.hidden_words import Perplexity, perplexity
     from kgkit.models.registering import trained_model_name
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.plain_text import read_plain
 from kgkit.inputs.passages import (
     MeasuredSentence,
     Passage,
     measure_sentences,
     passage_pairs,
-    read_plain,
     single_passages,
 )
 from kgkit.kb import KnowledgeBase

@@ -26,12 +26,12 @@ from kgkit.encoder import Encoder
 from kgkit.encoder.loading import language_class
 from kgkit.errors import ClosedKB, DamagedModel, NotThere, SourceError, StaleModel, UnknownName, UsageError
 from kgkit.evaluation import read_gold_documents
+from kgkit.evaluation.plain_text import read_plain
 from kgkit.heads import KAR
 from kgkit.heads.knowbert import KARConfig, usual_layers
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.masking import NOTHING
-from kgkit.inputs.passages import read_plain
 from kgkit.kb import open_kb
 from kgkit.linking import Linker, hidden_words
 from kgkit.linking import knowbert as trained_knowbert

@@ -1,0 +1,60 @@
+"""Plain text: a blank line ends a document, and sentences are told by their ends."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kgkit.errors import SourceError
+from kgkit.evaluation.files import lines
+
+# No character goes lost where a sentence ends: quotes and brackets that close stay with it.
+_END: Final = re.compile(
+    r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)])|(?<=[.!?][\"'”’)]{2}))\s+(?=[\"'“‘(]?[A-Z0-9])"
+    r"|(?:(?<=[。！？])|(?<=[。！？][”’」』）])|(?<=[。！？][”’」』）]{2}))(?![。！？”’」』）])"
+)
+
+
+class PlainSentence(NamedTuple):
+    """A sentence of a file.
+
+    Attributes:
+        text: text of the sentence, without white space around it.
+        begins: whether a document begins with it.
+    """
+
+    text: str
+    begins: bool
+
+
+def read_sentences(path: Path) -> Iterator[PlainSentence]:
+    """Yield the sentences of a file, which may be compressed; one line of it is in memory at a time.
+
+    Raises (when the first is asked for, or later):
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, is not UTF-8, or has no text.
+    """
+    last = 0
+    for number, line in lines(path):
+        begins = not last or number > last + 1
+        for text in filter(None, map(str.strip, _END.split(line))):
+            yield PlainSentence(text, begins)
+            begins = False
+        last = number
+    if not last:
+        raise SourceError("no text in it", path=path)
+
+
+def read_plain(path: Path) -> Iterator[list[str]]:
+    """Yield the documents of a file, as their sentences.
+
+    Raises:
+        NotThere, SourceError: as `read_sentences` does.
+    """
+    document: list[str] = []
+    for sentence in read_sentences(path):
+        if sentence.begins and document:
+            yield document
+            document = []
+        document.append(sentence.text)
+    yield document
