@@ -28,3 +28,34 @@ PMI = Table(
         ("the", "tree"): 0.2,
     }
 )  # fmt: skip
+
+
+def pmi_folder(folder, pairs):
+    """Write a PMI table of words into *folder*, and return it."""
+    import msgspec
+
+    from kgkit.models.manifest import FORMAT, MANIFEST
+    from kgkit.models.pmi import PMIManifest
+
+    words = sorted({word for pair in pairs for word in pair})
+    number = {word: index for index, word in enumerate(words)}
+    both = {**pairs, **{(second, first): value for (first, second), value in pairs.items()}}
+    cells = sorted((number[first], number[second], value) for (first, second), value in both.items())
+    starts = np.searchsorted([row for row, _, _ in cells], range(len(words) + 1))
+    arrays = {
+        "words": np.frombuffer("".join(words).encode(), np.uint8),
+        "ends": np.cumsum([len(word.encode()) for word in words]),
+        "counts": np.ones(len(words), np.int64),
+        "starts": starts.astype(np.int64),
+        "columns": np.array([column for _, column, _ in cells], np.int32),
+        "values": np.array([value for _, _, value in cells], np.float32),
+    }
+    folder.mkdir(parents=True)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    manifest = PMIManifest(
+        format=FORMAT, kind="pmi", name=folder.name, window=5, scope="sentence", norm="max", largest=1.0,
+        words=len(words), pairs=len(pairs),
+    )  # fmt: skip
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+    return folder

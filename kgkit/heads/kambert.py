@@ -3,10 +3,10 @@
     B  texts read at once    N  word pieces of one    H  encoder width    m  attention heads    k  maps
     T  auxiliary word pieces, an empty place before them included    M  N + T    C  cells of all maps
 
-    S = Q Kᵀ / √d                      (B, m, M, M)  logits of the encoder's own attention           equation (1)
-    K = conv3×3([S ; maps])            (B, m + k, M, M) ─▶ (B, m, M, M), padded cells zero before it            (2)
-    R = (1 - α) S + α K + γ R′         R′ is the R of the layer before; the first layer has none
-    hidden = softmax(R + mask) V       (B, N, H)                                                           (3), (4)
+    (1)  S = Q Kᵀ / √d                  (B, m, M, M), logits of the encoder's own attention
+    (2)  K = conv3×3([S ; maps])        (B, m + k, M, M) ─▶ (B, m, M, M), padded cells zero before it
+    (3)  R = (1 - α) S + α K + γ R′     R′ is the R of the layer before; the first layer has none
+    (4)  hidden = softmax(R + mask) V   (B, N, H)
 
 The encoder is a model of transformers, with whatever stands on top of it. The code of its layers runs: they
 ask `kgkit.encoder.attention` for a function of attention, and this is one. Maps come as cells that are not
@@ -16,8 +16,8 @@ them, and no layer's output has them.
 
 Kernels:
     3      what is above
-    1      R = S + α Σ w maps, a weight for each head and map; neighbours and heads are not mixed, and there is
-           no γ. It is added to the mask of `sdpa`, for any encoder whose attention can be set
+    1      R = S + α Σ w maps, a weight for each head and map; neighbours and heads are not mixed, and there
+           is no γ. It is added to the mask of `sdpa`, for any encoder whose attention can be set
     none   K is the mean of all m + k maps, for every head
 
 Departures:
@@ -29,79 +29,34 @@ Departures:
     An empty place stands between a text and its auxiliary words, so that a kernel does not join them.
 """
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from kgkit.encoder.attention import register_attention, set_attention
 from kgkit.errors import UsageError
+from kgkit.heads.attention_mixing import (
+    ATTENTION,
+    CALL,
+    AttentionMixing,
+    KamBertConfig,
+    MixingCall,
+    mixed_attention,
+    whole_mask,
+)
 from kgkit.heads.folder import EncoderHead, card_of, check_shapes, reading_weights
 from kgkit.heads.parts import check_dimensions, layers_of, to_device
-from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 KIND: Final = "kambert"
 
-ATTENTION: Final = "kgkit_maps"
-"""The name that the function of attention is registered under."""
-
-Kernel = Literal["3", "1", "none"]
-
-_CALL: Final = "attention_maps"
-"""The argument of the encoder that carries a call to its layers."""
-
 _WITH_WHOLE_ATTENTION: Final = frozenset(["bert", "camembert", "electra", "ernie", "roberta", "xlm-roberta"])
 """Types of models that kernels of 3 and auxiliary words are for: each token attends to every other."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class KamBertConfig:
-    """Settings of `KamBert`.
-
-    Attributes:
-        layers: number of the encoder's layers.
-        heads: m.
-        maps: names of the maps, in the order of their tensor.
-        kernel: how maps and attention are mixed: `3`, `1` or `none`.
-        alpha: α, share of what is mixed.
-        skip: whether a layer's result is added to that of the next one; not with the kernel `1`.
-        init: what the weights begin as: the `identity`, or `random`.
-        plain: whether the encoder reads without any of this, as a control.
-        model: class of transformers that the encoder was saved as.
-    """
-
-    layers: int
-    heads: int
-    maps: tuple[str, ...] = ()
-    kernel: Kernel = "3"
-    alpha: float = 0.2
-    skip: bool = True
-    init: Literal["identity", "random"] = "identity"
-    plain: bool = False
-    model: str = "AutoModel"
-
-    def __post_init__(self) -> None:
-        check_range(self, "layers", "heads", least=1)
-        check_range(self, "alpha", least=0, most=1)
-
-    @property
-    def has_skip(self) -> bool:
-        """Whether a layer's result is added to that of the next one."""
-        return self.skip and self.kernel != "1"
-
-    @classmethod
-    def of(cls, model: "PreTrainedModel", **settings: Any) -> "KamBertConfig":
-        """Return settings for an encoder, whose layers and heads are counted."""
-        config = model.config
-        return cls(layers=config.num_hidden_layers, heads=config.num_attention_heads, **settings)
 
 
 class KamBertInputs(NamedTuple):
@@ -129,78 +84,6 @@ class KamBertInputs(NamedTuple):
     def to(self, device: torch.device, **_: object) -> "KamBertInputs":
         """Return them on *device*."""
         return to_device(self, device)
-
-
-class AttentionMixing(nn.Module):
-    """What KAM-BERT learns beside its encoder: a kernel for each layer, and the weights of skip connections.
-
-    Args:
-        config: settings.
-        generator: generator of random weights.
-
-    Attributes:
-        weight: (layers, m, m + k, 3, 3) of the kernel `3`; (layers, m, k) of `1`; None of `none`.
-        skip: (layers - 1,) γ; None without skip connections.
-    """
-
-    weight: nn.Parameter | None
-    skip: nn.Parameter | None
-
-    def __init__(self, config: KamBertConfig, generator: torch.Generator | None = None) -> None:
-        super().__init__()
-        self.config = config
-        heads, maps = config.heads, len(config.maps)
-        shapes = {"3": (heads, heads + maps, 3, 3), "1": (heads, maps)}
-        self.weight, self.skip = None, None
-        if config.plain:
-            return
-        if config.kernel in shapes:
-            self.weight = nn.Parameter(torch.zeros(config.layers, *shapes[config.kernel]))
-        if config.has_skip:
-            self.skip = nn.Parameter(torch.full((config.layers - 1,), float(config.init == "random")))
-        self._draw(generator)
-
-    @torch.no_grad()
-    def _draw(self, generator: torch.Generator | None) -> None:
-        """Give the kernels their first weights."""
-        if self.weight is None or self.weight.is_meta:
-            return
-        if self.config.init == "random":  # as torch has it for layers of this size
-            bound = 1 / math.sqrt(max(1, self.weight[0, 0].numel()))
-            self.weight.uniform_(-bound, bound, generator=generator)
-        elif self.config.kernel == "3":
-            heads = torch.arange(self.config.heads)
-            self.weight[:, heads, heads, 1, 1] = 1
-
-    def forward(
-        self, layer: int, logits: Tensor, maps: Tensor, pairs: Tensor, before: Tensor | None
-    ) -> Tensor:
-        """Return R, the logits of a layer's attention without its mask, of the kernels `3` and `none`.
-
-        Args:
-            layer: number of the layer, from 0.
-            logits: S, (B, m, M, M).
-            maps: (B, k, M, M).
-            pairs: (B, 1, M, M) bool, cells of two real tokens.
-            before: R of the layer before, (B, m, M, M); None for the first.
-        """
-        alpha, results = self.config.alpha, logits
-        if alpha:
-            every = torch.cat([logits.masked_fill(~pairs, 0.0), maps.to(logits.dtype)], 1)
-            if self.weight is None:
-                mixed = every.mean(1, keepdim=True)
-            else:
-                mixed = functional.conv2d(every, self.weight[layer].to(every.dtype), padding=1)
-            results = (1 - alpha) * logits + alpha * mixed
-        if self.skip is not None and before is not None:
-            results = results + self.skip[layer - 1] * before
-        return results
-
-    def bias(self, layer: int, maps: Tensor) -> Tensor | None:
-        """Return what the kernel `1` adds to a layer's logits, (B, m, M, M); None if that is nothing."""
-        if self.weight is None or not self.config.alpha or not maps.shape[1]:
-            return None
-        return self.config.alpha * torch.einsum("hk,bkij->bhij", self.weight[layer], maps)
 
 
 class KamBert(EncoderHead):
@@ -243,15 +126,16 @@ class KamBert(EncoderHead):
         self._has_whole_attention = model.config.model_type in _WITH_WHOLE_ATTENTION
         if config.kernel != "1" and not self._has_whole_attention:
             raise UsageError(
-                f"{type(model).__name__} cannot mix attention heads: the kernel {config.kernel} takes encoders "
-                f"of the types {', '.join(sorted(_WITH_WHOLE_ATTENTION))}; the kernel 1 takes others too"
+                f"{type(model).__name__} cannot mix attention heads: the kernel {config.kernel} takes "
+                f"encoders of the types {', '.join(sorted(_WITH_WHOLE_ATTENTION))}; the kernel 1 takes "
+                "others too"
             )
         self.mixing = AttentionMixing(config, generator) if mixing is None else mixing
         if config.plain:
             if config.kernel != "1":
                 set_attention(model, "eager")  # as what it is compared with
             return
-        register_attention(ATTENTION, mixed_attention, _whole_mask)
+        register_attention(ATTENTION, mixed_attention, whole_mask)
         set_attention(model, ATTENTION)
         for layer in layers_of(model)[1:]:
             layer.register_forward_pre_hook(self._append_auxiliary, with_kwargs=True)
@@ -273,7 +157,7 @@ class KamBert(EncoderHead):
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
         if not self.config.plain:
-            arguments[_CALL] = self._begin_call(inputs, bool(model_inputs.get("output_attentions")))
+            arguments[CALL] = self._begin_call(inputs, bool(model_inputs.get("output_attentions")))
         return self.model(**arguments)
 
     def dense_maps(self, inputs: KamBertInputs) -> Tensor:
@@ -285,7 +169,7 @@ class KamBert(EncoderHead):
         dense[((text * maps + number) * size + row) * size + column] = inputs.values
         return dense.view(count, maps, size, size)
 
-    def _begin_call(self, inputs: KamBertInputs, weights: bool) -> "_Call":
+    def _begin_call(self, inputs: KamBertInputs, weights: bool) -> MixingCall:
         """Return what the layers are told of a batch."""
         config = self.model.config
         if self.training and any(
@@ -304,7 +188,7 @@ class KamBert(EncoderHead):
                 )
             embedded = self._embed(inputs.auxiliary)
             real = torch.cat([real, inputs.auxiliary_real], 1)  # (B, M)
-        return _Call(self, self.dense_maps(inputs), real, embedded, inputs.ids.shape[1], weights)
+        return MixingCall(self.mixing, self.dense_maps(inputs), real, embedded, inputs.ids.shape[1], weights)
 
     def _embed(self, pieces: Tensor) -> Tensor:
         """Return auxiliary word pieces as a layer's input, (B, T, H): without positions and segments."""
@@ -318,16 +202,16 @@ class KamBert(EncoderHead):
         self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Put auxiliary words behind the input of a layer: a hook of torch."""
-        call = kwargs.get(_CALL)
-        if call is None or call.head is not self or call.auxiliary is None:
+        call = kwargs.get(CALL)
+        if call is None or call.mixing is not self.mixing or call.auxiliary is None:
             return None
         hidden = args[0]
         return (torch.cat([hidden, call.auxiliary.to(hidden.dtype)], 1), *args[1:]), kwargs
 
     def _trim_auxiliary(self, _: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> Any:
         """Take auxiliary words off the output of a layer: a hook of torch."""
-        call = kwargs.get(_CALL)
-        if call is None or call.head is not self or call.auxiliary is None:
+        call = kwargs.get(CALL)
+        if call is None or call.mixing is not self.mixing or call.auxiliary is None:
             return output
         if isinstance(output, tuple):
             return (output[0][:, : call.length], *output[1:])
@@ -357,7 +241,8 @@ class KamBert(EncoderHead):
         limits = torch.tensor([shape[0], len(self.config.maps), size, size], device=inputs.cells.device)
         if bool((inputs.cells < 0).any()) or bool((inputs.cells >= limits).any()):
             raise UsageError(
-                f"a cell lies outside of {shape[0]} texts with {len(self.config.maps)} maps of {size} × {size}"
+                f"a cell lies outside of {shape[0]} texts with {len(self.config.maps)} maps of {size} × "
+                f"{size}"
             )
 
     def _own_weights(self) -> Mapping[str, Tensor]:
@@ -382,110 +267,6 @@ class KamBert(EncoderHead):
         return (mixing,)
 
 
-class _Call:
-    """What the layers of an encoder are told of a batch, and what one leaves for the next.
-
-    Attributes:
-        head: head that was called.
-        maps: (B, k, M, M).
-        real: (B, M) bool, whether there is a token.
-        auxiliary: (B, T, H), auxiliary words as a layer's input; None if there are none.
-        length: N.
-        weights: whether the weights of attention are asked for.
-        layer: number of the layer that computes next: layers compute in their order.
-        results: R of the layer before.
-    """
-
-    def __init__(
-        self,
-        head: KamBert,
-        maps: Tensor,
-        real: Tensor,
-        auxiliary: Tensor | None,
-        length: int,
-        weights: bool,
-    ) -> None:
-        self.head, self.maps, self.real, self.auxiliary = head, maps, real, auxiliary
-        self.length, self.weights, self.layer = length, weights, 0
-        self.results: Tensor | None = None
-        self.pairs = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, M, M)
-
-    def mask(self, given: Tensor) -> Tensor:
-        """Return the mask of a layer: the one that it was given, or one of auxiliary words too."""
-        if self.auxiliary is None:
-            return given
-        hidden = ~self.real[:, None, None, :]  # (B, 1, 1, M)
-        lowest = torch.finfo(given.dtype).min
-        return torch.zeros_like(hidden, dtype=given.dtype).masked_fill(hidden, lowest)
-
-
-def mixed_attention(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    **arguments: Any,
-) -> tuple[Tensor, Tensor | None]:
-    """Compute the attention of a layer, mixed with the maps of a call of `KamBert`; without one, as it is.
-
-    Args:
-        module: attention of a layer.
-        query, key, value: (B, m, M, d).
-        attention_mask: (B, 1, N, N), 0 where a token is seen, the lowest number where it is not.
-        scaling: factor of the logits; None: 1/√d.
-        dropout: dropout of the weights.
-        arguments: what else the encoder was called with.
-
-    Returns:
-        What the tokens read, (B, M, m, d), and the weights of attention, (B, m, M, M), if they were computed.
-    """
-    call: _Call | None = arguments.get(_CALL)
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    bias = None
-    if call is not None:
-        layer, call.layer = call.layer, call.layer + 1
-        mixing, attention_mask = call.head.mixing, call.mask(attention_mask)
-        if mixing.config.kernel == "1":
-            bias = mixing.bias(layer, call.maps)
-            if not call.weights:
-                return _fused_attention(module, (query, key, value), attention_mask, bias, scale, dropout)
-    logits = torch.matmul(query, key.transpose(2, 3)) * scale  # (B, m, M, M)
-    if bias is not None:
-        logits = logits + bias
-    elif call is not None and mixing.config.kernel != "1":
-        logits = mixing(layer, logits, call.maps, call.pairs, call.results)
-        call.results = logits if mixing.config.has_skip else None
-    weights = functional.softmax(logits + attention_mask, dim=-1)
-    weights = functional.dropout(weights, p=dropout, training=module.training)
-    return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
-
-
-def _fused_attention(
-    module: nn.Module,
-    states: tuple[Tensor, Tensor, Tensor],
-    mask: Tensor,
-    bias: Tensor | None,
-    scaling: float,
-    dropout: float,
-) -> tuple[Tensor, None]:
-    """Compute attention by `sdpa`, with a bias added to the mask."""
-    added = (mask if bias is None else mask + bias).to(states[0].dtype)
-    rate = dropout if module.training else 0.0
-    read = functional.scaled_dot_product_attention(*states, attn_mask=added, dropout_p=rate, scale=scaling)
-    return read.transpose(1, 2).contiguous(), None
-
-
-def _whole_mask(*args: Any, **kwargs: Any) -> Tensor:
-    """Return the mask that eager attention has, also where nothing is hidden."""
-    from transformers.masking_utils import eager_mask
-
-    mask: Tensor = eager_mask(*args, **{**kwargs, "allow_is_bidirectional_skip": False})
-    return mask
-
-
 _CARD: Final = """\
 ---
 library_name: kgkit
@@ -497,7 +278,8 @@ tags:
 
 {about}A {model} whose attention is mixed with maps of what is known of a text (Bai et al. 2022, *Enhancing
 Self-Attention with Knowledge-Assisted Attention Maps*): {parameters} parameters, {own} of them beside the
-encoder's, which lies in `encoder/` as transformers has it. Maps: {maps}; kernel: {kernel}; α: {alpha}.{control}
+encoder's, which lies in `encoder/` as transformers has it. Maps: {maps}; kernel: {kernel}; α:
+{alpha}.{control}
 
 ```python
 from kgkit.heads import KamBert

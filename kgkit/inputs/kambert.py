@@ -100,7 +100,9 @@ class MapBuilder:
 
     Example:
         >>> builder = MapBuilder(["entity"])
-        >>> builder([AnnotatedText("Tim Cook is in Beijing", names=[(0, 8), (15, 22)])]).maps["entity"].dense()
+        >>> text = AnnotatedText("Tim Cook is in Beijing", names=[(0, 8), (15, 22)])
+        >>> builder([text]).maps["entity"].nonzero()
+        5
     """
 
     def __init__(

@@ -7,14 +7,14 @@
     correlation   the positive PMI of two words                                 equation (7)
     knowledge     1 between the words of two entities that are neighbours in a knowledge base   equation (8)
 
-A map is sparse: blocks of cells, each with one value. A span is a block, two spans are a block and its mirror
-image, a pair of words is a block of one cell. Maps are made of words; `WordMap.spread` gives the word pieces of
-a word what the word has. Special pieces have nothing. Where blocks overlap, the greatest value holds.
+A map is sparse: blocks of cells, each with one value. A span is a block, two spans are a block and its
+mirror image, a pair of words is a block of one cell. Maps are made of words; `WordMap.spread` gives the word
+pieces of a word what the word has. Special pieces have nothing. Where blocks overlap, the greatest value
+holds.
 
 What names, chunks and entities a text has is decided elsewhere: functions take finished spans and links.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, get_args
 
@@ -124,7 +124,7 @@ class WordMap(NamedTuple):
         kept = order[np.append(True, cells[1:] != cells[:-1])[: len(cells)]]
         return MapCells(rows[kept], columns[kept], values[kept])
 
-    def count(self) -> int:
+    def nonzero(self) -> int:
         """Return how many cells are not zero."""
         return len(self.cells().values)
 
@@ -240,67 +240,6 @@ def join_maps(maps: Sequence[WordMap]) -> WordMap:
     )
 
 
-def nonzero_cells(maps: Mapping[str, WordMap]) -> dict[str, int]:
+def nonzero_cells(maps: Mapping[MapName, WordMap]) -> dict[str, int]:
     """Return how many cells of each map are not zero, by its name."""
-    return {name: part.count() for name, part in maps.items()}
-
-
-# -- brackets of a parser ---------------------------------------------------
-
-_BRACKETS: Final = re.compile(r"\(|\)|[^\s()]+")
-_EMPTY: Final = "-NONE-"
-"""The tag of what the Penn Treebank has in a tree, and not in the text."""
-
-
-class BracketedSentence(NamedTuple):
-    """A sentence with its phrases: the words of a tree, and what is in brackets."""
-
-    words: list[str]
-    phrases: list[PhraseSpan]
-
-
-def read_brackets(tree: str) -> BracketedSentence:
-    """Read the tree of a sentence, in the brackets that parsers write: `(S (NP (DT the) (NN dog)) (VP …))`.
-
-    A bracket with a word in it alone is the tag of that word. Every other one is a phrase: of level 1 if no
-    other phrase is in it, else one above the highest of these.
-
-    Args:
-        tree: one tree, as the Penn Treebank or any parser has it; traces (`-NONE-`) are left out.
-
-    Raises:
-        UsageError: if brackets do not match.
-    """
-    words, phrases = list[str](), list[PhraseSpan]()
-    stack: list[_OpenBracket] = []
-    previous = ""
-    for part in _BRACKETS.findall(tree):
-        if part == "(":
-            stack.append(_OpenBracket(len(words)))
-        elif not stack:
-            raise UsageError(f"a tree has {part!r} outside of its brackets: {tree.strip()[:60]!r}")
-        elif part == ")":
-            bracket = stack.pop()
-            level = bracket.level
-            if not bracket.is_tag and len(words) > bracket.first:
-                level += 1
-                phrases.append(PhraseSpan(bracket.first, len(words), level))
-            if stack:
-                stack[-1].level = max(stack[-1].level, level)
-        elif previous == "(":
-            stack[-1].label = part
-        else:
-            stack[-1].is_tag = True
-            if stack[-1].label != _EMPTY:
-                words.append(part)
-        previous = part
-    if stack:
-        raise UsageError(f"a tree lacks {len(stack)} closing brackets: {tree.strip()[:60]!r}")
-    return BracketedSentence(words, phrases)
-
-
-class _OpenBracket:
-    """A bracket that is not closed yet: its first word, its label, the level of what is in it."""
-
-    def __init__(self, first: int) -> None:
-        self.first, self.label, self.level, self.is_tag = first, "", 0, False
+    return {name: part.nonzero() for name, part in maps.items()}

@@ -1,7 +1,7 @@
 """KAM-BERT for a task (Bai et al. 2022): how it reads, begins and opens.
 
-Texts are read as a KnowBert reads them (`kgkit.methods.knowbert_reading`), names between markers included; the
-maps of their words are made once, and spread over what is read.
+Texts are read as a KnowBert reads them (`kgkit.methods.knowbert_reading`), names between markers included;
+the maps of their words are made once, and spread over what is read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -93,7 +93,7 @@ class KamBertMethod(EncoderMethod):
         return [self._maps[example.texts] for example in examples]
 
     def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
-        """Return the parameters: the encoder with `lr`, kernels, skip connections and classifier with `lr_new`."""
+        """Return the parameters: those of the encoder with `lr`, all others with `lr_new`."""
         encoder: Any = self.model.head.model
         return group_parameters(self.model, set(map(id, encoder.parameters())), training)
 
@@ -111,10 +111,11 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
             of the model that it begins as.
 
     Raises:
-        UsageError: if the encoder cannot be that of a KAM-BERT, or a source does not make what is asked of it.
+        UsageError: if the encoder cannot be that of a KAM-BERT, or a source does not make its map.
         NotThere, UnknownName: if there is no such encoder, or source of a map.
     """
-    from kgkit.heads.kambert import KamBert, KamBertConfig
+    from kgkit.heads.attention_mixing import KamBertConfig
+    from kgkit.heads.kambert import KamBert
 
     home, device = resources.home, resources.device
     kbs = [] if training.control else [chosen.kb for chosen in resources.kbs]

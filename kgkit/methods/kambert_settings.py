@@ -26,7 +26,7 @@ class KamBertTraining(TaskTraining):
         pmi: PMI table of the map of correlations, and of auxiliary words.
         correlation: whether there is a map of correlations; without, the PMI table is for auxiliary words.
         terms: number of auxiliary words of a text; 8 if a PMI table is named.
-        linker: linker whose entities are looked up in the knowledge bases: `prior`, `gloss`, or a trained one.
+        linker: linker that finds the entities of the knowledge bases: `prior`, `gloss`, or a trained one.
         coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
         kernel: how maps and attention are mixed: by a convolution of 3 × 3, by a weight of each head and map,
             or by the mean of all.

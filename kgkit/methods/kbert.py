@@ -22,7 +22,6 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier
-from kgkit.home import Home
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.multi_kb import MultiKBLinker

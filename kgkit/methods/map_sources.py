@@ -1,4 +1,4 @@
-"""Where the maps of texts come from: taggers, chunkers, linkers, PMI tables and knowledge bases, opened by name."""
+"""The sources of the maps of texts, opened by name: taggers, chunkers, linkers, PMI tables and KBs."""
 
 import importlib.metadata
 import importlib.util
@@ -207,6 +207,6 @@ def check_sources(manifest: KamBertManifest, home: Home) -> None:
     for name, identity in manifest.sources.items():
         if now.get(name) != identity:
             raise StaleModel(
-                f"the model {manifest.name} reads maps made by {name}, which has been trained again since, is "
-                "of another version, or is gone: train it again too"
+                f"the model {manifest.name} reads maps made by {name}, which has been trained again since, "
+                "is of another version, or is gone: train it again too"
             )

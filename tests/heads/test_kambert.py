@@ -1,4 +1,4 @@
-"""KAM-BERT's attention: what the equations say, what padding and other texts do not change, what is the encoder."""
+"""KAM-BERT's attention: what the equations say, what padding does not change, what is the encoder's."""
 
 import copy
 from dataclasses import replace
@@ -6,14 +6,15 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 import torch
+import transformers
 
 from kgkit.encoder.attention import attention_of, set_attention
 from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.heads import KamBert, KamBertConfig, KamBertInputs
-from kgkit.heads.kambert import AttentionMixing
+from kgkit.heads.attention_mixing import AttentionMixing
 
 WIDTH, HEADS = 16, 2
 MAPS = ("entity", "correlation")
@@ -163,7 +164,7 @@ def test_maps_are_made_dense_from_their_cells():
 @pytest.mark.parametrize("kernel", ["3", "1", "none"])
 @pytest.mark.parametrize("auxiliary", [0, 3])
 def test_padding_and_the_other_texts_of_a_batch_change_nothing(kernel, auxiliary):
-    """The last word piece stands beside a padded one, which a kernel of 3 reads as zero, as the edge is read."""
+    """The last word piece stands beside a padded one, which a kernel reads as zero, as it reads the edge."""
     head = head_of(bert(), kernel=kernel)
     first, second = texts(auxiliary=auxiliary), texts(7, auxiliary=auxiliary, seed=1)
     alone = [head(inputs).last_hidden_state[0] for inputs in (first, second)]
@@ -314,7 +315,7 @@ def test_what_does_not_fit_is_refused():
         UsageError, match="the head is for 3 layers of 2 attention heads, BertModel has 2 of 2"
     ):
         KamBert(model, KamBertConfig(layers=3, heads=2))
-    with pytest.raises(UsageError, match="alpha is 1.5; it is from 0 to 1"):
+    with pytest.raises(UsageError, match=r"alpha is 1\.5; it is from 0 to 1"):
         KamBertConfig.of(model, alpha=1.5)
     model.encoder.layer[0].gradient_checkpointing = True
     with pytest.raises(UsageError, match="which gradient checkpointing computes twice"):

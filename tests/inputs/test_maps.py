@@ -9,6 +9,7 @@ import pytest
 
 from kgkit.building import Alias, Entity, Triple
 from kgkit.errors import UsageError
+from kgkit.inputs.brackets import read_brackets
 from kgkit.inputs.maps import (
     PhraseSpan,
     WordMap,
@@ -19,7 +20,6 @@ from kgkit.inputs.maps import (
     knowledge_map,
     nonzero_cells,
     phrase_map,
-    read_brackets,
     word_ranges,
 )
 from kgkit.text import token_spans
@@ -67,7 +67,7 @@ def test_words_are_joined_by_their_pmi_and_none_with_itself():
     assert correlations.size == 5 and np.array_equal(dense, dense.T)
     np.testing.assert_allclose(dense[0], [0, 0.9, 0, 1, 0.4])
     np.testing.assert_allclose(dense[4], [0.4, 0.3, 0, 0.4, 0])
-    assert correlation_map([], PMI).count() == 0
+    assert correlation_map([], PMI).nonzero() == 0
 
 
 def test_auxiliary_words_have_the_highest_mean_pmi_and_are_not_in_the_text():
@@ -94,14 +94,14 @@ def test_the_words_of_neighbours_in_a_knowledge_base_belong_together(kb):
     ids = [kb.id(key) for key in ("apple", "tim", "beijing", "tim")]
     dense = knowledge_map(7, [(0, 1), (3, 5), (6, 7), (2, 2)], ids, kb).dense()
     assert sorted(zip(*map(list, np.nonzero(dense)), strict=True)) == [(0, 3), (0, 4), (3, 0), (4, 0)]
-    assert knowledge_map(3, [], [], kb).count() == 0
+    assert knowledge_map(3, [], [], kb).nonzero() == 0
 
 
 def test_of_blocks_that_overlap_the_greatest_value_holds_and_each_cell_comes_once():
     blocks = [(0, 2, 0, 2), (1, 3, 1, 3), (0, 1, 0, 1)]
     overlapping = WordMap.of(3, blocks, [0.5, 0.25, 0.125])
     assert overlapping.dense().tolist() == [[0.5, 0.5, 0], [0.5, 0.5, 0.25], [0, 0.25, 0.25]]
-    assert overlapping.count() == 7 and overlapping.cells().rows.tolist() == [0, 0, 1, 1, 1, 2, 2]
+    assert overlapping.nonzero() == 7 and overlapping.cells().rows.tolist() == [0, 0, 1, 1, 1, 2, 2]
     both = join_maps([overlapping, WordMap.of(3, [(0, 1, 2, 3)], [2.0])])
     assert both.dense()[0, 2] == 2 and nonzero_cells({"a": both, "b": overlapping}) == {"a": 8, "b": 7}
     for wrong in ([(0, 4, 0, 1)], [(-1, 1, 0, 1)]):
@@ -118,7 +118,7 @@ def test_word_pieces_have_what_their_words_have():
     expected = np.zeros((8, 8))
     expected[1:4, 1:4] = expected[4:7, 4:7] = 1
     assert np.array_equal(pieces.dense(), expected)
-    assert entity_map(4, []).spread(begins, ends, 8).count() == 0
+    assert entity_map(4, []).spread(begins, ends, 8).nonzero() == 0
 
 
 def test_spreading_agrees_with_the_definition():
@@ -140,8 +140,8 @@ def test_spreading_agrees_with_the_definition():
 
 
 def test_brackets_are_phrases_with_their_levels():
-    tree = "( (S (NP-SBJ (DT The) (NN dog) ) (VP (VBZ eats) (NP (NP (DT a) (NN bone)) (PP (IN of) (NP (-NONE- *)))))"
-    words, phrases = read_brackets(tree + " (. .) ))")
+    eats = "(VP (VBZ eats) (NP (NP (DT a) (NN bone)) (PP (IN of) (NP (-NONE- *)))))"
+    words, phrases = read_brackets(f"( (S (NP-SBJ (DT The) (NN dog) ) {eats} (. .) ))")
     assert words == "The dog eats a bone of .".split()
     assert [*map(tuple, phrases)] == [
         (0, 2, 1), (3, 5, 1), (5, 6, 1), (3, 6, 2), (2, 6, 3), (0, 7, 4), (0, 7, 5),
