@@ -73,8 +73,8 @@ def test_the_kinds_of_kgkit_come_through_the_door_of_strangers():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     points = project["entry-points"]["kgkit.models"]
     kinds = {
-        "ebert": EBERT, "kambert": KAMBERT, "kbert": KBERT, "knowbert": KNOWBERT, "linker": LINKER, "pmi": PMI,
-        "tagger": TAGGER,
+        "ebert": EBERT, "kambert": KAMBERT, "kbert": KBERT, "knowbert": KNOWBERT, "linker": LINKER,
+        "pmi": PMI, "tagger": TAGGER,
     }  # fmt: skip
     assert sorted(points) == sorted(kinds)
     assert set(kinds) <= set(kind_names())
