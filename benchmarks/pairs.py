@@ -65,8 +65,8 @@ def read(source: str, folder: str) -> None:
 
     with open_source(PairsBuilder(), source, Home(Path(folder))) as material:
         observe_parts(
-            PartsFolder(Path(folder), "read"), material.parts(), workers=2, types=(), steps=True, limit=None,
-            tell=lambda reading: None,
+            PartsFolder(Path(folder), "read"), material.parts(), (), lambda reading: None, workers=2,
+            steps=True, limit=None,
         )  # fmt: skip
 
 

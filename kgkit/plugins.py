@@ -28,15 +28,18 @@ def find_entry_point(group: str, name: str, error: type[KgkitError]) -> EntryPoi
         error: class of the error.
 
     Raises:
-        KgkitError: of the class *error*, if several packages have one of that name.
+        KgkitError: of the class *error*, if several packages have one of that name, or one package several.
     """
     entries = sorted(entry_points(group=group, name=name), key=_package)
     own = [entry for entry in entries if _package(entry) == OWN_PACKAGE]
     if len(entries) > 1 and not own:
-        raise error(
-            f"the packages {', '.join(map(_package, entries))} have an entry point {name} each, in the group "
-            f"{group}: remove all but one"
+        packages = sorted({*map(_package, entries)})
+        several = (
+            f"the packages {', '.join(packages)} have an entry point {name} each"
+            if len(packages) > 1
+            else f"the package {packages[0]} has {len(entries)} entry points {name}"
         )
+        raise error(f"{several}, in the group {group}: remove all but one")
     return next(iter(own or entries), None)
 
 

@@ -65,6 +65,16 @@ def test_two_strangers_with_one_name_are_an_error_that_names_them(install, error
         find_entry_point(GROUP, "a", error)
 
 
+@pytest.mark.parametrize("name", ["oak", "kgkit"])
+def test_a_package_that_has_a_name_twice_is_told_so_unless_it_is_kgkit(install, name):
+    install(name, "a = first:A", "a = second:A")
+    if name == "kgkit":
+        assert find_entry_point(GROUP, "a", UsageError) is not None
+        return
+    with pytest.raises(UsageError, match=f"^the package oak has 2 entry points a, in the group {GROUP}: rem"):
+        find_entry_point(GROUP, "a", UsageError)
+
+
 # -- what a name stands for -------------------------------------------------
 
 

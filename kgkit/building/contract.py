@@ -229,11 +229,21 @@ def find_builder(name: str) -> Builder:
 
     Raises:
         UnknownName: if there is none.
-        BuildFailed: if several packages have one of that name, or its package cannot be imported.
+        BuildFailed: if several packages have one of that name, its package cannot be imported, or what it
+            names is no class of builders.
     """
     if (entry := find_entry_point(_GROUP, name, BuildFailed)) is not None:
-        builder: Builder = load_object(entry.value, owner_of(entry), BuildFailed)()
-        return builder
+        owner = owner_of(entry)
+        cls = load_object(entry.value, owner, BuildFailed)
+        if not (isinstance(cls, type) and issubclass(cls, Builder)):
+            raise BuildFailed(f"{owner} names {entry.value}, which is no class that derives from Builder")
+        try:
+            return cls()
+        except Exception as problem:  # whatever a stranger's package does
+            raise BuildFailed(
+                f"{owner} names {entry.value}, which cannot be made without arguments "
+                f"({type(problem).__name__}: {problem})"
+            ) from problem
     names = builder_names()
     if not names:
         raise UsageError(

@@ -10,6 +10,7 @@ from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from kgkit.catalog.runs import RunRecord
     from kgkit.evaluation.calibration import Reliability
     from kgkit.linking import Linker
     from kgkit.linking.scoring import Scorer, Scores
@@ -132,9 +133,36 @@ def check_reliability(path: Path | None) -> None:
             raise UsageError(f"{path} is to be a picture: its name ends in {' or '.join(SUFFIXES)}")
 
 
-def draw_reliability(path: Path, recorder: ConfidenceRecorder, title: str) -> None:
-    """Write the picture; it appears whole or not at all."""
-    from kgkit.evaluation.reliability import picture
+def report_confidence(
+    recorder: ConfidenceRecorder,
+    run: "RunRecord",
+    task: str,
+    data_set: str,
+    reliability: Path | None,
+    *,
+    detail: str = "",
+) -> dict[str, Any]:
+    """Note the calibration error in the catalog, and draw the reliability diagram.
 
-    with open_output(path) as write:
-        write(picture(recorder.curves(), suffix=path.suffix, title=title))
+    Args:
+        recorder: recorder of the links.
+        run: run that has linked.
+        task: task of the data.
+        data_set: name of the data set, or of all together.
+        reliability: file of the picture, which appears whole or not at all; None: none is drawn.
+        detail: words that the metric and the title of the picture end in.
+
+    Returns:
+        What `recorder` has measured, for JSON.
+    """
+    calibration = recorder.as_dict()
+    if links := calibration["links"]:
+        error = calibration["expected_calibration_error"]
+        run.score(task, data_set, f"calibration error{detail}", error, links)
+    if reliability is not None:
+        from kgkit.evaluation.reliability import picture
+
+        title = f"{data_set}, {recorder.linker.model}{detail}"
+        with open_output(reliability) as write:
+            write(picture(recorder.curves(), suffix=reliability.suffix, title=title))
+    return calibration

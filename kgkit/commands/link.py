@@ -18,8 +18,10 @@ from kgkit.commands.options import (
     KBOption,
     MaxCandidatesOption,
     ModelOption,
+    OutputOption,
     OverlapsOption,
     QuietOption,
+    ThresholdOption,
     VectorsOption,
     chosen_kb,
     flag,
@@ -72,21 +74,10 @@ def link(
     mentions: Annotated[
         str | None,
         typer.Option(
-            "--mentions",
-            metavar="NAME",
-            help="Link the names that this tagger finds; else whatever the KB knows.",
+            "--mentions", metavar="NAME", help="Tagger whose names are linked; else all of the KB's."
         ),
     ] = None,
-    threshold: Annotated[
-        float,
-        typer.Option(
-            "--threshold",
-            min=0,
-            max=1,
-            metavar="SCORE",
-            help="Links below this score mean nothing in the KB.",
-        ),
-    ] = 0.0,
+    threshold: ThresholdOption = 0.0,
     nil: Annotated[
         bool,
         flag("--nil", help="Keep mentions that mean nothing in the KB, marked, instead of dropping them."),
@@ -105,19 +96,10 @@ def link(
     jsonl: Annotated[
         bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
     ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write JSON lines to FILE; it appears whole or not at all."
-        ),
-    ] = None,
+    output: OutputOption = None,
     html: Annotated[
         Path | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Draw the texts with their links, as one page that needs nothing else.",
-        ),
+        typer.Option("--html", metavar="FILE", help="Draw the texts with their links, on a page of its own."),
     ] = None,
     home: HomeOption = None,
     quiet: QuietOption = False,
@@ -139,9 +121,7 @@ def link(
         raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
     written = [path for path in (output, html) if path is not None]
     for path in written:
-        check_output_path(path)
-        if path.resolve() in {file.resolve() for file in files}:
-            raise UsageError(f"{path} is one of the texts to read; write to another file")
+        check_output_path(path, files)
     if output is not None and html is not None and output.resolve() == html.resolve():
         raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     shown = output is None and (jsonl or table or html is None)

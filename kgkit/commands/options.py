@@ -46,6 +46,14 @@ DataOption = Annotated[
         help="wsd: X.data.xml; el: JSON lines; ner: as CoNLL-2003. May be compressed; repeat it for more.",
     ),
 ]
+PlainTextsOption = Annotated[
+    list[Path],
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="Plain text, a blank line between documents. May be compressed; repeat it for more.",
+    ),
+]
 PredictionsOption = Annotated[
     Path | None,
     typer.Option(
@@ -123,6 +131,16 @@ OverlapsOption = Annotated[
         "--overlaps",
         help="Of overlapping mentions, score the longest only (longest); or score all, and keep all links "
         "(keep), or the link with the highest score (score).",
+    ),
+]
+ThresholdOption = Annotated[
+    float,
+    typer.Option(
+        "--threshold",
+        min=0,
+        max=1,
+        metavar="SCORE",
+        help="Links below this score mean nothing in the KB: they are NIL.",
     ),
 ]
 MaxCandidatesOption = Annotated[

@@ -208,17 +208,23 @@ def _name_path(what: object) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(what)) from error
 
 
-def check_output_path(path: Path) -> None:
+def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:
     """Say so at once if a file cannot be put at *path*, before the work is done.
+
+    Args:
+        path: file that is going to be written.
+        read: files that are going to be read.
 
     Raises:
         NotThere: if there is no folder to put it in.
-        UsageError: if it is a folder.
+        UsageError: if it is a folder, or one of the files that are read.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file")
     if not path.parent.is_dir():
         raise NotThere(f"no folder {path.parent} to write {path.name} to: `mkdir -p {path.parent}` makes it")
+    if path.resolve() in {other.resolve() for other in read}:
+        raise UsageError(f"{path} is one of the files to read; write to another file")
 
 
 def discard() -> None:

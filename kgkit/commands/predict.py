@@ -104,9 +104,7 @@ def _check_paths(files: Sequence[Path], output: Path | None) -> None:
         raise UsageError("standard input can be read once only: name - once")
     check_files(file for file in files if file != _STDIN)
     if output is not None and output != _STDIN:
-        check_output_path(output)
-        if output.resolve() in {file.resolve() for file in files if file != _STDIN}:
-            raise UsageError(f"{output} is one of the files to read; write to another file")
+        check_output_path(output, (file for file in files if file != _STDIN))
 
 
 def _open_predictor(model: str, home: "Home", device: str) -> "Predictor":

@@ -160,6 +160,16 @@ def decoded_lines(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, st
             yield number, line.removesuffix("\n").removesuffix("\r")
 
 
+def missing_gold(example: str, gold: str = "label") -> UsageError:
+    """Return the error for an example that is to be scored and has no gold.
+
+    Args:
+        example: what it is called, with its id: `pair 3`.
+        gold: what it lacks.
+    """
+    return UsageError(f"{example} has no {gold}: score on a file with gold")
+
+
 def check_data(data: Sequence[Path]) -> None:
     """Refuse a training without data.
 

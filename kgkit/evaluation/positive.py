@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.files import missing_gold
 
 POSITIVE: Final = "1"
 """What K-BERT's files call the label that matters."""
@@ -49,7 +50,7 @@ def score_positive(
     labels = [label for label in gold.values() if label is not None]
     if len(labels) < len(gold):
         missing = next(name for name, label in gold.items() if label is None)
-        raise UsageError(f"instance {missing} has no label: score on a file with gold")
+        raise missing_gold(f"instance {missing}")
     if positive not in labels:
         existing = ", ".join(map(repr, sorted({*labels}))) or "none at all"
         raise UsageError(

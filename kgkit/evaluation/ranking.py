@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.files import missing_gold
 
 
 class Answer(NamedTuple):
@@ -72,7 +73,7 @@ def score_ranking(answers: Iterable[Answer], scores: Mapping[str, float]) -> Ran
     ids = set[str]()
     for answer in answers:
         if answer.right is None:
-            raise UsageError(f"answer {answer.id} has no label: score on a file with gold")
+            raise missing_gold(f"answer {answer.id}")
         if answer.id in ids:
             raise UsageError(f"two answers have the id {answer.id!r}: score those of one file")
         ids.add(answer.id)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import UniqueIds, lines
+from kgkit.evaluation.files import UniqueIds, lines, missing_gold
 
 OTHER: Final = "Other"
 
@@ -125,7 +125,7 @@ def score_relations(gold: Iterable[Relation], answers: Mapping[str, str]) -> Rel
     hits = count = 0
     for instance in gold:
         if instance.label is None:
-            raise UsageError(f"instance {instance.id} has no relation: score on a file with gold")
+            raise missing_gold(f"instance {instance.id}", "relation")
         answer, count = answers.get(instance.id), count + 1
         labelled[_bare(instance.label)] = labelled.get(_bare(instance.label), 0) + 1
         if answer is not None:

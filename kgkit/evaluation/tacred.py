@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import UniqueIds, opened
+from kgkit.errors import SourceError
+from kgkit.evaluation.files import UniqueIds, missing_gold, opened
 from kgkit.evaluation.relations import Relation
 
 NO_RELATION: Final = "no_relation"
@@ -128,7 +128,7 @@ def score_tacred(gold: Iterable[Relation], answers: Mapping[str, str]) -> Tacred
     right = predicted = labelled = count = 0
     for instance in gold:
         if instance.label is None:
-            raise UsageError(f"instance {instance.id} has no relation: score on a file with gold")
+            raise missing_gold(f"instance {instance.id}", "relation")
         answer, count = answers.get(instance.id, NO_RELATION), count + 1
         labelled += instance.label != NO_RELATION
         predicted += answer != NO_RELATION

@@ -39,7 +39,7 @@ from kgkit.evaluation.examples import (
     marker_pairs,
     merge_files,
 )
-from kgkit.evaluation.files import UniqueIds, check_gold_files, lines, opened
+from kgkit.evaluation.files import UniqueIds, check_gold_files, lines, missing_gold, opened
 from kgkit.evaluation.ner import OUTSIDE
 from kgkit.evaluation.records import Fields, Layout, LineFormat, ParsedRecord, Record, records_of_lines
 from kgkit.evaluation.relations import read_relations
@@ -382,7 +382,7 @@ class Task:
             raise UsageError(f"two examples have the id {duplicate!r}: score those of one file")
         for example in examples:
             if example.gold is None:
-                raise UsageError(f"example {example.id} has no label: score on a file with gold")
+                raise missing_gold(f"example {example.id}")
             self._check_kind(example.gold, f"example {example.id}")
         by_id: dict[str, Prediction] = {}
         for prediction in predictions:

@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines
+from kgkit.evaluation.files import lines, missing_gold
 
 _TEXT: Final = re.compile(r"Word: (.+?)\. Sentence 1: (.+) Sentence 2: (.+)", re.DOTALL)
 _SECOND: Final = " Sentence 2: "
@@ -155,7 +155,7 @@ def score_pairs(gold: Iterable[WordPair], answers: Mapping[str, bool]) -> PairSc
     hits = 0
     for pair in gold:
         if pair.label is None:
-            raise UsageError(f"pair {pair.id} has no label: score on a file with gold")
+            raise missing_gold(f"pair {pair.id}")
         if pair.id in names:
             raise UsageError(
                 f"two pairs have the id {pair.id!r}: score the pairs of one file, or give them other ids"

@@ -74,29 +74,25 @@ class GraphML(LineFormat):
 
     def lines(self, records: KBRecords) -> Iterator[str]:
         """Yield the file: a node for each entity with its fields as data, an edge for each triple."""
-        return _lines(records)
-
-
-def _lines(records: KBRecords) -> Iterator[str]:
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield f'<graphml xmlns="{_SPACE}">'
-    yield '<key id="record" for="graph" attr.name="record" attr.type="string"/>'
-    for name in _FIELDS:
-        yield f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
-    yield '<key id="relation" for="edge" attr.name="relation" attr.type="string"/>'
-    yield f'<graph id={quoteattr(records.name)} edgedefault="directed">'
-    yield _data("record", escape_text(_json({"kgkit": head_of(records)})))
-    for entity in records.entities():
-        yield f"<node id={_attribute(entity.key)}>{''.join(_node(entity))}</node>"
-    for triple in records.triples():
-        yield (
-            f"<edge source={_attribute(triple.subject)} target={_attribute(triple.object)}>"
-            f"{_data('relation', escape_text(triple.relation))}</edge>"
-        )
-    for line in closing_lines(records):
-        yield _data("record", escape_text(line))
-    yield "</graph>"
-    yield "</graphml>"
+        yield '<?xml version="1.0" encoding="UTF-8"?>'
+        yield f'<graphml xmlns="{_SPACE}">'
+        yield '<key id="record" for="graph" attr.name="record" attr.type="string"/>'
+        for name in _FIELDS:
+            yield f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
+        yield '<key id="relation" for="edge" attr.name="relation" attr.type="string"/>'
+        yield f'<graph id={quoteattr(records.name)} edgedefault="directed">'
+        yield _data("record", escape_text(_json({"kgkit": head_of(records)})))
+        for entity in records.entities():
+            yield f"<node id={_attribute(entity.key)}>{''.join(_node(entity))}</node>"
+        for triple in records.triples():
+            yield (
+                f"<edge source={_attribute(triple.subject)} target={_attribute(triple.object)}>"
+                f"{_data('relation', escape_text(triple.relation))}</edge>"
+            )
+        for line in closing_lines(records):
+            yield _data("record", escape_text(line))
+        yield "</graph>"
+        yield "</graphml>"
 
 
 def _node(entity: Entity) -> Iterator[str]:

@@ -34,18 +34,14 @@ class JSONLines(LineFormat):
 
     def lines(self, records: KBRecords) -> Iterator[str]:
         """Yield a line about the KB, then the lines that the builder `jsonl` reads."""
-        return _lines(records)
-
-
-def _lines(records: KBRecords) -> Iterator[str]:
-    yield _encode({"kgkit": head_of(records) | {"label_aliases": False}}).decode()
-    for entity in records.entities():
-        yield _encode(_entity(entity)).decode()
-    for triple in records.triples():
-        yield _encode(
-            {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
-        ).decode()
-    yield from closing_lines(records)
+        yield _encode({"kgkit": head_of(records) | {"label_aliases": False}}).decode()
+        for entity in records.entities():
+            yield _encode(_entity(entity)).decode()
+        for triple in records.triples():
+            yield _encode(
+                {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
+            ).decode()
+        yield from closing_lines(records)
 
 
 def closing_lines(records: KBRecords) -> Iterator[str]:

@@ -15,7 +15,7 @@ from kgkit.inputs.knowledge import Knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import FOLDER, TrainedKnowBert, knowledge_of
 from kgkit.methods.knowbert_settings import EXAMPLE_TASKS, LINKING, KnowBertTraining, linker_config
-from kgkit.methods.settings import ChosenKB
+from kgkit.methods.settings import ChosenKB, check_knowledge
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import KNOWBERT, KnownKB
 from kgkit.models.manifest import Needs
@@ -87,8 +87,7 @@ def begin_knowbert(
         UsageError: if the settings do not fit each other, or the model that it begins as.
         UnknownName, NotThere, StaleModel, DamagedModel: as `TrainedKnowBert.open` does.
     """
-    if not (training.start or chosen or training.control):
-        raise UsageError("there is no knowledge base: name one with --kb, or say --control")
+    check_knowledge(training.start, chosen, training.control)
     if training.task in LINKING and len(chosen) > 1:
         raise UsageError(
             f"{training.task} trains the linker of one knowledge base: put in {chosen[0].kb.name} first, "

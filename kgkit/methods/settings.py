@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, get_type_hints
 
-from kgkit.errors import UnknownName
+from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.kb import KnowledgeBase
@@ -17,6 +17,19 @@ class ChosenKB(NamedTuple):
 
     kb: KnowledgeBase
     vectors: tuple[str, ...]
+
+
+def check_knowledge(*alternatives: object) -> None:
+    """Make sure that a model has knowledge, or is told to have none.
+
+    Args:
+        alternatives: knowledge bases, a model that has some, `control`; one of them is to be there.
+
+    Raises:
+        UsageError: if none is.
+    """
+    if not any(alternatives):
+        raise UsageError("there is no knowledge base: name one with --kb, or say --control")
 
 
 @dataclass(frozen=True, kw_only=True)

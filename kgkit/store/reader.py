@@ -133,17 +133,22 @@ class StoreReader:
     # These are called hundreds of thousands of times a second: the few keys that
     # need `bounded_key` are told by LMDB, or by their not being found.
 
-    def entity_by_key(self, key: str) -> Entity | None:
-        """Return the entity of *key*, following a redirect; None if there is none."""
+    def _row_of(self, text: str, table: Any) -> bytes | None:
+        """Return the value of a text in *table*; None if there is none. Callers name the errors."""
         get = self._local.get
         try:
-            try:
-                number = get(key.encode(), None, self._keys)
-            except _ODD_KEY:
-                number = get(bounded_key(key), None, self._keys)
-            if number is None and len(key) > _SHORT:
-                number = get(bounded_key(key), None, self._keys)
-            return None if number is None else _decode_entity(get(number, None, self._entities))
+            row: bytes | None = get(text.encode(), None, table)
+        except _ODD_KEY:
+            row = get(bounded_key(text), None, table)
+        if row is None and len(text) > _SHORT:
+            row = get(bounded_key(text), None, table)
+        return row
+
+    def entity_by_key(self, key: str) -> Entity | None:
+        """Return the entity of *key*, following a redirect; None if there is none."""
+        try:
+            number = self._row_of(key, self._keys)
+            return None if number is None else _decode_entity(self._local.get(number, None, self._entities))
         except DAMAGE as error:
             raise self.damage(error) from error
 
@@ -191,12 +196,7 @@ class StoreReader:
     def id_of(self, key: str) -> int | None:
         """Return the id of *key*, following a redirect; None if there is none."""
         try:
-            try:
-                number = self._local.get(key.encode(), None, self._keys)
-            except _ODD_KEY:
-                number = self._local.get(bounded_key(key), None, self._keys)
-            if number is None and len(key) > _SHORT:
-                number = self._local.get(bounded_key(key), None, self._keys)
+            number = self._row_of(key, self._keys)
             return None if number is None else int.from_bytes(number, "little")
         except DAMAGE as error:
             raise self.damage(error) from error
@@ -204,13 +204,7 @@ class StoreReader:
     def alias_row(self, folded: str) -> bytes | None:
         """Return the stored row of a folded surface; `codec` reads it."""
         try:
-            try:
-                row: bytes | None = self._local.get(folded.encode(), None, self._aliases)
-            except _ODD_KEY:
-                row = self._local.get(bounded_key(folded), None, self._aliases)
-            if row is None and len(folded) > _SHORT:
-                row = self._local.get(bounded_key(folded), None, self._aliases)
-            return row
+            return self._row_of(folded, self._aliases)
         except DAMAGE as error:
             raise self.damage(error) from error
 
@@ -234,9 +228,12 @@ class StoreReader:
 
     def facts(self, number: int) -> tuple[Ids, Ids] | None:
         """Return `(others, relation codes)` of all that is said of id *number*; None if nothing."""
+        return self._facts_in(self._facts, number)
+
+    def _facts_in(self, table: Any, number: int) -> tuple[Ids, Ids] | None:
         key = _pack_id(number)
         try:
-            row = self._local.get(key, None, self._facts)
+            row = self._local.get(key, None, table)
             return None if row is None else _decode_facts(row)
         except DAMAGE as error:
             raise self.damage(error) from error
@@ -254,12 +251,7 @@ class StoreReader:
         """Return the entities of which `facts` tells for *key*; None if there is no such entity."""
         get = self._local.get
         try:
-            try:
-                number = get(key.encode(), None, self._keys)
-            except _ODD_KEY:
-                number = get(bounded_key(key), None, self._keys)
-            if number is None and len(key) > _SHORT:
-                number = get(bounded_key(key), None, self._keys)
+            number = self._row_of(key, self._keys)
             if number is None:
                 return None
             row = get(number, None, self._facts)
@@ -272,12 +264,7 @@ class StoreReader:
 
     def incoming(self, number: int) -> tuple[Ids, Ids] | None:
         """Return `(subjects, relation codes)` of the one-way relations that end in id *number*."""
-        key = _pack_id(number)
-        try:
-            row = self._local.get(key, None, self._incoming)
-            return None if row is None else _decode_facts(row)
-        except DAMAGE as error:
-            raise self.damage(error) from error
+        return self._facts_in(self._incoming, number)
 
     def starts(self, token: str) -> dict[str, int] | None:
         """Return how the aliases go on that begin with *token*; None if there are none.
@@ -286,12 +273,7 @@ class StoreReader:
         bit n of its value is set if an alias of n tokens begins so.
         """
         try:
-            try:
-                row = self._local.get(token.encode(), None, self._starts)
-            except _ODD_KEY:
-                row = self._local.get(bounded_key(token), None, self._starts)
-            if row is None and len(token) > _SHORT:
-                row = self._local.get(bounded_key(token), None, self._starts)
+            row = self._row_of(token, self._starts)
             return None if row is None else codec.decode_starts(row)
         except DAMAGE as error:
             raise self.damage(error) from error
@@ -299,12 +281,7 @@ class StoreReader:
     def lemmas(self, folded: str) -> list[tuple[str, str]]:
         """Return `(lemma, part of speech)` of an irregular form."""
         try:
-            try:
-                row = self._local.get(folded.encode(), None, self._forms)
-            except _ODD_KEY:
-                row = self._local.get(bounded_key(folded), None, self._forms)
-            if row is None and len(folded) > _SHORT:
-                row = self._local.get(bounded_key(folded), None, self._forms)
+            row = self._row_of(folded, self._forms)
             return [] if row is None else codec.decode_forms(row)
         except DAMAGE as error:
             raise self.damage(error) from error

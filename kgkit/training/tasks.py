@@ -18,7 +18,7 @@ import msgspec
 from kgkit.errors import UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
-from kgkit.methods.settings import ChosenKB, TaskTraining
+from kgkit.methods.settings import ChosenKB, TaskTraining, check_knowledge
 from kgkit.models.kinds import Kind
 from kgkit.models.publishing import make_manifest
 from kgkit.training.batches import Shuffled
@@ -71,8 +71,8 @@ def train_method(
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
-    if training.ONLY_KB and not (kbs or training.control):
-        raise UsageError("there is no knowledge base: name one with --kb, or say --control")
+    if training.ONLY_KB:
+        check_knowledge(kbs, training.control)
     owner = f"the kind {kind.name}"
     if training.task not in TASKS:
         if not kind.train:

@@ -15,6 +15,7 @@ from kgkit.building.build import build_kb
 from kgkit.errors import BuildFailed, KBBusy, SourceError, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.store import Staging, StoreReader, layout, publish
+from tests.cli_helpers import run
 from tests.toys import LINKS, PAGES, ToyBuilder, build_toy, child_env, entities, run_python, source_file
 
 # -- one source, one build ----------------------------------------------------------
@@ -409,6 +410,37 @@ def test_a_builder_that_cannot_be_loaded_is_named_with_its_package(monkeypatch, 
     with pytest.raises(BuildFailed) as caught:
         find_builder("toy")
     assert str(caught.value).startswith(message) and what in str(caught.value)
+
+
+class Fussy(ToyBuilder):
+    def __init__(self):
+        raise ValueError("which dialect?")
+
+
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ("json:dumps", "names json:dumps, which is no class that derives from Builder"),
+        ("json:JSONDecoder", "names json:JSONDecoder, which is no class that derives from Builder"),
+        (f"{__name__}:Fussy", "cannot be made without arguments (ValueError: which dialect?)"),
+        ("kgkit.building:Builder", "cannot be made without arguments (TypeError: "),
+    ],
+)
+def test_what_is_no_builder_is_an_error_that_names_its_package(monkeypatch, target, what):
+    entries(monkeypatch, ("toy", target, Package("ash")))
+    with pytest.raises(BuildFailed) as caught:
+        find_builder("toy")
+    assert str(caught.value).startswith("the entry point toy of the package ash in the group kgkit.builders")
+    assert what in str(caught.value)
+
+
+def test_the_command_says_in_one_line_that_two_packages_have_a_builder(monkeypatch, tmp_path):
+    entries(monkeypatch, ("toy", TOY, Package("oak")), ("toy", TOY, Package("ash")))
+    home = tmp_path / "home"
+    done = run("build-kb", "toy", "--source", source_file(tmp_path), "--home", home)
+    assert done.code != 0 and done.out == "" and not (home / "kbs").exists()
+    [line] = done.err.strip().splitlines()
+    assert line.startswith("error: the packages ash, oak have an entry point toy each, in the group kgkit.bu")
 
 
 NOT_NEEDED = {"torch", "transformers", "faiss", "spacy", "pandas", "networkx", "rich", "typer"}

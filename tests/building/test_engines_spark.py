@@ -240,9 +240,7 @@ def test_a_worker_writes_the_part_as_the_local_engine_does(reading, tmp_path):
     assert [row["number"] for row in rows] == [1, 0]
     here = work(reading, tmp_path, ToyBuilder(), tmp_path / "here")
     parts = [part for _, part in here.parts]
-    files = observe_parts(
-        here.folder, parts, workers=1, types=(), steps=False, limit=None, tell=lambda reading: None
-    )
+    files = observe_parts(here.folder, parts, (), lambda reading: None, workers=1, steps=False, limit=None)
     assert [told.folder.file(number).read_bytes() for number in (0, 1)] == [
         file.read_bytes() for file in files
     ]

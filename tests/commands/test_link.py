@@ -374,7 +374,7 @@ def test_what_is_read_is_not_written_over(home, tmp_path):
     text.write_text("the dog")
     for option in ("--output", "--html"):
         done = run("link", text, option, text, "--home", home)
-        assert (done.code, "one of the texts to read" in done.err) == (2, True)
+        assert (done.code, "one of the files to read" in done.err) == (2, True)
     done = run("link", text, "--output", tmp_path / "a", "--html", tmp_path / "a", "--home", home)
     assert (done.code, "both name" in done.err) == (2, True)
     assert text.read_text() == "the dog"

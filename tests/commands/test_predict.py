@@ -16,7 +16,10 @@ from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.examples import Example, Prediction
 from kgkit.evaluation.records import ParsedRecord
 from kgkit.evaluation.tasks import TASKS
+from kgkit.home import Home
 from kgkit.methods import predicting
+from kgkit.models import opening
+from kgkit.models.publishing import remove_model
 from tests.cli_helpers import process, run, started
 from tests.tiny_encoder import tiny_encoder
 
@@ -235,6 +238,37 @@ def test_blocks_grow_to_32_batches_and_end_where_texts_are_long(monkeypatch):
     assert sizes(batch=2) == []
     monkeypatch.setattr(predicting, "_MOST_CHARACTERS", 10)
     assert sizes(1, 20, 4, 4, 4, 1, batch=4) == [2, 3, 1]
+
+
+@pytest.fixture
+def own(home, opinions, tmp_path):
+    """Return a home whose only model is a copy of one, for it to be removed."""
+    shutil.copytree(home / "models" / opinions, tmp_path / "own" / "models" / opinions, symlinks=True)
+    return tmp_path / "own"
+
+
+def test_a_model_that_is_removed_while_it_answers_answers_to_the_end(own, opinions):
+    records = [record("classification", number) for number in range(COUNT)]
+    with kgkit.open_model(opinions, home=own, device="cpu") as model:
+        expected = [*model(records, batch=2)]
+        answering = model(iter(records), batch=2)
+        first = next(answering)
+        assert run("models", "rm", opinions, "--home", own).code == 0
+        assert [first, *answering] == expected
+    assert [*(own / "models").glob(f"{opinions}*")] == []
+
+
+def test_a_model_that_is_removed_while_it_is_opened_is_no_longer_there(own, opinions, monkeypatch):
+    check_sizes = opening.check_sizes
+
+    def remove_after(folder, manifest):
+        check_sizes(folder, manifest)
+        remove_model(Home(own), opinions)
+
+    monkeypatch.setattr(opening, "check_sizes", remove_after)
+    done = run("predict", "--model", opinions, "--home", own, "--device", "cpu", given=b"a dog\n")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.strip().splitlines() == [f"error: no predictor named {opinions!r}; there are: none"]
 
 
 def test_lines_columns_and_objects_are_told_apart_or_named(opinions, predict):

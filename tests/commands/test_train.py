@@ -48,6 +48,19 @@ def test_options_that_do_not_go_together_are_refused(kb, corpus, options, said):
     assert said in done.err
 
 
+def test_a_linker_reads_as_many_word_pieces_at_once_as_the_command_says(kb, corpus):
+    sizes = {}
+    for options in ((), ("--size", 12)):
+        done = train(kb, corpus, *options)
+        assert done.code == 0, done.err
+        reader = json.loads(done.out)["reader"]
+        sizes[options] = reader["size"], reader["context"]
+    assert sizes[()][0] > 12 and sizes["--size", 12] == (12, 3)
+    done = train(kb, corpus, "--size", 5_000)
+    assert (done.code, "windows of 5000 pieces do not fit" in done.err) == (2, True), done.err
+    assert train(kb, corpus, "--size", 7).code == 2  # fewer than a command takes
+
+
 @pytest.mark.parametrize("model_type", ["head", "full"])
 @pytest.mark.parametrize(("options", "bf16"), [((), None), (("--bf16",), True), (("--no-bf16",), False)])
 def test_products_are_computed_as_the_command_says(kb, corpus, monkeypatch, model_type, options, bf16):

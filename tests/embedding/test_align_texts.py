@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from kgkit.building import Entity
-from kgkit.embedding.align import AlignConfig, Alignment, align_encoder, align_texts, texts
+from kgkit.embedding.align import AlignConfig, Alignment, align_encoder, texts
 from kgkit.embedding.align.anchors import Anchors, unsplit_words
 from kgkit.embedding.align.fitting import solve
 from kgkit.embedding.text import TEXTS, TextConfig, embed_text, update_text
@@ -68,7 +68,7 @@ def test_the_map_is_that_of_the_words_as_the_vectors_encoder_encodes_them(vector
     count = len(words)
     anchors = Anchors(np.arange(count), np.array([*words.values()]))
     expected, _ = solve(source.encode([*words]), rows, anchors)
-    alignment = align_texts(vectors, target)
+    alignment = align_encoder(vectors, target)
     np.testing.assert_allclose(alignment.weight, expected, rtol=1e-2, atol=1e-3)
     assert alignment.report.anchors == count
     assert alignment.report.held_out.anchors == round(count / 10)
@@ -84,30 +84,30 @@ def test_a_word_is_written_as_the_template_writes_an_entity_of_that_label(kb, fo
         "encode_chunks",
         lambda self, texts, **how: written.extend(texts) or encode(self, texts, **how),
     )
-    align_texts(vectors, target)
+    align_encoder(vectors, target)
     assert written == [f"the fruit {word}" for word in sorted(WORDS)]
 
 
 def test_a_template_without_the_label_gives_the_word_alone(kb, folders, target):
     described = embed_text(kb, TextConfig(encoder=str(folders[0]), device="cpu", template="{description}"))
     labelled = embed_text(kb, TextConfig(encoder=str(folders[0]), device="cpu", template="{label}", name="l"))
-    first, second = align_texts(described, target), align_texts(labelled, target)
+    first, second = align_encoder(described, target), align_encoder(labelled, target)
     np.testing.assert_array_equal(first.weight, second.weight)
 
 
 def test_a_second_map_encodes_nothing_and_is_the_same(vectors, target, monkeypatch):
-    first = align_texts(vectors, target)
+    first = align_encoder(vectors, target)
     monkeypatch.setattr(texts, "encoder_of", lambda *_, **__: pytest.fail("the words are encoded again"))
-    second = align_texts(vectors, target)
+    second = align_encoder(vectors, target)
     np.testing.assert_array_equal(first.weight, second.weight)
     assert first.report == second.report
     with pytest.raises(pytest.fail.Exception):  # other settings, other vectors
-        align_texts(with_config(vectors, normalize=False), target)
+        align_encoder(with_config(vectors, normalize=False), target)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "shape", "type", "folder"])
 def test_encoded_words_that_cannot_be_read_are_encoded_again(vectors, target, tmp_path, damage):
-    first = align_texts(vectors, target)
+    first = align_encoder(vectors, target)
     [path] = (tmp_path / "home" / "cache" / "words").glob(f"*/{texts.WORDS}")
     match damage:
         case "cut":
@@ -121,7 +121,7 @@ def test_encoded_words_that_cannot_be_read_are_encoded_again(vectors, target, tm
         case "folder":
             path.unlink()
             path.mkdir()
-    again = align_texts(vectors, target)
+    again = align_encoder(vectors, target)
     np.testing.assert_array_equal(first.weight, again.weight)
     assert path.is_file()
     assert [each.name for each in path.parent.parent.iterdir()] == [path.parent.name]
@@ -130,11 +130,11 @@ def test_encoded_words_that_cannot_be_read_are_encoded_again(vectors, target, tm
 def test_a_full_disk_is_an_error_of_one_line(vectors, target, monkeypatch):
     monkeypatch.setattr(texts, "free_space", lambda _: 10)
     with pytest.raises(WriteFailed, match="no room"):
-        align_texts(vectors, target)
+        align_encoder(vectors, target)
 
 
 def test_what_is_added_later_is_mapped_without_another_fit(kb, vectors, target, tmp_path, folders):
-    alignment = align_texts(vectors, target)
+    alignment = align_encoder(vectors, target)
     new = Entity("puppy", "", "a small dog", kind="thing")
     with build(tmp_path / "home", [*ANIMALS, new], name="animals") as later:
         updated = update_text(later, "text", device="cpu")
@@ -146,20 +146,20 @@ def test_what_is_added_later_is_mapped_without_another_fit(kb, vectors, target, 
 
 
 def test_labels_that_are_words_check_the_map_on_entities(kb, vectors, target):
-    report = align_texts(vectors, target, kb=kb).report
+    report = align_encoder(vectors, target, kb=kb).report
     assert report.labels.anchors == 2  # dog; Cat, as the pieces have lower case only
     assert set(report.labels.accuracy) == {1, 5, 10}
     assert report.entities.mean > 0
-    assert align_texts(vectors, target).report.labels is None
+    assert align_encoder(vectors, target).report.labels is None
 
 
 def test_texts_may_be_paired_by_a_file(vectors, target, tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"a big {word}\t{word}\n" for word in WORDS[:20]), encoding="utf-8")
-    assert align_texts(vectors, target, pairs=path).report.anchors == 20
+    assert align_encoder(vectors, target, pairs=path).report.anchors == 20
     path.write_text("a big dog\tnothing\n", encoding="utf-8")
     with pytest.raises(SourceError, match="none of its 1 pairs"):
-        align_texts(vectors, target, pairs=path)
+        align_encoder(vectors, target, pairs=path)
 
 
 def test_vectors_that_keep_words_are_mapped_by_these_and_others_by_texts(kb, vectors, target):
@@ -169,22 +169,20 @@ def test_vectors_that_keep_words_are_mapped_by_these_and_others_by_texts(kb, vec
         plain = work.publish("hand")
     with pytest.raises(NotThere, match="keep no words"):
         align_encoder(plain, target)
-    with pytest.raises(UsageError, match="no vectors of texts, but by hand"):
-        align_texts(plain, target)
 
 
 @pytest.mark.parametrize("key", ["encoder", "fingerprint"])
 def test_vectors_that_do_not_name_their_encoder_are_refused(vectors, target, key):
     with pytest.raises(DamagedVectors, match="does not name the encoder that made them"):
-        align_texts(with_config(vectors, **{key: None}), target)
+        align_encoder(with_config(vectors, **{key: None}), target)
 
 
 def test_an_encoder_that_is_gone_or_another_is_named(vectors, target, tmp_path, folders):
     gone = str(tmp_path / "gone")
     with pytest.raises(NotThere, match=r"made the vectors animals/text is not there: .*gone"):
-        align_texts(with_config(vectors, encoder=gone), target)
+        align_encoder(with_config(vectors, encoder=gone), target)
     with pytest.raises(UsageError, match="were made with another"):
-        align_texts(with_config(vectors, encoder=str(folders[1])), target)
+        align_encoder(with_config(vectors, encoder=str(folders[1])), target)
 
 
 def test_an_encoder_of_another_width_is_refused(kb, vectors, target):
@@ -193,11 +191,11 @@ def test_an_encoder_of_another_width_is_refused(kb, vectors, target):
         np.save(work.folder / TEXTS, np.ones(1, np.uint64))
         narrow = work.publish("text", files=[TEXTS])
     with pytest.raises(UsageError, match=rf"of width {WIDTH}, and the vectors animals/narrow have 2"):
-        align_texts(narrow, target)
+        align_encoder(narrow, target)
 
 
 def test_a_rescaled_map_gives_entities_the_mean_norm_of_words(vectors, target):
-    alignment = align_texts(vectors, target, AlignConfig(rescale=True))
+    alignment = align_encoder(vectors, target, AlignConfig(rescale=True))
     pieces, rows = target.word_pieces()
     mean = np.linalg.norm(rows[[*unsplit_words(pieces).values()]], axis=1).mean()
     mapped = np.linalg.norm(Alignment.load(vectors, target).apply(vectors.gather(range(4))), axis=1)

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from kgkit.building import Alias, Entity, Occurrences
 from kgkit.errors import UsageError
 from kgkit.linking import Linker, LinkerConfig, PriorScorer, Scorer
 from kgkit.linking.gloss import GlossConfig, GlossScorer
@@ -15,6 +16,7 @@ from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.train import train_linker
 from tests.cli_helpers import run
+from tests.small_kb import build
 from tests.training.linkers.test_linkers import TEXT, corpus, encoder, folder, kb, training
 
 __all__ = ["corpus", "encoder", "folder", "kb"]
@@ -73,6 +75,24 @@ def test_a_scorer_that_knows_no_parts_says_all_in_one(kb):
     [linked] = Linker(kb, LinkerConfig(explain=True), scorer=Even())(["a dog"])
     [link] = linked.links
     assert [candidate.parts for candidate in link.candidates] == [{"context": -1.3863}] * 2
+
+
+@pytest.mark.parametrize("counts", [(9, 1), (1, 0), (0, 0)])
+def test_candidates_that_were_never_counted_have_parts_that_json_can_say(tmp_path, counts):
+    records = [Entity(key, key, kind="thing") for key in "ab"]
+    records += [Alias("a dog", key, count) for key, count in zip("ab", counts, strict=True)]
+    records += [Alias("a dog of theirs", "b"), Occurrences("a dog", 40, 10)]
+    with build(tmp_path, records, smoothing=0) as kb:
+        linker = Linker(kb, LinkerConfig(explain=True, all_surfaces=True, nil="mark"))
+        [plain] = Linker(kb, LinkerConfig(all_surfaces=True, nil="mark"))(["it is a dog"])
+        [linked] = linker(["it is a dog"])
+    [link] = linked.links
+    assert [candidate.score for candidate in link.candidates] == [
+        candidate.score for candidate in plain.links[0].candidates
+    ]
+    for candidate in link.candidates:
+        assert np.isfinite(candidate.parts["prior"])
+        assert np.exp(candidate.parts["prior"]) == pytest.approx(candidate.score, abs=1e-4)
 
 
 def test_the_command_explains_where_it_is_asked_to(kb, tmp_path):

@@ -64,7 +64,7 @@ def test_an_unknown_task_is_refused_with_those_that_the_method_has(make):
 
 @pytest.mark.parametrize("make", [kbert, knowbert])
 def test_a_training_without_data_is_refused(make):
-    with pytest.raises(UsageError, match="name files of data"):
+    with pytest.raises(UsageError, match="name one or more files of data"):
         make(data=())
 
 
@@ -131,7 +131,7 @@ def test_relations_are_injected_unless_tokens_are_tagged(task, relations, inject
 @pytest.mark.parametrize(
     ("task", "settings", "message"),
     [
-        ("wsd", {}, "1 files of data and 0 of gold"),
+        ("wsd", {}, "files of data: 1, files of gold: 0"),
         ("el", {"gold": DATA}, "the data of the task el contain the gold"),
         ("el", {"control": True}, "el trains the linker of a knowledge base: a control has none"),
         ("mlm", {"control": True, "zero_vectors": True}, "a control without knowledge bases has no vectors"),

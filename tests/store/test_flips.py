@@ -10,6 +10,7 @@ import pytest
 
 import kgkit
 from kb_builders.wordnet import WordNetBuilder
+from kgkit import versions
 from kgkit.building import Alias, Builder, Entity, Occurrences
 from kgkit.building.records import StoredRecords
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator, SegmentGenerator
@@ -157,7 +158,7 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_no_crash(mini, monkeypatch)
     def broken(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(validate.hashlib, "file_digest", broken)
+    monkeypatch.setattr(versions.hashlib, "file_digest", broken)
     assert verify(build_of(mini)) == ["file: data.mdb cannot be read: Input/output error"]
 
 

@@ -191,7 +191,7 @@ def test_what_cannot_be_trained_on_is_said_so(encoder, files, tmp_path):
         train_tagger(home, "x", training(encoder, (tmp_path / "none.txt",)), device="cpu")
     with pytest.raises(UsageError, match="'prior' cannot name a model"):
         train_tagger(home, "prior", training(encoder, files), device="cpu")
-    with pytest.raises(UsageError, match="name files of data"):
+    with pytest.raises(UsageError, match="name one or more files of data"):
         training(encoder, ())
     for wrong in ({"lr": 0.0}, {"epochs": 0}, {"batch": 0}, {"patience": -1}, {"seed": -1}, {"decay": -1.0}):
         with pytest.raises(UsageError, match=f"{next(iter(wrong))} is .*; it is "):
@@ -328,13 +328,13 @@ def test_the_commands_train_score_and_tag(encoder, files, tmp_path):
     done = run(
         "train", "tagger", "--data", data, "--dev", dev, "--encoder", encoder, "--name", "small",
         "--epochs", 1, "--lr", 1e-2, "--seed", 3, "--device", "cpu", "--scope", "sentence", "--home", home,
-        "--bf16",
+        "--bf16", "--size", 16,
     )  # fmt: skip
     assert done.code == 0, done.err
     assert TAGGER.read(find_trained(Home(home), "small")).config["bf16"] is True
     assert "small: a tagger of LOC, PER" in done.out
     assert TAGGER.read(find_trained(Home(home), "small")).reader == {
-        "size": 22,
+        "size": 16,
         "context": 2,
         "scope": "sentence",
     }

@@ -193,23 +193,23 @@ def batches_of(part: Part, rows: RowsOfPart, limit: int | None = None) -> Iterat
 def observe_parts(
     folder: PartsFolder,
     parts: Sequence[Part],
+    types: Sequence[str],
+    tell: Callable[[ReadingProgress], None],
     *,
     workers: int,
-    types: Sequence[str],
     steps: bool,
     limit: int | None,
-    tell: Callable[[ReadingProgress], None],
 ) -> list[Path]:
     """Observe those of *parts* that are not done; return the files of all, in order.
 
     Args:
         folder: folder of the parts.
         parts: all parts of the source.
-        workers: number of processes; with one, this one does it.
         types: kinds and types, as in `RowsOfPart`.
+        tell: callback that is told now and then how far it is.
+        workers: number of processes; with one, this one does it.
         steps: flag, as in `RowsOfPart`.
         limit: largest number of units, of the first parts; then one process reads them in turn.
-        tell: callback that is told now and then how far it is.
 
     Raises:
         SourceError: at the first thing that is not as it should be; the parts that are done stay.
@@ -223,7 +223,7 @@ def observe_parts(
         return _first_units(folder, parts, display, types, steps, limit)
     missing = [number for number in range(len(parts)) if number not in outcomes]
     if workers > 1 and len(missing) > 1:
-        _observe_in_processes(folder, parts, missing, min(workers, len(missing)), types, steps, display)
+        _observe_in_processes(folder, parts, display, types, steps, missing, min(workers, len(missing)))
     else:
         for number in missing:
             outcome = folder.observe(
@@ -259,11 +259,11 @@ def _first_units(
 def _observe_in_processes(
     folder: PartsFolder,
     parts: Sequence[Part],
-    missing: Sequence[int],
-    workers: int,
+    display: "Display",
     types: Sequence[str],
     steps: bool,
-    display: "Display",
+    missing: Sequence[int],
+    workers: int,
 ) -> None:
     # Spawned, not forked: this process may have threads, and what they hold would be held for ever.
     context = get_context("spawn")

@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -131,22 +131,7 @@ class TableEngine:
             return
         from kgkit.building.engines.local import DuckDBSession
 
-        def observe(
-            folder: PartsFolder,
-            parts: Sequence[Part],
-            types: Sequence[str],
-            tell: Callable[[ReadingProgress], None],
-        ) -> list[Path]:
-            return observe_parts(
-                folder,
-                parts,
-                workers=options.workers,
-                types=types,
-                steps=steps,
-                limit=options.limit,
-                tell=tell,
-            )
-
+        observe = partial(observe_parts, workers=options.workers, steps=steps, limit=options.limit)
         files = observe(self.folder, self.parts, options.types, tell_reading)
         with DuckDBSession(
             self.folder.path, files, memory=options.memory, threads=options.workers

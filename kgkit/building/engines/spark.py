@@ -161,7 +161,7 @@ def spark_tables(
                 if options.limit is not None:
                     # What comes first has to be read first, and is little.
                     return observe_parts(
-                        folder, parts, workers=1, types=types, steps=steps, limit=options.limit, tell=tell
+                        folder, parts, types, tell, workers=1, steps=steps, limit=options.limit
                     )
                 folder.create()
                 for report in work.glob("reading-*"):  # of parts that were read before these

@@ -13,7 +13,7 @@ from kgkit.commands.confidence import (
     ConfidenceRecorder,
     ReliabilityOption,
     check_reliability,
-    draw_reliability,
+    report_confidence,
 )
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
@@ -30,6 +30,7 @@ from kgkit.commands.options import (
     OverlapsOption,
     PredictionsOption,
     QuietOption,
+    ThresholdOption,
     VectorsOption,
     chosen_kb,
 )
@@ -63,12 +64,7 @@ def el(
             "tagger, by its name.",
         ),
     ] = "found",
-    threshold: Annotated[
-        float,
-        typer.Option(
-            "--threshold", min=0, max=1, metavar="SCORE", help="Links below this score count as NIL."
-        ),
-    ] = 0.0,
+    threshold: ThresholdOption = 0.0,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
     max_candidates: MaxCandidatesOption = 30,
@@ -144,14 +140,9 @@ def el(
         for name, score in shown:
             record.score("el", name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
             record.score("el", name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
-        calibration, set_name = recorder.as_dict(), shown[-1][0]
-        if calibration["links"]:
-            record.score(
-                "el", set_name, f"calibration error, mentions {mentions}",
-                calibration["expected_calibration_error"], calibration["links"],
-            )  # fmt: skip
-        if reliability is not None:
-            draw_reliability(reliability, recorder, f"{set_name}, {linker.model}, mentions {mentions}")
+        calibration = report_confidence(
+            recorder, record, "el", shown[-1][0], reliability, detail=f", mentions {mentions}"
+        )
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
         if page.mentions == together.mentions > 0:
             raise UsageError(

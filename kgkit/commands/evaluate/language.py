@@ -1,13 +1,21 @@
 """`kgkit evaluate ppl`: score a KnowBert as a masked language model."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgkit.commands.evaluate.sets import check_sets, set_names, write_scores
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.options import (
+    BatchOption,
+    DeviceOption,
+    HomeOption,
+    JSONOption,
+    PlainTextsOption,
+    QuietOption,
+    SeedOption,
+    flag,
+)
 from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
 
@@ -24,19 +32,10 @@ KnowBertOption = Annotated[
 
 
 def ppl(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="Plain text, a blank line between documents. May be compressed; repeat it for more.",
-        ),
-    ],
+    data: PlainTextsOption,
     model: KnowBertOption,
     batch: BatchOption = 32,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, metavar="N", help="Random seed of the masked pieces.")
-    ] = 0,
+    seed: SeedOption = 0,
     blind: Annotated[
         bool, flag("--blind", help="Leave out the mentions that have a masked word piece.")
     ] = False,

@@ -25,9 +25,7 @@ def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
     """
     check_files(read)
     if predictions is not None:
-        check_output_path(predictions)
-        if predictions.resolve() in {path.resolve() for path in read}:
-            raise UsageError(f"{predictions} is one of the files to read; write to another file")
+        check_output_path(predictions, read)
 
 
 def check_gold_labels(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -> None:

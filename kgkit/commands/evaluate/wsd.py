@@ -11,7 +11,7 @@ from kgkit.commands.confidence import (
     ConfidenceRecorder,
     ReliabilityOption,
     check_reliability,
-    draw_reliability,
+    report_confidence,
 )
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
@@ -102,17 +102,7 @@ def wsd(
         scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
-        calibration = recorder.as_dict()
-        if calibration["links"]:
-            record.score(
-                "wsd",
-                shown[-1].name,
-                "calibration error",
-                calibration["expected_calibration_error"],
-                calibration["links"],
-            )
-        if reliability is not None:
-            draw_reliability(reliability, recorder, f"{shown[-1].name}, {linker.model}")
+        calibration = report_confidence(recorder, record, "wsd", shown[-1].name, reliability)
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
         unknown = sum(
             1 for senses in together.keys.values() if not any(sense in linker.kb for sense in senses)

@@ -11,6 +11,7 @@ from kgkit.commands.options import (
     HomeOption,
     JSONOption,
     NameOption,
+    PlainTextsOption,
     QuietOption,
     SeedOption,
     flag,
@@ -23,23 +24,17 @@ from kgkit.commands.train.methods import (
     SizeOption,
     StepsOption,
     TextsOption,
-    follow_training,
+    record_training,
     write_results,
 )
 
 if TYPE_CHECKING:
     from kgkit.home import Home
-    from kgkit.training.job import TrainedModel
     from kgkit.types import Progress
 
 
 def encoder(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            "--data", metavar="FILE", help="Plain text, a blank line between documents. Repeat it for more."
-        ),
-    ],
+    data: PlainTextsOption,
     vocabulary: Annotated[
         Path, typer.Option("--vocabulary", metavar="FILE", help="A word piece a line, as vocab.txt of BERT.")
     ],
@@ -71,9 +66,8 @@ def encoder(
     It serves as --encoder of kgkit train kbert, and as --from of kgkit train knowbert.
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
-    from kgkit.catalog.runs import recorded
     from kgkit.encoder.fresh import EncoderShape
-    from kgkit.training.job import note_best_epoch, train_recorded
+    from kgkit.training.job import note_best_epoch
     from kgkit.training.pretraining import KIND, EncoderTraining, train_encoder
 
     shape = EncoderShape(
@@ -85,20 +79,15 @@ def encoder(
     )  # fmt: skip
     files = [*training.files, vocabulary]
 
-    def train(where: "Home", tell: "Progress") -> "TrainedModel":
-        run = recorded(
-            where, command=typed(), config=asdict(training) | {"shape": asdict(shape)}, seeds=[seed],
-            device=device, data=files,
-        )  # fmt: skip
+    def train(where: "Home", tell: "Progress") -> Path:
+        return train_encoder(
+            where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
+        )
 
-        def train_shape() -> Path:
-            return train_encoder(
-                where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
-            )
-
-        return train_recorded(run, where, name, KIND, train_shape, note_best_epoch)
-
-    manifest = follow_training(name, files, train, home=home, as_json=as_json, quiet=quiet)
+    manifest = record_training(
+        KIND, name, asdict(training) | {"shape": asdict(shape)}, files, train, note_best_epoch,
+        seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet,
+    )  # fmt: skip
     if manifest is not None:
         write_line(f"{name}: {layers} layers of {width}")
         write_results(manifest.results)

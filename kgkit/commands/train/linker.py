@@ -20,15 +20,14 @@ from kgkit.commands.options import (
     chosen_kb,
     flag,
 )
-from kgkit.commands.output import typed, write_line
-from kgkit.commands.train.methods import follow_training, write_figures
+from kgkit.commands.output import check_files, write_line
+from kgkit.commands.train.methods import WindowOption, record_training, write_figures
 from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord
     from kgkit.home import Home
     from kgkit.models.manifest import ModelManifest
-    from kgkit.training.job import TrainedModel
     from kgkit.types import Progress
 
 _SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
@@ -99,6 +98,7 @@ def linker(
     epochs: Annotated[
         int | None, typer.Option("--epochs", metavar="N", help="head, full: how often all is read.")
     ] = None,
+    size: WindowOption = None,
     seed: SeedOption = 0,
     heads: Annotated[
         int,
@@ -129,10 +129,8 @@ def linker(
 
     What was read of the data is kept: to train again with other settings takes less time.
     """
-    from kgkit.catalog.runs import recorded
     from kgkit.kb import open_kb
     from kgkit.models.kinds import LINKER
-    from kgkit.training.job import train_recorded
     from kgkit.training.linkers.coherence import CoherenceTraining
     from kgkit.training.linkers.settings import LinkerTraining
     from kgkit.training.linkers.train import train_linker
@@ -151,6 +149,7 @@ def linker(
         examples=examples,
         without=() if without is None else (without,),
         vectors=vectors,
+        size=size,
         head=settings if model_type == "head" else None,
         full=settings if model_type == "full" else None,
         coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil, seed=seed)
@@ -163,19 +162,16 @@ def linker(
         for metric in _SHARES if held_out else ():
             record.score(task, "held out", metric, manifest.results[metric], held_out)
 
-    def train(where: "Home", tell: "Progress") -> "TrainedModel":
-        run = recorded(
-            where, command=typed(), config=asdict(training), device=device,
-            seeds=[*range(seed, seed + heads)], data=training.files,
+    check_files(training.files)
+    with open_kb(chosen_kb(kb, home), home) as opened:
+
+        def train(_: "Home", tell: "Progress") -> Path:
+            return train_linker(opened, name, training, device=device, progress=tell)
+
+        manifest = record_training(
+            LINKER, name, asdict(training), training.files, train, note_scores,
+            seeds=[*range(seed, seed + heads)], device=device, home=home, as_json=as_json, quiet=quiet,
         )  # fmt: skip
-        with open_kb(chosen_kb(kb, home), home) as opened:
-
-            def train_for_kb() -> Path:
-                return train_linker(opened, name, training, device=device, progress=tell)
-
-            return train_recorded(run, where, name, LINKER, train_for_kb, note_scores)
-
-    manifest = follow_training(name, training.files, train, home=home, as_json=as_json, quiet=quiet)
     if manifest is None:
         return
     of = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"

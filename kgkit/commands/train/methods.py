@@ -1,7 +1,7 @@
 """What the commands that train a method have in common."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,8 +12,11 @@ from kgkit.commands.options import flag
 from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
 
 if TYPE_CHECKING:
+    from kgkit.catalog.runs import RunRecord
     from kgkit.home import Home
     from kgkit.methods.settings import TaskTraining
+    from kgkit.models.kinds import Kind
+    from kgkit.models.manifest import ManifestType
     from kgkit.training.job import TrainedModel
     from kgkit.types import Progress
 
@@ -38,6 +41,16 @@ StepsOption = Annotated[
 TextsOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")]
 SizeOption = Annotated[
     int, typer.Option("--size", min=LEAST_SIZE, metavar="N", help="Word pieces of a text.")
+]
+WindowOption = Annotated[
+    int | None,
+    typer.Option(
+        "--size",
+        min=LEAST_SIZE,
+        metavar="N",
+        help="Word pieces that are read at once, special ones not counted; by default by the encoder.",
+        show_default=False,
+    ),
 ]
 RateOption = Annotated[
     float, typer.Option("--lr", metavar="RATE", help="The highest learning rate of the encoder.")
@@ -98,6 +111,46 @@ def follow_training(
 
     write_json({"path": str(folder.parent), **msgspec.to_builtins(manifest)})
     return None
+
+
+def record_training(
+    kind: "Kind[ManifestType]",
+    name: str,
+    config: Mapping[str, Any],
+    files: Sequence[Path],
+    train: "Callable[[Home, Progress], Path]",
+    note_scores: "Callable[[RunRecord, ManifestType], object]",
+    *,
+    seeds: Sequence[int],
+    device: str,
+    home: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> Any:
+    """Train a model that is no method's as a run of the catalog, and tell how far it is.
+
+    Args:
+        kind: kind of the model.
+        name: its name.
+        config: settings, as the catalog keeps them.
+        files: files that are read; all are to be there.
+        train: function that trains the model, and returns the folder of its files.
+        note_scores: function that notes what was measured, of the model's manifest.
+        seeds: seeds of what is trained.
+        device: torch device on which it is trained.
+        home, as_json, quiet: as `follow_training` takes them.
+
+    Returns:
+        The manifest of the model; None if it was written.
+    """
+    from kgkit.catalog.runs import recorded
+    from kgkit.training import job
+
+    def train_in(where: "Home", tell: "Progress") -> "TrainedModel":
+        run = recorded(where, command=typed(), config=config, seeds=seeds, device=device, data=files)
+        return job.train_recorded(run, where, name, kind, lambda: train(where, tell), note_scores)
+
+    return follow_training(name, files, train_in, home=home, as_json=as_json, quiet=quiet)
 
 
 def run_training(

@@ -21,7 +21,8 @@ from kgkit.commands.train.methods import (
     DevOption,
     EncoderOption,
     RateOption,
-    follow_training,
+    WindowOption,
+    record_training,
     write_figures,
 )
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord
     from kgkit.home import Home
     from kgkit.models.manifest import ModelManifest
-    from kgkit.training.job import TrainedModel
     from kgkit.types import Progress
 
 
@@ -45,6 +45,7 @@ def tagger(
         ),
     ] = 4,
     lr: RateOption = 2e-4,
+    size: WindowOption = None,
     scope: Annotated[
         Literal["document", "sentence"],
         typer.Option(
@@ -64,15 +65,13 @@ def tagger(
 
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
-    from kgkit.catalog.runs import recorded
     from kgkit.inputs.tagging import TaggingConfig
     from kgkit.models.kinds import TAGGER
-    from kgkit.training.job import train_recorded
     from kgkit.training.tagging import TaggerTraining, train_tagger
 
     training = TaggerTraining(
         data=tuple(data), dev=tuple(dev or ()), encoder=encoder, epochs=epochs, lr=lr, seed=seed,
-        bf16="auto" if bf16 is None else bf16, reader=TaggingConfig(scope=scope),
+        bf16="auto" if bf16 is None else bf16, reader=TaggingConfig(size=size, scope=scope),
     )  # fmt: skip
     files = [*training.data, *training.dev]
 
@@ -82,17 +81,13 @@ def tagger(
             if key in results:
                 record.score("ner", "held out", metric, results[key], results["dev_names"])
 
-    def train(where: "Home", tell: "Progress") -> "TrainedModel":
-        run = recorded(
-            where, command=typed(), config=asdict(training), seeds=[seed], device=device, data=files
-        )
+    def train(where: "Home", tell: "Progress") -> Path:
+        return train_tagger(where, name, training, device=device, command=typed(), progress=tell)
 
-        def train_on_names() -> Path:
-            return train_tagger(where, name, training, device=device, command=typed(), progress=tell)
-
-        return train_recorded(run, where, name, TAGGER, train_on_names, note_scores)
-
-    manifest = follow_training(name, files, train, home=home, as_json=as_json, quiet=quiet)
+    manifest = record_training(
+        TAGGER, name, asdict(training), files, train, note_scores,
+        seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet,
+    )  # fmt: skip
     if manifest is None:
         return
     write_line(f"{name}: a tagger of {', '.join(manifest.types)}")

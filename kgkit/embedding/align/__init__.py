@@ -6,7 +6,7 @@ vectors keep none, `fitting` finds the map and checks it, and `alignment` keeps 
 
 from kgkit.embedding.align.alignment import Alignment, align_entities, align_words
 from kgkit.embedding.align.fitting import AlignConfig, Check, Norms, Report
-from kgkit.embedding.align.texts import align_encoder, align_texts
+from kgkit.embedding.align.texts import align_encoder
 
 __all__ = [
     "AlignConfig",
@@ -16,6 +16,5 @@ __all__ = [
     "Report",
     "align_encoder",
     "align_entities",
-    "align_texts",
     "align_words",
 ]

@@ -58,34 +58,11 @@ def align_encoder(
 ) -> Alignment:
     """Map *vectors* into the word-piece space of *encoder*, by what they have, and save the map beside them.
 
-    Args:
-        vectors: vectors of texts, see `align_texts`, or vectors with words, see `align_words`.
-        encoder, config, pairs, kb, progress: values as these functions take them.
-        device: torch device that words are encoded on.
-
-    Raises: as `align_texts` and `align_words` do.
-    """
-    if is_of_texts(vectors):
-        return align_texts(vectors, encoder, config, pairs=pairs, kb=kb, device=device, progress=progress)
-    return align_words(vectors, encoder, config, pairs=pairs, kb=kb, progress=progress)
-
-
-def align_texts(
-    vectors: Vectors,
-    encoder: HasWordPieces,
-    config: AlignConfig | None = None,
-    *,
-    pairs: Path | None = None,
-    kb: "KnowledgeBase | None" = None,
-    device: str = "auto",
-    progress: Progress | None = None,
-) -> Alignment:
-    """Map vectors of texts into the word-piece space of *encoder*, and save the map beside them.
-
-    The encoder that made the vectors encodes the words among the pieces, or the texts of a file of pairs.
+    For vectors of texts the encoder that made them encodes the words among the pieces, or the texts of a file
+    of pairs; all others are mapped by the words that they keep, as `align_words` does.
 
     Args:
-        vectors: vectors of texts, as `kgkit.embedding.text` makes them.
+        vectors: vectors of texts, as `kgkit.embedding.text` makes them, or vectors with words.
         encoder: encoder whose input embeddings are the space.
         config: settings; words are encoded as the pieces have them, so that `fold` changes nothing.
         pairs: a file of anchors, text and piece, instead of the pieces that are whole words.
@@ -94,13 +71,15 @@ def align_texts(
         progress: callback that is told (words encoded, of how many), then (steps done, of how many).
 
     Raises:
-        UsageError: if the vectors are not of texts, or were made by another encoder of that name, or by one
-            of another width.
-        DamagedVectors: if they do not name their encoder.
-        NotThere: if their encoder is gone.
+        UsageError: if vectors of texts were made by another encoder of that name, or by one of another width;
+            if vectors with words share none with the pieces.
+        DamagedVectors: if vectors of texts do not name their encoder.
+        NotThere: if their encoder is gone; if other vectors keep no words.
         SourceError: if the file of pairs is none.
         WriteFailed: if the disk refuses what is encoded.
     """
+    if not is_of_texts(vectors):
+        return align_words(vectors, encoder, config, pairs=pairs, kb=kb, progress=progress)
     config, about = config or AlignConfig(), text_settings(vectors)
     pieces, target = encoder.word_pieces()
     piece_of = unsplit_words(pieces)

@@ -45,7 +45,7 @@ from kgkit.training.linkers.head import (
     usual_temperature,
 )
 from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
-from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
+from kgkit.training.linkers.ridge import amounts, measured, weighed
 from kgkit.training.loop import train
 from kgkit.types import Progress
 from kgkit.vectors.scan import unit
@@ -137,8 +137,7 @@ def train_full(
         BuildFailed: if the loss is not finite.
     """
     reader, vectors, parts, ridge = data
-    check_something(parts)
-    together = joined([part.sums() for part in parts])
+    together = data.sums()
     arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
     sentences = [
         sentence.with_features(COUNTED) for sentence in labelled_sentences(data, together, arrays, progress)

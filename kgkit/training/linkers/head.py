@@ -26,8 +26,8 @@ from kgkit.linking.prior_features import FEATURES, candidate_features, prior_fea
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, text_mean
-from kgkit.training.linkers.ridge import amounts, check_something, measured, weighed
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, text_mean
+from kgkit.training.linkers.ridge import amounts, measured, weighed
 from kgkit.training.loop import train
 from kgkit.types import NO_SENSE, Progress
 from kgkit.vectors.scan import unit
@@ -128,8 +128,7 @@ def train_head(
         BuildFailed: if the loss is not finite.
     """
     reader, vectors, parts, ridge = data
-    check_something(parts)
-    together = joined([part.sums() for part in parts])
+    together = data.sums()
     if config.portable:  # it has no use for weights
         arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.errors import UsageError
 from kgkit.inputs.mention_vectors import features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
 from kgkit.training.linkers.labelled import LabelledDocument
@@ -135,6 +136,16 @@ class LinkerData(NamedTuple):
     vectors: "Vectors"
     parts: Sequence[TrainingSet]
     ridge: RidgeConfig
+
+    def sums(self) -> Sums:
+        """Return the sums of all sets together.
+
+        Raises:
+            UsageError: if no mention has a right candidate.
+        """
+        if not sum(len(part.meanings) for part in self.parts):
+            raise UsageError("no training examples: no mention has its gold entity among its candidates")
+        return joined([part.sums() for part in self.parts])
 
 
 def joined(parts: Sequence[Sums]) -> Sums:

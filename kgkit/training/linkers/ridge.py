@@ -6,11 +6,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer
 from kgkit.training.linkers.conditional_logit import fit_weights
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, less, text_mean
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, less, text_mean
 
 USUAL: Final = 1.0
 """The temperature where too little is held out to choose one: scores as they are weighed."""
@@ -42,8 +41,7 @@ def train_ridge(data: LinkerData) -> TrainedRidge:
     Raises:
         UsageError: if no mention has a right candidate.
     """
-    check_something(data.parts)
-    arrays, examples = weighed(data, joined([part.sums() for part in data.parts]))
+    arrays, examples = weighed(data, data.sums())
     weights = np.asarray(arrays.weights)
     scored: Scored = [(terms @ weights, right) for terms, right in examples]
     temperature = best_temperature(scored, USUAL)
@@ -86,16 +84,6 @@ def held_out_terms(
         for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
             candidates, right = golds[row]
             yield scorer.terms(query, candidates), right
-
-
-def check_something(parts: Sequence[TrainingSet]) -> None:
-    """Check that there are training examples.
-
-    Raises:
-        UsageError: if no mention has a right candidate.
-    """
-    if not sum(len(part.meanings) for part in parts):
-        raise UsageError("no training examples: no mention has its gold entity among its candidates")
 
 
 def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays) -> dict[str, float]:

@@ -15,6 +15,7 @@ from kgkit.linking.head import KIND as HEAD
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import BUILT_IN, FULL
+from kgkit.ranges import check_range
 from kgkit.training.data import count_items
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
@@ -60,6 +61,7 @@ class LinkerTraining:
         examples: learn from the KB's usage examples too, if it has any.
         without: files of examples to leave out of training, one a line; only letters are compared.
         vectors: name of the vectors of the entities' texts.
+        size: number of word pieces read at once, special ones not counted; None: the reader's.
         reader: settings of the reader of mentions; unless given, the layers in `LAYERS` for the model type.
         ridge: settings of the means and the map.
         head: settings of the model type `head`.
@@ -75,6 +77,7 @@ class LinkerTraining:
     examples: bool = False
     without: tuple[Path, ...] = ()
     vectors: str | None = None
+    size: int | None = None
     reader: SpanConfig | None = None
     ridge: RidgeConfig = field(default_factory=RidgeConfig)
     head: "HeadConfig | None" = None
@@ -101,6 +104,13 @@ class LinkerTraining:
                 "coherence is trained on the first stage's scores of held-out documents: a model of the type "
                 "full would have to be trained once for each fold of them. Train coherence above head instead"
             )
+        check_range(self, "size", least=1)
+        if self.size is not None and (self.type in UNTRAINED or self.reader is not None):
+            raise UsageError(
+                "size is a setting of the reader of mentions, and the reader has one"
+                if self.reader is not None
+                else f"--size is a setting of the types that are trained, not of {self.type}: leave it out"
+            )
         if self.task == "wsd":
             check_gold_files(self.data, self.gold)
         else:
@@ -116,6 +126,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
         words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
     for option, value, usual in (
         ("candidates", training.candidates, "surface"), ("vectors", training.vectors, None),
+        ("size", training.size, None),
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []
     words += ["--examples"] if training.examples else []
@@ -136,10 +147,16 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     return f"kgkit train linker {shlex.join(words)}"
 
 
-def usual_reader(model_type: str, encoder: "Encoder") -> SpanConfig:
-    """Return the reader's settings for a model type: layers that the encoder has, windows that fit it."""
+def usual_reader(model_type: str, encoder: "Encoder", size: int | None = None) -> SpanConfig:
+    """Return the reader's settings for a model type: layers that the encoder has, windows that fit it.
+
+    Args:
+        model_type: one of `TYPES` that is trained.
+        encoder: encoder that reads.
+        size: number of word pieces read at once, without special ones; None: the usual one, if they fit.
+    """
     deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
-    size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+    size = size or min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
     return SpanConfig(
         layers=tuple(layer for layer in LAYERS[model_type] if -layer <= deepest + 1),
         size=size,

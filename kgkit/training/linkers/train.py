@@ -82,7 +82,7 @@ def _prepare(
     home = Home(kb.home.path.parents[1])
     vectors = kb.vectors(text_vectors(kb, training.vectors))
     encoder = encoder_of(vectors, device=device)
-    reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder))
+    reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder, training.size))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*sources_of(kb, generator, training, progress)]
     cache, layers = home.cache / "features", training.ridge.layers

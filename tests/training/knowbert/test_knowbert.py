@@ -1203,7 +1203,7 @@ TRAIN = ("train", "knowbert", "--name", "y")
     ("args", "code", "said"),
     [
         ((*TRAIN, "--task", "mlm", "--data", "no.txt", "--control"), 3, "no file no.txt"),
-        ((*TRAIN, "--task", "wsd", "--data", "HELD"), 2, "1 files of data and 0 of gold: each needs the"),
+        ((*TRAIN, "--task", "wsd", "--data", "HELD"), 2, "files of data: 1, files of gold: 0; name a file"),
         ((*TRAIN, "--task", "el", "--data", "EL"), 2, "name one with --kb, or say --control"),
         ((*TRAIN, "--task", "el", "--data", "EL", "--kb", "nope"), 3, "nope"),
         ((*TRAIN, "--task", "el", "--data", "EL", "--kb", "places", "--vectors", "text"), 2,

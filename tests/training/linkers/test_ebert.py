@@ -428,7 +428,7 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
     ("others", "message"),
     [
         ({"control": True}, "a control has none"),
-        ({"task": "wsd", "gold": ()}, "1 files of data and 0 of gold"),
+        ({"task": "wsd", "gold": ()}, "files of data: 1, files of gold: 0"),
         ({"gold": ("x",)}, "hold their gold"),
         ({"task": "wsd", "gold": ("x",), "dev": (), "all_surfaces": True}, "leave out all_surfaces"),
         ({"rounds": 0}, "rounds is 0; it is 1 or more"),

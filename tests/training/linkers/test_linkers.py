@@ -551,7 +551,7 @@ def test_a_model_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, corp
 
 def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):
     data, gold = corpus
-    with pytest.raises(UsageError, match="1 files of data and 0 of gold"):
+    with pytest.raises(UsageError, match="files of data: 1, files of gold: 0"):
         LinkerTraining(task="wsd", data=(data,))
     with pytest.raises(UsageError, match="contain the gold"):
         LinkerTraining(task="el", data=(data,), gold=(gold,))

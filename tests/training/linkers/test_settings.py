@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from kgkit.errors import UnknownName, UsageError
+from kgkit.inputs import SpanConfig
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.fine_tuned import FullConfig
@@ -55,6 +56,31 @@ def test_a_type_that_is_not_trained_needs_coherence_above_it(name):
     assert wsd(type=name, coherence=CoherenceTraining()).type == name
 
 
+def test_a_size_is_that_of_the_reader_which_is_given_once_and_of_what_is_trained():
+    assert values_of(words_of(wsd(size=32)), "--size") == ["32"]
+    assert "--size" not in words_of(wsd())
+    with pytest.raises(UsageError, match="size is 0; it is 1 or more"):
+        wsd(size=0)
+    with pytest.raises(
+        UsageError, match="size is a setting of the reader of mentions, and the reader has one"
+    ):
+        wsd(size=32, reader=SpanConfig())
+    with pytest.raises(UsageError, match="--size is a setting of the types that are trained, not of gloss"):
+        wsd(size=32, type="gloss", coherence=CoherenceTraining())
+
+
+@pytest.mark.parametrize(("size", "expected"), [(None, (62, 15)), (16, (16, 4)), (200, (200, 24))])
+def test_a_size_that_is_named_is_taken_whatever_the_encoder_reads(size, expected):
+    """`SpanReader` refuses it where the encoder reads fewer pieces."""
+    encoder = SimpleNamespace(
+        model=SimpleNamespace(config=SimpleNamespace(num_hidden_layers=6)),
+        tokenizer=SimpleNamespace(num_special_tokens_to_add=lambda: 2),
+        window=64,
+    )
+    reader = usual_reader("ridge", encoder, size)
+    assert (reader.size, reader.context) == expected
+
+
 def test_coherence_above_a_fine_tuned_linker_is_refused_with_what_to_train_instead():
     with pytest.raises(UsageError, match=r"trained once for each fold of them\. Train coherence above head"):
         wsd(type="full", coherence=CoherenceTraining())
@@ -62,17 +88,21 @@ def test_coherence_above_a_fine_tuned_linker_is_refused_with_what_to_train_inste
 
 @pytest.mark.parametrize(("data", "gold"), [(DATA, ()), (DATA, GOLD[:1]), (DATA[:1], GOLD)])
 def test_senses_have_a_file_of_gold_for_each_file_of_data(data, gold):
-    with pytest.raises(UsageError, match=f"^{len(data)} files of data and {len(gold)} of gold"):
+    with pytest.raises(
+        UsageError, match=f"^files of data: {len(data)}, files of gold: {len(gold)}; name a file"
+    ):
         wsd(data=data, gold=gold)
 
 
 def test_entities_have_no_files_of_gold():
-    with pytest.raises(UsageError, match="leave out the files of gold"):
+    with pytest.raises(
+        UsageError, match="the data of the task el contain the gold: do not name files of gold"
+    ):
         LinkerTraining(task="el", data=DATA, gold=GOLD)
 
 
 def test_without_data_there_have_to_be_examples():
-    with pytest.raises(UsageError, match="name files of data"):
+    with pytest.raises(UsageError, match="name one or more files of data"):
         wsd(data=(), gold=())
     assert wsd(data=(), gold=(), examples=True).files == ()
 
