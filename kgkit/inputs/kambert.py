@@ -73,6 +73,11 @@ class TextMaps(NamedTuple):
     size: int
     auxiliary: tuple[str, ...] = ()
 
+    def fitted(self, size: int) -> "TextMaps":
+        """Return the maps for a text of *size* words, whose own they are not; see `WordMap.fitted`."""
+        maps = {name: part.fitted(self.size, size) for name, part in self.maps.items()}
+        return self._replace(maps=maps, size=size)
+
 
 class MappedText(NamedTuple):
     """A text, or a pair, as a KAM-BERT reads it.

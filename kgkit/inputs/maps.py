@@ -108,6 +108,23 @@ class WordMap(NamedTuple):
         filled = (corners[:, 0] < corners[:, 1]) & (corners[:, 2] < corners[:, 3])
         return WordMap(size, corners[filled], self.values[filled])
 
+    def fitted(self, words: int, size: int) -> "WordMap":
+        """Return the map for a text of *size* words: what lies beyond them is cut.
+
+        Args:
+            words: number of words of the text that the map is of; what stands behind them, as auxiliary
+                words do, stays behind.
+            size: number of words of the other text.
+        """
+        moved = size - words
+        firsts, ends = self.blocks[:, ::2], self.blocks[:, 1::2]  # (C, 2)
+        behind = firsts >= words
+        firsts = np.where(behind, firsts + moved, np.minimum(firsts, size))
+        ends = np.where(behind, ends + moved, np.minimum(ends, size))
+        kept = (firsts < ends).all(1)
+        corners = np.stack([firsts, ends], 2).reshape(-1, 4)
+        return WordMap(self.size + moved, corners[kept], self.values[kept])
+
     def cells(self) -> MapCells:
         """Return the cells that are not zero."""
         first_rows, end_rows, first_columns, end_columns = self.blocks.T

@@ -13,7 +13,7 @@ import torch
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.evaluation.examples import Example
+from kgkit.evaluation.examples import Example, alternatives
 from kgkit.heads.classifier import Classifier
 from kgkit.inputs.kambert import AnnotatedText, KamBertReader, MappedText, TextMaps
 from kgkit.methods.answering import TaskData
@@ -24,6 +24,7 @@ from kgkit.methods.kambert_settings import LINKS, KamBertTraining
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.links import linker_sha256_of
 from kgkit.methods.map_sources import check_sources, map_names, open_sources, source_identities
+from kgkit.methods.other_texts import OtherTexts, count_words
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.folder import BUILT_IN, has_model
@@ -52,6 +53,7 @@ class KamBertMethod(EncoderMethod):
         reader: reader of texts, with what makes their maps.
         specials: special pieces of the task.
         annotate: function that finds in texts what maps are made of; None: nothing is found.
+        others: texts whose maps are read in the place of a text's own; None: its own are.
     """
 
     folder = FOLDER
@@ -66,10 +68,12 @@ class KamBertMethod(EncoderMethod):
         reader: KamBertReader,
         specials: Sequence[str] = (),
         annotate: Annotate | None = None,
+        others: OtherTexts | None = None,
     ) -> None:
         super().__init__(task, kambert, classifier, encoder, reader)
         self._examples = ExampleReader(reader, encoder.tokenizer, specials)
         self._annotate = annotate or (lambda texts: [AnnotatedText(text) for text in texts])
+        self._others = others
         self._maps: dict[tuple[str, ...], TextMaps] = {}
         self._blocks = 0  # of the maps that are kept
 
@@ -85,9 +89,12 @@ class KamBertMethod(EncoderMethod):
         if self._blocks > _MAX_BLOCKS:
             self._maps, self._blocks = {}, 0
             new = {example.texts: None for example in examples}
-        annotated = iter(self._annotate(text for texts in new for text in texts))
-        for texts in new:
-            maps = self.reader.builder([next(annotated) for _ in texts])
+        chosen = {texts: texts if self._others is None else self._others(texts) for texts in new}
+        annotated = iter(self._annotate(text for texts in chosen.values() for text in texts))
+        for texts, mapped in chosen.items():
+            maps = self.reader.builder([next(annotated) for _ in mapped])
+            if self._others is not None:
+                maps = maps.fitted(count_words(texts))
             self._maps[texts] = maps
             self._blocks += sum(len(part.blocks) for part in maps.maps.values())
         return [self._maps[example.texts] for example in examples]
@@ -97,8 +104,20 @@ class KamBertMethod(EncoderMethod):
         encoder: Any = self.model.head.model
         return group_parameters(self.model, set(map(id, encoder.parameters())), training)
 
+    def save(self, folder: Path, *, about: str = "") -> None:
+        """Write the head, its encoder, the classifier, and the other texts of a control into *folder*."""
+        super().save(folder, about=about)
+        if self._others is not None:
+            self._others.save(folder)
+
 
 # -- before training --------------------------------------------------------
+
+
+def texts_of(examples: Iterable[Example]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of examples as they are read: of one with choices, one with each of these."""
+    for example in examples:
+        yield from (part.texts for part in (alternatives(example) if example.choices else [example]))
 
 
 def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resources) -> Beginning:
@@ -134,7 +153,8 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
     classifier = Classifier(data.classifier_config(encoder.width), drawn)
     kambert = KamBert(encoder.model, config, generator=drawn)
     reader = KamBertReader(encoder, builder, size=training.size)
-    method = KamBertMethod(training.task, kambert, classifier, encoder, reader, specials, annotate)
+    others = OtherTexts(texts_of(data.learn)) if training.other_maps and not training.control else None
+    method = KamBertMethod(training.task, kambert, classifier, encoder, reader, specials, annotate, others)
     method.model.to(encoder.device)
     builds = {kb.name: kb.build for kb in kbs}
     identities = source_identities(training, maps, terms, home)
@@ -148,7 +168,7 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
         ),
         "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
         "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,
-        "sources": identities,
+        "sources": identities, "other_maps": others is not None,
     }  # fmt: skip
     return Beginning(method, (builds, encoder.fingerprint, linker_sha256, identities), fields)
 
@@ -177,7 +197,8 @@ def open_predictor(folder: Path, manifest: KamBertManifest, opening: "Opening") 
             annotate, builder = open_sources(manifest, manifest.maps, manifest.terms, kbs, home, device)
             reader = KamBertReader(encoder, builder, size=manifest.size)
         method = KamBertMethod(
-            manifest.task, kambert, classifier, encoder, reader, manifest.specials, annotate
-        )
+            manifest.task, kambert, classifier, encoder, reader, manifest.specials, annotate,
+            OtherTexts.open(folder) if manifest.other_maps else None,
+        )  # fmt: skip
         method.model.to(encoder.device)
         return Predictor(method, manifest, stack.pop_all())

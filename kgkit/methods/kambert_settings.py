@@ -32,6 +32,7 @@ class KamBertTraining(TaskTraining):
             or by the mean of all.
         alpha: share of what is mixed in the logits of attention, from 0 to 1.
         skip: whether the logits of a layer are added to those of the next; not with the kernel 1.
+        other_maps: read the maps of another text, of like length, in the place of a text's own: a control.
         init: first weights of kernels: those that leave attention as it is, or random ones.
     """
 
@@ -51,6 +52,7 @@ class KamBertTraining(TaskTraining):
     alpha: float = 0.2
     skip: bool = field(default=True, metadata={"option": " /--no-skip"})
     init: Literal["identity", "random"] = "identity"
+    other_maps: bool = False
 
     @property
     def auxiliary(self) -> int:

@@ -20,6 +20,7 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         terms: number of auxiliary words of a text.
         sources: what identifies the sources of maps when it was trained, by their names: SHA-256 of their
             manifests, or the version of a spaCy pipeline.
+        other_maps: whether it reads maps of other texts, which lie in the folder, as a control.
         specials: pieces that were added for the task.
     """
 
@@ -29,6 +30,7 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     pmi: str = ""
     terms: int = 0
     sources: dict[str, str] = msgspec.field(default_factory=dict)
+    other_maps: bool = False
     specials: tuple[str, ...] = ()
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("accelerate")
 import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.encoder import Encoder
-from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import DamagedModel, NotThere, StaleModel, UnknownName, UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.heads import Classifier, KamBert, KamBertConfig
 from kgkit.home import Home
@@ -25,6 +25,7 @@ from kgkit.inputs.maps import PhraseSpan
 from kgkit.methods import map_sources
 from kgkit.methods.kambert import KamBertMethod
 from kgkit.methods.kambert_settings import KamBertTraining
+from kgkit.methods.other_texts import OtherTexts
 from kgkit.models.folder import find_trained
 from kgkit.models.kambert import KAMBERT
 from kgkit.models.opening import open_model
@@ -177,6 +178,44 @@ def test_auxiliary_words_go_without_their_map(home, settings, sources):
     with open_model("words", "predictor", home=home, device="cpu") as opened:
         [maps] = opened.method.maps_of([Example("1", ("a dog",))])
     assert maps.auxiliary == ("barks",) and not maps.maps
+
+
+def test_a_control_reads_the_maps_of_another_text(home, settings):
+    kgkit.train("kambert", name="others", home=home, kbs=["friends"], **settings(steps=1, other_maps=True))
+    example = Example("1", ("name30 is the dog or the tree",))
+    with open_model("others", "predictor", home=home, device="cpu") as opened:
+        [maps] = opened.method.maps_of([example])
+        again = opened.method._others(example.texts)
+    assert again != example.texts and maps.size == 7 and maps.maps["knowledge"].nonzero() == 2
+    folder = find_trained(home, "others")
+    content = (folder / "other_texts.json").read_text()
+    (folder / "other_texts.json").write_text(content.replace("[", "{", 1))
+    with pytest.raises(DamagedModel, match=r"other_texts\.json cannot be read"):
+        OtherTexts.open(folder)
+    with pytest.raises(UsageError, match="maps of other texts need two texts at least"):
+        OtherTexts([("a dog",), ("a dog",)])
+
+
+def test_the_other_text_is_of_like_length_and_never_the_text_itself():
+    texts = [("dog " * number,) for number in range(1, 60)]
+    others = OtherTexts(texts)
+    for text in texts:
+        other = others(text)
+        assert other != text and abs(len(other[0]) - len(text[0])) <= 4 * 17
+    assert len({others(text) for text in texts}) > 30
+    assert others(("a cat",)) == OtherTexts(texts[::-1])(("a cat",))
+
+
+def test_maps_of_another_text_are_cut_and_auxiliary_words_stay_behind():
+    builder = MapBuilder(("entity", "correlation"), PMI, auxiliary=1)
+    maps = builder([AnnotatedText("it dog barks", names=[(3, 12)])])
+    assert maps.auxiliary == ("bone",)
+    shorter, longer = maps.fitted(2), maps.fitted(5)
+    assert shorter.size == 2 and shorter.maps["entity"].dense().tolist() == [[0, 0], [0, 1]]
+    assert np.argwhere(shorter.maps["correlation"].dense()).tolist() == [[1, 2], [2, 1]]
+    assert longer.maps["entity"].nonzero() == 4 and longer.maps["correlation"].size == 6
+    cells = np.argwhere(longer.maps["correlation"].dense()).tolist()
+    assert cells == [[1, 2], [1, 5], [2, 1], [2, 5], [5, 1], [5, 2]]
 
 
 def test_names_and_chunks_of_a_spacy_pipeline_are_found(monkeypatch):
