@@ -204,6 +204,7 @@ class Unreadable(TaskTraining):
 
 
 def test_a_type_that_cannot_be_read_is_damage_of_the_package(monkeypatch):
+    method = find_method("kbert")
     monkeypatch.setattr("kgkit.models.kinds.load_object", lambda *_: Unreadable)
     with pytest.raises(DamagedModel, match=r"whose types cannot be read .*'Nowhere' is not defined"):
-        settings_of(find_method("kbert"))
+        settings_of(method)
