@@ -257,6 +257,14 @@ def join_maps(maps: Sequence[WordMap]) -> WordMap:
     )
 
 
-def nonzero_cells(maps: Mapping[MapName, WordMap]) -> dict[str, int]:
-    """Return how many cells of each map are not zero, by its name."""
-    return {name: part.nonzero() for name, part in maps.items()}
+def nonzero_cells(maps: Mapping[MapName, WordMap], words: int) -> dict[str, int]:
+    """Return how many cells of each map of a text are not zero, by its name.
+
+    Args:
+        maps: maps of the text.
+        words: number of its words; cells of auxiliary words behind them are not counted.
+    """
+    cells = {name: part.cells() for name, part in maps.items()}
+    return {
+        name: int(((own.rows < words) & (own.columns < words)).sum()) for name, own in cells.items()
+    }

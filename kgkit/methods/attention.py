@@ -94,7 +94,7 @@ def text_attention(
     return TextAttention(
         [*pieces, *[_NOTHING][: len(auxiliary)], *auxiliary[1:]],
         dict(zip(kambert.config.maps, dense, strict=True)),
-        nonzero_cells(text.maps.maps),
+        nonzero_cells(text.maps.maps, text.maps.size),
         text.maps.size,
         None if expected is None else _chosen(expected, layer, head),
         _chosen(output.attentions, layer, head),
