@@ -156,6 +156,7 @@ class MixingCall:
         weights: whether the weights of attention are asked for.
         layer: number of the layer that computes next: layers compute in their order.
         results: R of the layer before.
+        positions: (B, N) bool, the word pieces whose vectors are wanted; None: all.
     """
 
     def __init__(
@@ -170,6 +171,7 @@ class MixingCall:
         self.mixing, self.maps, self.real, self.auxiliary = mixing, maps, real, auxiliary
         self.length, self.weights, self.layer = length, weights, 0
         self.results: Tensor | None = None
+        self.positions: Tensor | None = None
         self.pairs = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, M, M)
 
     def mask(self, given: Tensor) -> Tensor:

@@ -137,15 +137,18 @@ class KamBert(EncoderHead):
             return
         register_attention(ATTENTION, mixed_attention, whole_mask)
         set_attention(model, ATTENTION)
+        model.base_model.register_forward_hook(self._select_positions, with_kwargs=True)
         for layer in layers_of(model)[1:]:
             layer.register_forward_pre_hook(self._append_auxiliary, with_kwargs=True)
             layer.register_forward_hook(self._trim_auxiliary, with_kwargs=True)
 
-    def forward(self, inputs: KamBertInputs, **model_inputs: Any) -> Any:
+    def forward(self, inputs: KamBertInputs, positions: Tensor | None = None, **model_inputs: Any) -> Any:
         """Return what the model returns: of an encoder `last_hidden_state` (B, N, H).
 
         Args:
             inputs: batch of texts.
+            positions: (B, N) bool, the word pieces whose vectors are wanted: (n, H), so that what stands on
+                the encoder computes for no others; None: all. A control gives all.
             model_inputs: further arguments of the model, as `labels`.
 
         Raises:
@@ -157,7 +160,9 @@ class KamBert(EncoderHead):
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
         if not self.config.plain:
-            arguments[CALL] = self._begin_call(inputs, bool(model_inputs.get("output_attentions")))
+            call = self._begin_call(inputs, bool(model_inputs.get("output_attentions")))
+            call.positions = positions
+            arguments[CALL] = call
         return self.model(**arguments)
 
     def dense_maps(self, inputs: KamBertInputs) -> Tensor:
@@ -216,6 +221,16 @@ class KamBert(EncoderHead):
         if isinstance(output, tuple):
             return (output[0][:, : call.length], *output[1:])
         return output[:, : call.length]
+
+    def _select_positions(self, _: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> Any:
+        """Leave the vectors of those word pieces that were asked for: a hook of torch."""
+        call = kwargs.get(CALL)
+        if call is None or call.mixing is not self.mixing or call.positions is None:
+            return output
+        if isinstance(output, tuple):
+            return (output[0][call.positions], *output[1:])
+        output.last_hidden_state = output.last_hidden_state[call.positions]  # (n, H)
+        return output
 
     def _check(self, inputs: KamBertInputs) -> None:
         """Make sure that shapes fit, and that cells lie in their maps.

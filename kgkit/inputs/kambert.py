@@ -123,13 +123,22 @@ class MapBuilder:
         if "knowledge" in self.maps and not self.kbs:
             raise UsageError("the map of a knowledge base needs one: name it")
 
-    def __call__(self, texts: Sequence[AnnotatedText]) -> TextMaps:
-        """Return the maps of a text, or of a pair."""
+    def __call__(self, texts: Sequence[AnnotatedText], hidden: Sequence[int] = ()) -> TextMaps:
+        """Return the maps of a text, or of a pair.
+
+        Args:
+            texts: one text, or two.
+            hidden: numbers of words that are to be guessed: nothing that tells of them is in a map.
+        """
         spans = [token_spans(text.text) for text in texts]
         words = [
             fold(text.text[start:end]) for text, own in zip(texts, spans, strict=True) for start, end in own
         ]
-        auxiliary = [] if self.table is None else auxiliary_words(words, self.table, self.auxiliary)
+        for number in hidden:
+            words[number] = ""
+        auxiliary = (
+            [] if self.table is None else auxiliary_words([*filter(None, words)], self.table, self.auxiliary)
+        )
         shifts = np.cumsum([0, *map(len, spans)]).tolist()  # of the words of each text
         parts = [*zip(texts, spans, shifts, strict=False)]
         maps = dict[MapName, WordMap]()
@@ -138,7 +147,7 @@ class MapBuilder:
                 assert self.table is not None  # checked when it was made
                 maps[name] = correlation_map(words, self.table, auxiliary)
             else:
-                maps[name] = self._map_of_spans(name, parts, len(words))
+                maps[name] = self._map_of_spans(name, parts, len(words)).without(hidden)
         return TextMaps(maps, len(words), tuple(auxiliary))
 
     def _map_of_spans(

@@ -108,6 +108,16 @@ class WordMap(NamedTuple):
         filled = (corners[:, 0] < corners[:, 1]) & (corners[:, 2] < corners[:, 3])
         return WordMap(size, corners[filled], self.values[filled])
 
+    def without(self, words: Sequence[int]) -> "WordMap":
+        """Return the map without the blocks that have one of *words*, by their numbers, among theirs."""
+        hidden = np.unique(np.array([*words], np.int64))
+        firsts, ends = (
+            np.searchsorted(hidden, self.blocks[:, ::2]),
+            np.searchsorted(hidden, self.blocks[:, 1::2]),
+        )
+        kept = (firsts == ends).all(1)
+        return WordMap(self.size, self.blocks[kept], self.values[kept])
+
     def fitted(self, words: int, size: int) -> "WordMap":
         """Return the map for a text of *size* words: what lies beyond them is cut.
 
@@ -265,6 +275,4 @@ def nonzero_cells(maps: Mapping[MapName, WordMap], words: int) -> dict[str, int]
         words: number of its words; cells of auxiliary words behind them are not counted.
     """
     cells = {name: part.cells() for name, part in maps.items()}
-    return {
-        name: int(((own.rows < words) & (own.columns < words)).sum()) for name, own in cells.items()
-    }
+    return {name: int(((own.rows < words) & (own.columns < words)).sum()) for name, own in cells.items()}

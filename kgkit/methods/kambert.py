@@ -7,7 +7,7 @@ the maps of their words are made once, and spread over what is read.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -15,7 +15,9 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example, alternatives
 from kgkit.heads.classifier import Classifier
-from kgkit.inputs.kambert import AnnotatedText, KamBertReader, MappedText, TextMaps
+from kgkit.home import Home
+from kgkit.inputs.kambert import AnnotatedText, KamBertReader, MapBuilder, MappedText, TextMaps
+from kgkit.kb import KnowledgeBase
 from kgkit.methods.answering import TaskData
 from kgkit.methods.builds import open_build
 from kgkit.methods.contract import Beginning, Reading, Resources, group_parameters
@@ -120,6 +122,59 @@ def texts_of(examples: Iterable[Example]) -> Iterator[tuple[str, ...]]:
         yield from (part.texts for part in (alternatives(example) if example.choices else [example]))
 
 
+class MapsBeginning(NamedTuple):
+    """What the maps of a model are made from, before it is trained.
+
+    Attributes:
+        config: settings of the head that training decides, as `KamBertConfig.of` takes them.
+        sources: function that finds in texts what maps are made of.
+        builder: maker of the maps.
+        identity: what identifies the sources.
+        fields: fields of the manifest.
+    """
+
+    config: dict[str, Any]
+    sources: Annotate
+    builder: MapBuilder
+    identity: object
+    fields: dict[str, Any]
+
+
+def begin_maps(
+    training: KamBertTraining, kbs: Sequence[KnowledgeBase], home: Home, device: str
+) -> MapsBeginning:
+    """Open what the maps of a model are to be made from; a control has none.
+
+    Raises:
+        UsageError: if a source does not make its map.
+        UnknownName: if there is no such source.
+    """
+    kbs = [] if training.control else kbs
+    if training.tagger == LINKS and not (kbs or training.control):
+        raise UsageError("the tagger links takes the links of a linker: name a knowledge base with --kb")
+    maps, terms = map_names(training, kbs), 0 if training.control else training.auxiliary
+    sources, builder = open_sources(training, maps, terms, kbs, home, device)
+    config = {
+        "maps": maps, "kernel": training.kernel, "alpha": training.alpha, "skip": training.skip,
+        "init": training.init, "plain": training.control,
+    }  # fmt: skip
+    builds = {kb.name: kb.build for kb in kbs}
+    identities = source_identities(training, maps, terms, home)
+    linker = training.linker if kbs else ""
+    linker_sha256 = linker_sha256_of(home, linker)
+    fields = {
+        "encoder": training.encoder, "size": training.size, "maps": maps,
+        "needs": Needs(
+            kbs=builds, exact=True, linker="" if linker in BUILT_IN else linker,
+            models=tuple(name for name in identities if has_model(home, name)),
+        ),
+        "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
+        "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,
+        "sources": identities,
+    }  # fmt: skip
+    return MapsBeginning(config, sources, builder, (builds, linker_sha256, identities), fields)
+
+
 def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resources) -> Beginning:
     """Return a KAM-BERT that is to be trained for a task.
 
@@ -137,68 +192,79 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
     from kgkit.heads.kambert import KamBert
 
     home, device = resources.home, resources.device
-    kbs = [] if training.control else [chosen.kb for chosen in resources.kbs]
-    if training.tagger == LINKS and not (kbs or training.control):
-        raise UsageError("the tagger links takes the links of a linker: name a knowledge base with --kb")
-    maps, terms = map_names(training, kbs), 0 if training.control else training.auxiliary
     encoder = load_encoder(home, training.encoder, KAMBERT, device)
     specials = data.task.specials(data.learn)
     add_pieces(encoder, specials, training.seed)
-    annotate, builder = open_sources(training, maps, terms, kbs, home, device)
-    config = KamBertConfig.of(
-        encoder.model, maps=maps, kernel=training.kernel, alpha=training.alpha, skip=training.skip,
-        init=training.init, plain=training.control,
-    )  # fmt: skip
+    begun = begin_maps(training, [chosen.kb for chosen in resources.kbs], home, device)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(data.classifier_config(encoder.width), drawn)
+    config = KamBertConfig.of(encoder.model, **begun.config)
     kambert = KamBert(encoder.model, config, generator=drawn)
-    reader = KamBertReader(encoder, builder, size=training.size)
+    reader = KamBertReader(encoder, begun.builder, size=training.size)
     others = OtherTexts(texts_of(data.learn)) if training.other_maps and not training.control else None
-    method = KamBertMethod(training.task, kambert, classifier, encoder, reader, specials, annotate, others)
+    method = KamBertMethod(
+        training.task, kambert, classifier, encoder, reader, specials, begun.sources, others
+    )
     method.model.to(encoder.device)
-    builds = {kb.name: kb.build for kb in kbs}
-    identities = source_identities(training, maps, terms, home)
-    linker = training.linker if kbs else ""
-    linker_sha256 = linker_sha256_of(home, linker)
-    fields = {
-        "encoder": training.encoder, "size": training.size, "specials": specials, "maps": maps,
-        "needs": Needs(
-            kbs=builds, exact=True, linker="" if linker in BUILT_IN else linker,
-            models=tuple(name for name in identities if has_model(home, name)),
-        ),
-        "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
-        "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,
-        "sources": identities, "other_maps": others is not None,
-    }  # fmt: skip
-    return Beginning(method, (builds, encoder.fingerprint, linker_sha256, identities), fields)
+    fields = {**begun.fields, "specials": specials, "other_maps": others is not None}
+    return Beginning(method, (encoder.fingerprint, begun.identity), fields)
 
 
 # -- trained models ---------------------------------------------------------
+
+
+class OpenedMaps(NamedTuple):
+    """What a trained model reads maps with.
+
+    Attributes:
+        sources: function that finds in texts what maps are made of.
+        builder: maker of the maps.
+        resources: stack that closes the knowledge bases.
+    """
+
+    sources: Annotate
+    builder: MapBuilder
+    resources: ExitStack
+
+
+def open_maps(folder: Path, manifest: KamBertManifest, head: "KamBert", opening: "Opening") -> OpenedMaps:
+    """Open what the maps of a trained model are made from.
+
+    Raises:
+        NotThere: if a knowledge base is gone.
+        StaleModel: if a build that it was trained with is gone, or a tagger, linker or table is another.
+        DamagedModel: if its settings make no sense.
+    """
+    home = opening.home
+    check_sources(manifest, home)
+    with ExitStack() as stack:
+        kbs = [open_build(name, build, home, stack) for name, build in manifest.needs.kbs.items()]
+        with checking_settings(folder):
+            if manifest.maps != head.config.maps:
+                raise UsageError(f"maps is {manifest.maps}, and the head has {head.config.maps}")
+            sources, builder = open_sources(
+                manifest, manifest.maps, manifest.terms, kbs, home, opening.device
+            )
+        return OpenedMaps(sources, builder, stack.pop_all())
 
 
 def open_predictor(folder: Path, manifest: KamBertManifest, opening: "Opening") -> Predictor:
     """Open a trained KAM-BERT, with what its maps are made from.
 
     Raises:
-        NotThere: if a knowledge base is gone.
-        StaleModel: if a build that it was trained with is gone, or a tagger, linker or table is another.
+        NotThere, StaleModel: as `open_maps` does.
         DamagedModel: if its files cannot be read.
     """
     from kgkit.heads.kambert import KamBert
 
-    home, device = opening.home, opening.device
-    check_sources(manifest, home)
     kambert, classifier, encoder = open_head(KamBert, folder, FOLDER, manifest, opening)
-    with ExitStack() as stack:
-        kbs = [open_build(name, build, home, stack) for name, build in manifest.needs.kbs.items()]
+    opened = open_maps(folder, manifest, kambert, opening)
+    with opened.resources as stack:
         with checking_settings(folder):
-            if manifest.maps != kambert.config.maps:
-                raise UsageError(f"maps is {manifest.maps}, and the head has {kambert.config.maps}")
-            annotate, builder = open_sources(manifest, manifest.maps, manifest.terms, kbs, home, device)
-            reader = KamBertReader(encoder, builder, size=manifest.size)
+            reader = KamBertReader(encoder, opened.builder, size=manifest.size)
+        others = OtherTexts.open(folder) if manifest.other_maps else None
         method = KamBertMethod(
-            manifest.task, kambert, classifier, encoder, reader, manifest.specials, annotate,
-            OtherTexts.open(folder) if manifest.other_maps else None,
-        )  # fmt: skip
+            manifest.task, kambert, classifier, encoder, reader, manifest.specials, opened.sources, others
+        )
         method.model.to(encoder.device)
         return Predictor(method, manifest, stack.pop_all())

@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.files import refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.settings import TaskTraining
+from kgkit.models.kambert import LANGUAGE_TASK
 from kgkit.ranges import check_range
 
 LINKS: Final = "links"
@@ -36,7 +38,7 @@ class KamBertTraining(TaskTraining):
         init: first weights of kernels: those that leave attention as it is, or random ones.
     """
 
-    TASKS = tuple(TASKS)
+    TASKS = (LANGUAGE_TASK, *TASKS)
     ONLY_KB = False
     LEAST: ClassVar = {**TaskTraining.LEAST, "terms": 0}
 
@@ -65,5 +67,13 @@ class KamBertTraining(TaskTraining):
         if not self.pmi and (self.terms or not self.correlation):
             what = f"{self.terms} auxiliary words" if self.terms else "what has no map of correlations"
             raise UsageError(f"{what}: auxiliary words come from a PMI table; name one with --pmi")
+        if self.task == LANGUAGE_TASK:
+            for gold in (self.gold, self.dev_gold):
+                refuse_gold_files(self.task, gold)
+            if self.control or self.other_maps:
+                raise UsageError(
+                    f"{self.task} trains what a KAM-BERT has beside its encoder, by a text's own maps: "
+                    "leave out controls; what it is compared with is the masked language model itself"
+                )
         if not self.linker:
             raise UsageError("no linker finds the entities of texts: name one, as prior (--linker)")

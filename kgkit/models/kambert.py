@@ -1,11 +1,15 @@
 """KAM-BERTs among the trained models: what one says of itself, and how it is trained and opened."""
 
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 
 from kgkit.inputs.maps import MapName
-from kgkit.models.kinds import LinkedTextManifest, task_kind
+from kgkit.models.kinds import LinkedTextManifest, Role, task_kind
+
+LANGUAGE_TASK: Final = "mlm"
+"""The task of those that predict hidden words."""
 
 
 class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
@@ -34,9 +38,23 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     specials: tuple[str, ...] = ()
 
 
-KAMBERT: Final = task_kind(
-    "kambert",
-    "a KAM-BERT",
-    KamBertManifest,
-    "an encoder whose attention is mixed with maps of what is known of a text (Bai et al. 2022)",
+def _roles_of_kambert(manifest: KamBertManifest) -> tuple[Role, ...]:
+    return ("language_model",) if manifest.task == LANGUAGE_TASK else ("predictor",)
+
+
+KAMBERT: Final = replace(
+    task_kind(
+        "kambert",
+        "a KAM-BERT",
+        KamBertManifest,
+        "an encoder whose attention is mixed with maps of what is known of a text (Bai et al. 2022)",
+    ),
+    roles={
+        "predictor": "kgkit.methods.kambert:open_predictor",
+        "language_model": "kgkit.methods.kambert_language:open_language_model",
+    },
+    use="`kgkit predict --model {name}` answers its task, or, of the task mlm, `kgkit evaluate cloze --model "
+    "{name}` asks it for hidden words",
+    roles_of=_roles_of_kambert,
+    train="kgkit.training.kambert:train_language_model",
 )

@@ -13,17 +13,24 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
+import torch
+from safetensors.torch import load_file
+
 import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.encoder import Encoder
 from kgkit.errors import DamagedModel, NotThere, StaleModel, UnknownName, UsageError
 from kgkit.evaluation.examples import Example
+from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.heads import Classifier, KamBert, KamBertConfig
 from kgkit.home import Home
 from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MapBuilder
 from kgkit.inputs.maps import PhraseSpan
+from kgkit.inputs.masking import hide
 from kgkit.methods import map_sources
+from kgkit.methods.cloze_opening import open_cloze_model, open_masked_lm, plain_cloze_model
 from kgkit.methods.kambert import KamBertMethod
+from kgkit.methods.kambert_language import masked_maps
 from kgkit.methods.kambert_settings import KamBertTraining
 from kgkit.methods.other_texts import OtherTexts
 from kgkit.models.folder import find_trained
@@ -32,6 +39,7 @@ from kgkit.models.opening import open_model
 from kgkit.training.testing import toy_data, toy_examples
 from kgkit.types import Document
 from tests.cli_helpers import run
+from tests.cloze_toys import masked_lm_folder
 from tests.model_folders import tagger_folder
 from tests.pmi_toys import PMI, pmi_folder
 from tests.small_kb import build
@@ -379,3 +387,112 @@ def test_a_knowledge_base_that_is_gone_is_told(home, tmp_path):
     shutil.rmtree(tmp_path / "copied" / "kbs")
     with pytest.raises(NotThere, match="friends"):
         open_model("knows", "predictor", home=tmp_path / "copied", device="cpu")
+
+
+# -- masked language models -------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def masked_lm(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("masked")
+    return masked_lm_folder(folder / "bare", folder / "lm")
+
+
+@pytest.fixture(scope="module")
+def plain_text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    nouns = ("dog", "cat", "tree", "fruit", "city")
+    documents = [f"the {noun} eats fruit\nit is a big {noun}\n" for noun in nouns * 12]
+    path.write_text("\n".join(documents))
+    return path
+
+
+@pytest.fixture(scope="module")
+def language_model(home, masked_lm, plain_text, sources):
+    arguments = {
+        "task": "mlm", "data": plain_text, "encoder": str(masked_lm), "size": 16, "batch": 8, "lr_new": 1e-6,
+        "steps": 3, "bf16": False, "device": "cpu", "pmi": sources["pmi"], "terms": 0, "tagger": "links",
+    }  # fmt: skip
+    return kgkit.train("kambert", name="guessing", home=home, kbs=["friends"], **arguments)
+
+
+def test_the_new_weights_alone_are_trained_as_a_masked_language_model(language_model, masked_lm):
+    manifest = language_model.manifest
+    assert manifest.maps == ("entity", "correlation", "knowledge") and manifest.task == "mlm"
+    assert (
+        manifest.results.keys() >= {"perplexity", "accuracy", "passages"} and "gain" not in manifest.results
+    )
+    before = load_file(masked_lm / "model.safetensors")
+    after = load_file(language_model.folder / "kambert" / "encoder" / "model.safetensors")
+    assert len(before) > 30 and all(torch.equal(weight, after[name]) for name, weight in before.items())
+    mixing = load_file(language_model.folder / "kambert" / "model.safetensors")
+    assert mixing["weight"][:, :, -3:].any()
+
+
+def test_it_answers_cloze_questions_as_the_masked_language_model_at_first(home, language_model, masked_lm):
+    questions = [
+        ClozeQuestion("1.subject", "eats", "the dog eats fruit", (4, 7), "subject"),
+        ClozeQuestion("2.object", "eats", "a tree in the big city", (14, 22), "object", None, ((2, 6),)),
+        ClozeQuestion("3.object", "eats", "a dog", (5, 5), "object"),
+    ]
+    with (
+        open_cloze_model("guessing", home, "cpu") as model,
+        open_masked_lm(str(masked_lm), home, "cpu") as plain,
+    ):
+        assert [*model.hidden_pieces(questions[1])] == [
+            *plain.encoder.tokenizer.convert_tokens_to_ids(["big", "city"])
+        ]
+        answers, expected = model.predict(questions), plain_cloze_model(plain).predict(questions)
+        assert answers.counts == expected.counts == [1, 2, 0]
+        assert torch.equal(answers.gold, expected.gold)
+        torch.testing.assert_close(answers.logits, expected.logits, atol=1e-3, rtol=1e-3)
+        assert model.predict(questions[2:]).counts == [0]
+    with pytest.raises(UsageError, match="answers no task"):
+        open_model("guessing", "predictor", home=home, device="cpu")
+    with pytest.raises(UsageError, match="guesses no words"):
+        open_model("knows", "language_model", home=home, device="cpu")
+
+
+def test_maps_say_nothing_of_a_hidden_word(encoder):
+    builder = MapBuilder(("entity", "correlation"), PMI, auxiliary=1)
+    text = AnnotatedText("it dog barks", names=[(0, 6), (7, 12)])
+    open_maps, hidden = builder([text]), builder([text], [1])
+    assert open_maps.maps["correlation"].nonzero() > 0 and open_maps.auxiliary == ("bone",)
+    assert hidden.maps["entity"].dense().tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert not hidden.maps["correlation"].dense()[1].any() and hidden.auxiliary == ("dog",)
+    reader = KamBertReader(encoder, builder, size=16)
+    [read] = reader([("it dog barks",)])
+    batch = masked_maps(reader, [[text]], [hide(read, np.array([2]), 7)])
+    assert batch.labels.tolist() == [[-100, -100, int(read.ids[2]), -100, -100]]
+    assert [*batch.inputs.cells[batch.inputs.cells[:, 1] == 0, 2].tolist()] == [3]
+
+
+def test_a_question_is_annotated_with_its_answer_blanked_out(home, language_model, monkeypatch):
+    with open_cloze_model("guessing", home, "cpu") as model:
+        seen = []
+        annotate = model._annotate
+
+        def watched(texts):
+            seen.extend(texts := [*texts])
+            return annotate(texts)
+
+        model._annotate = watched
+        model.predict(
+            [ClozeQuestion("1.subject", "eats", "the dog eats fruit", (4, 7), "subject", None, ((8, 12),))]
+        )
+    assert seen == ["the ___ ____ fruit"]
+
+
+def test_a_language_model_has_no_control_and_no_gold(plain_text, tmp_path):
+    plain = {"task": "mlm", "data": (plain_text,)}
+    for wrong in ({"control": True}, {"other_maps": True}):
+        with pytest.raises(UsageError, match="leave out controls"):
+            KamBertTraining(**plain, **wrong)
+    with pytest.raises(UsageError, match="gold"):
+        KamBertTraining(**plain, gold=(plain_text,))
+
+
+def test_a_model_without_weights_of_its_own_is_not_trained(home, masked_lm, plain_text):
+    arguments = {"task": "mlm", "data": plain_text, "encoder": str(masked_lm), "size": 16, "device": "cpu"}
+    with pytest.raises(UsageError, match="the kernel none has no weights to train"):
+        kgkit.train("kambert", name="x", home=home, kernel="none", skip=False, **arguments)
