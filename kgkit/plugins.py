@@ -34,12 +34,12 @@ def find_entry_point(group: str, name: str, error: type[KgkitError]) -> EntryPoi
     own = [entry for entry in entries if _package(entry) == OWN_PACKAGE]
     if len(entries) > 1 and not own:
         packages = sorted({*map(_package, entries)})
-        several = (
+        problem = (
             f"the packages {', '.join(packages)} have an entry point {name} each"
             if len(packages) > 1
             else f"the package {packages[0]} has {len(entries)} entry points {name}"
         )
-        raise error(f"{several}, in the group {group}: remove all but one")
+        raise error(f"{problem}, in the group {group}: remove all but one")
     return next(iter(own or entries), None)
 
 

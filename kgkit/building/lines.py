@@ -10,13 +10,26 @@ from typing import BinaryIO, Final, cast
 
 from kgkit.errors import NotThere, SourceError
 
-__all__ = ["open_bytes", "text_lines"]
+__all__ = ["check_file", "open_bytes", "text_lines"]
 
 MAX_LINE: Final = 16 << 20
 """Bytes of a line: what is longer is no text file, and is not read to its end."""
 
 _BOM: Final = "\ufeff".encode()
 _OTHER_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+def check_file(path: Path) -> None:
+    """Refuse what cannot be opened as a file.
+
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: if it is a folder.
+    """
+    if path.is_dir():
+        raise SourceError("is a folder; name a file in it", path=path)
+    if not path.exists():
+        raise NotThere(f"no file {path}")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -29,10 +42,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         SourceError: for a folder, a pipe, a file without a line, bytes that are no UTF-8, a NUL, a line
             of more than `MAX_LINE` bytes, a compressed file that is cut short; with the line's number.
     """
-    if path.is_dir():
-        raise SourceError("is a folder; name a file in it", path=path)
-    if not path.exists():
-        raise NotThere(f"no file {path}")
+    check_file(path)
     if not path.is_file():
         # What one reading takes out of a pipe, the next one misses.
         raise SourceError(

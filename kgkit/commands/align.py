@@ -151,12 +151,14 @@ def _by_entities(
 def _open_vectors(home: "Home", name: str) -> "tuple[Vectors, str]":
     """Open vectors; return them and the name of their KB."""
     from kgkit.kb import open_kb
+    from kgkit.models.folder import VECTORS
     from kgkit.vectors import vectors_names
 
     kb, _, last = name.partition("/")
     with open_kb(kb, home.path) as opened:
         names = vectors_names(opened.home)
-        return opened.vectors(last or (names[0] if len(names) == 1 else _DEFAULT)), kb
+        only = names[0] if len(names) == 1 else _DEFAULT if names else VECTORS
+        return opened.vectors(last or only), kb
 
 
 def _columns(neighbours: tuple[int, ...]) -> tuple[Column, ...]:
@@ -198,8 +200,9 @@ def _as_dict(alignment: "Alignment") -> dict[str, Any]:
 
     report: dict[str, Any] = msgspec.to_builtins(alignment.report, str_keys=True)
     return {
+        **report,
         "vectors": alignment.source,
         "target": alignment.target,
         "fingerprint": alignment.fingerprint,
-        **report,
+        "target_norms": report["target"],
     }

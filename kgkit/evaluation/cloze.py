@@ -1,8 +1,8 @@
 """Cloze questions about facts: which names give the answer away, and Hits@k.
 
-Poerner et al. (2020), "E-BERT: Efficient-Yet-Effective Entity Embeddings for BERT", section 4: a question of
-LAMA is easy where the subject's name says the answer (*Apple Watch* is made by *Apple*), or suggests it
-(*Jean Marais* speaks *French*). What two filters leave is LAMA-UHN, questions with unhelpful names:
+Poerner et al. (2020), "E-BERT: Efficient-Yet-Effective Entity Embeddings for BERT": a question of LAMA is
+easy where the subject's name says the answer (*Apple Watch* is made by *Apple*), or suggests it (*Jean
+Marais* speaks *French*). What two filters leave is LAMA-UHN, questions with unhelpful names:
 
     string match    the object is part of the subject's name, whatever the case
     person name     a plain model names the object, asked of a single word of the subject's name:
@@ -135,7 +135,10 @@ def name_suggests(fact: Fact, guesses: NameGuesses) -> bool:
     wanted = _bare(fact.object)
     for question in _name_questions(fact):
         if question not in guesses:
-            raise UsageError(f"the plain model was not asked of {question}: the guesses are of other facts")
+            raise UsageError(
+                f"the guesses about names have none about {question.name!r} as a name in a "
+                f"{question.noun}: they are of other facts"
+            )
         if any(_bare(word) == wanted for word in guesses[question][:TOP_NAMES]):
             return True
     return False
@@ -248,24 +251,24 @@ def frequency_ranks(questions: Iterable[ClozeQuestion]) -> list[tuple[str, int]]
 
 def score_subsets(
     guesses: Sequence[ClozeGuess],
-    left: Mapping[Filter, Collection[int]],
+    facts_by_filter: Mapping[Filter, Collection[int]],
     has_vector: Collection[int] | None = None,
 ) -> list[SubsetScore]:
     """Return the scores of the questions that each filter leaves.
 
     Args:
         guesses: what a model made of the questions.
-        left: indices of the facts by filter, see `filtered`.
+        facts_by_filter: indices of the facts by filter, see `filtered`.
         has_vector: indices of the facts whose subject has a vector, which are then scored apart too; None:
             they are not.
     """
     scores = []
-    for name, indices in left.items():
-        some = [guess for guess in guesses if guess.question.fact in indices]
-        scores.append(SubsetScore(name, "all", _score_guesses(some)))
+    for name, indices in facts_by_filter.items():
+        subset = [guess for guess in guesses if guess.question.fact in indices]
+        scores.append(SubsetScore(name, "all", _score_guesses(subset)))
         if has_vector is not None:
-            some = [guess for guess in some if guess.question.fact in has_vector]
-            scores.append(SubsetScore(name, "with_vector", _score_guesses(some)))
+            subset = [guess for guess in subset if guess.question.fact in has_vector]
+            scores.append(SubsetScore(name, "with_vector", _score_guesses(subset)))
     return scores
 
 

@@ -66,7 +66,7 @@ class ClozeQuestion(NamedTuple):
     """A fact as a sentence in which one name is to be hidden.
 
     Attributes:
-        id: `N.subject` or `N.object` for the fact at place N, from 1, of those given.
+        id: `N.subject` or `N.object` for the N-th fact of those given, from 1.
         relation: of the fact.
         text: the sentence, with nothing hidden yet.
         span: code points of the name to hide, end exclusive.
@@ -228,8 +228,8 @@ def cloze_questions(facts: Iterable[Fact], templates: Mapping[str, str]) -> Cloz
         UsageError: if a template that is needed has not one [X] and one [Y], or a fact has an empty name.
 
     Example:
-        >>> found = cloze_questions([Fact("Ada", "P19", "London")], {"P19": "[X] was born in [Y] ."})
-        >>> found.instances[1]
+        >>> questions = cloze_questions([Fact("Ada", "P19", "London")], {"P19": "[X] was born in [Y] ."})
+        >>> questions.instances[1]
         ClozeQuestion(id='1.object', relation='P19', text='Ada was born in London .', span=(16, 22), …)
     """
     instances = list[ClozeQuestion]()

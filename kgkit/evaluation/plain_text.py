@@ -13,6 +13,7 @@ _END: Final = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)])|(?<=[.!?][\"'”’)]{2}))\s+(?=[\"'“‘(]?[A-Z0-9])"
     r"|(?:(?<=[。！？])|(?<=[。！？][”’」』）])|(?<=[。！？][”’」』）]{2}))(?![。！？”’」』）])"
 )
+_LINES: Final = re.compile(r"\n+")
 
 
 class PlainSentence(NamedTuple):
@@ -58,3 +59,9 @@ def read_plain(path: Path) -> Iterator[list[str]]:
             document = []
         document.append(sentence.text)
     yield document
+
+
+def sentence_begins(text: str) -> list[int]:
+    """Return the code points that sentences of a text, or lines, begin with, in order, but not the first."""
+    ends = (match.end() for pattern in (_END, _LINES) for match in pattern.finditer(text))
+    return sorted({end for end in ends if end < len(text)})

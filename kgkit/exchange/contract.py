@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 
 from kgkit.building.contract import MAX_COUNT, Files, KBProperties, KBRecords, SourceInfo
-from kgkit.errors import NotThere, SourceError
+from kgkit.building.lines import check_file
+from kgkit.errors import SourceError
 from kgkit.types import Entity
 
 __all__ = ["Format", "checked_file", "chunks", "files_of", "head_of"]
@@ -141,10 +142,7 @@ def checked_file(path: Path) -> Path:
         NotThere: if nothing is there.
         SourceError: if it is a folder, or holds nothing.
     """
-    if path.is_dir():
-        raise SourceError("is a folder; name a file in it", path=path)
-    if not path.exists():
-        raise NotThere(f"no file {path}")
+    check_file(path)
     if path.is_file() and not path.stat().st_size:
         raise SourceError("is empty: there is nothing to read", path=path, line=1)
     return path

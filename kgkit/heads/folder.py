@@ -254,12 +254,16 @@ def reading_weights(folder: Path) -> Iterator[dict[str, Tensor]]:
     """Give the weights in *folder*, to be put into the head that its settings have made.
 
     Raises:
-        DamagedModel: if they cannot be read, or the head does not take them.
+        DamagedModel: if they cannot be read, are not finite, or the head does not take them.
     """
     from safetensors import SafetensorError
 
     try:
-        yield _safetensors().load_file(folder / WEIGHTS)
+        weights = _safetensors().load_file(folder / WEIGHTS)
+        for name, weight in weights.items():
+            if not weight.isfinite().all():
+                raise DamagedModel(f"the head in {folder} cannot be loaded: {name} is not finite")
+        yield weights
     except (OSError, SafetensorError, RuntimeError) as error:
         raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
 

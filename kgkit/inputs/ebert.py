@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class EBertReader(TextReader):
 
     Raises:
         UsageError: if the encoder reads fewer pieces, or there is no room for any; if its tokenizer has no
-            piece for a slash.
+            piece for a slash; if entities are to stand elsewhere.
 
     Example:
         >>> reader = EBertReader(encoder, StoredEntityVectors(kb.vectors("text")))
@@ -80,6 +80,8 @@ class EBertReader(TextReader):
         inject: Injection = "concat",
     ) -> None:
         super().__init__(encoder, size=size)
+        if inject not in get_args(Injection):
+            raise UsageError(f"inject is {inject!r}; it is {' or '.join(get_args(Injection))}")
         self.vectors, self.inject = vectors, inject
         slash = self.tokens("/").ids
         if not len(slash):

@@ -10,13 +10,12 @@ s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors o
 the word piece [MASK]. A span that was linked before stands as its entity's vector, without its words.
 
 Documents of more pieces than are read at once are split in two at the sentence end nearest the middle, and
-these again, until all parts fit; no cut goes through a mention if there is another cut.
+these again, until all parts fit; no cut goes through a mention, nor through a word, if there is another cut.
 
 Packed, all spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash
 and star. A sequence then has three pieces more for each of its spans, and parts are so short that these fit.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
+from kgkit.inputs.cuts import Cuts, find_cuts
 from kgkit.inputs.entity_sequences import EntitySequence, Piece, build_sequence, collate_sequences
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 from kgkit.inputs.pieces import Numbers, WordPieces
@@ -39,8 +39,6 @@ ADDED: Final = 3
 
 LEAST_PRIOR: Final = 1e-6
 """The least p(a) of which log p(a) is taken: a prior of 0 makes a candidate unlikely, not impossible."""
-
-_SENTENCE_END: Final = re.compile(r"[.!?。！？][\"'”’)\]]*\s+|\n+")
 
 
 class CandidateSpan(NamedTuple):
@@ -146,12 +144,9 @@ class EBertLinkingReader(TextReader):
         """
         pieces = self.tokens(document.text)
         spans = self._spans(document, pieces)
-        ends = _sentence_ends(document, pieces)
-        crossed = np.zeros(len(pieces) + 1, np.bool_)  # positions at which a cut would go through a span
-        for span in spans:
-            crossed[span.first + 1 : span.end] = True
+        cuts = find_cuts(document, pieces, [(span.first, span.end) for span in spans])
         parts = []
-        for begin, end, own in self._split(0, len(pieces), spans, ends, crossed):
+        for begin, end, own in self._split(0, len(pieces), spans, cuts):
             moved = (span._replace(first=span.first - begin, end=span.end - begin) for span in own)
             parts.append(DocumentPart(pieces.ids[begin:end], tuple(moved)))
         return parts
@@ -289,8 +284,7 @@ class EBertLinkingReader(TextReader):
         begin: int,
         end: int,
         spans: Sequence[CandidateSpan],
-        ends: Numbers,
-        crossed: NDArray[np.bool_],
+        cuts: Cuts,
     ) -> Iterator[tuple[int, int, list[CandidateSpan]]]:
         """Yield the parts of a range of word pieces, with their spans: itself if it fits, else halves."""
         own = [span for span in spans if begin <= span.first and span.end <= end]
@@ -298,21 +292,6 @@ class EBertLinkingReader(TextReader):
         if end - begin + ADDED * masked <= self.room(1) or end - begin < 2:
             yield begin, end, own
             return
-        inside = np.arange(begin + 1, end)
-        whole = inside[~crossed[inside]]
-        at_ends = np.intersect1d(whole, ends)
-        cuts = at_ends if len(at_ends) else whole if len(whole) else inside
-        cut = int(cuts[np.abs(2 * cuts - (begin + end)).argmin()])
-        yield from self._split(begin, cut, own, ends, crossed)
-        yield from self._split(cut, end, own, ends, crossed)
-
-
-def _sentence_ends(document: Document, pieces: WordPieces) -> Numbers:
-    """Return the positions of the word pieces that sentences begin with, but the first."""
-    if document.sentences:
-        begins = [begin for begin, _ in document.sentences]
-    else:
-        begins = [match.end() for match in _SENTENCE_END.finditer(document.text)]
-    return np.unique([pieces.within(begin, len(document.text))[0] for begin in begins] or [0]).astype(
-        np.int64
-    )
+        cut = cuts.nearest_middle(begin, end)
+        yield from self._split(begin, cut, own, cuts)
+        yield from self._split(cut, end, own, cuts)

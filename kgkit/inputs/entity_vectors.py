@@ -18,6 +18,11 @@ _LEAST = 1e-30  # length below which a mapped vector points nowhere, and is read
 EntityIds = NDArray[np.integer[Any]] | Sequence[int]
 
 
+def _as_array(ids: EntityIds) -> NDArray[Any]:
+    """Return ids as an array, whatever they are; without any, NumPy would make one of floats."""
+    return np.asarray(ids) if len(ids) else np.zeros(0, np.int64)
+
+
 class StoredEntityVectors:
     """Vectors of entities as they are stored, which W maps among the word pieces.
 
@@ -32,12 +37,20 @@ class StoredEntityVectors:
         self.vectors, self.width = vectors, vectors.width
 
     def exist(self, ids: EntityIds) -> NDArray[np.bool_]:
-        """Return (R,) bool, whether entities have a vector: zeros are none."""
-        return np.asarray(self.vectors.gather(np.asarray(ids, np.int64)).any(axis=1))
+        """Return (R,) bool, whether entities have a vector: zeros are none.
+
+        Raises:
+            UsageError: if an id is negative or no integer, as a key is.
+        """
+        return np.asarray(self.vectors.gather(_as_array(ids)).any(axis=1))
 
     def gather(self, ids: EntityIds) -> Matrix:
-        """Return the vectors of entities, (R, S); zeros where one has none."""
-        return self.vectors.gather(np.asarray(ids, np.int64))
+        """Return the vectors of entities, (R, S); zeros where one has none.
+
+        Raises:
+            UsageError: as `exist` does.
+        """
+        return self.vectors.gather(_as_array(ids))
 
     def means(self, groups: Sequence[tuple[int, ...]]) -> Matrix:
         """Return the mean vector of each group of entities, (U, S); of a group of one its vector.

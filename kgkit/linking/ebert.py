@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kgkit.errors import UsageError
 from kgkit.inputs.ebert_linking import (
     ADDED,
     CandidateSpan,
@@ -27,10 +26,10 @@ from kgkit.inputs.ebert_linking import (
 from kgkit.inputs.knowledge import check_knowledge
 from kgkit.linking.ebert_vectors import vectors_names, vectors_of
 from kgkit.linking.knowbert import encoder_of, knowledge_of
-from kgkit.linking.models import kb_of
+from kgkit.linking.models import check_linked_kb, kb_of
 from kgkit.linking.refinement import ROUNDS, Refinement
 from kgkit.linking.scoring import Scorer, Scores
-from kgkit.models.manifest import damaged
+from kgkit.models.manifest import checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 if TYPE_CHECKING:
@@ -99,21 +98,17 @@ class EBertScorer(Scorer):
         """
         from kgkit.heads.ebert_linker import EBertLinker
 
-        if vectors is not None:
-            raise UsageError("an E-BERT has the vectors that it was trained with: leave out --vectors")
+        check_linked_kb("an E-BERT", manifest, manifest.trained_with, kb, vectors)
         if manifest.linking is None:
             raise damaged(folder, "it has no settings of a linker")
-        if kb.name not in manifest.trained_with:
-            has = ", ".join(manifest.trained_with) or "none"
-            raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
         knowledge = knowledge_of(kb, vectors_names(manifest))
         check_knowledge({kb.name: knowledge}, manifest.trained_with)
         linker = EBertLinker.from_pretrained(folder / FOLDER, device=device)
         stored = vectors_of(manifest, knowledge, linker.ebert)
-        reader = EBertLinkingReader(
-            encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER), stored, size=manifest.size,
-            packed=manifest.linking.packed, prime=manifest.linking.prime,
-        )  # fmt: skip
+        encoder = encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER)
+        packed, prime = manifest.linking.packed, manifest.linking.prime
+        with checking_settings(folder):
+            reader = EBertLinkingReader(encoder, stored, size=manifest.size, packed=packed, prime=prime)
         return cls(linker, reader, name=manifest.name, rounds=manifest.linking.rounds, exclusive=exclusive)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
@@ -151,9 +146,9 @@ class EBertScorer(Scorer):
                 )
             ]
             probabilities: list[dict[int, Scores]] = [{} for _ in parts]
-            for one, rows in zip(passes, self._probabilities(passes), strict=True):
-                for span, row in zip(one.spans, rows, strict=True):
-                    probabilities[one.of][span.mention] = row
+            for reading, rows in zip(passes, self._probabilities(passes), strict=True):
+                for span, row in zip(reading.spans, rows, strict=True):
+                    probabilities[reading.number][span.mention] = row
             changed = {
                 index
                 for index, refinement in enumerate(refinements)
@@ -170,8 +165,10 @@ class EBertScorer(Scorer):
         results: dict[int, list[Scores]] = {}
         for begin in range(0, len(order), _AT_ONCE):
             indices = order[begin : begin + _AT_ONCE]
-            read = [passes[index] for index in indices]
-            masked = [self.reader.mask(one.part, one.spans, one.links) for one in read]
+            masked = [
+                self.reader.mask(passes[index].part, passes[index].spans, passes[index].links)
+                for index in indices
+            ]
             inputs = self.reader.batch(masked).to(device)
             with torch.inference_mode():
                 rows = iter(torch.softmax(self.linker(inputs), -1).cpu().numpy())
@@ -188,13 +185,13 @@ class _Pass(NamedTuple):
     """A sequence that is to be read.
 
     Attributes:
-        of: index of the part of a document.
+        number: index of the part of a document among those that are linked together.
         part: the part.
         spans: spans whose entities are masked, as they stand in the text.
         links: spans that are read as entities.
     """
 
-    of: int
+    number: int
     part: DocumentPart
     spans: tuple[CandidateSpan, ...]
     links: tuple[EntityLink, ...]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kgkit.embedding.align import Alignment
 from kgkit.encoder import Encoder
-from kgkit.errors import UsageError
+from kgkit.errors import UsageError, abbreviate
 from kgkit.home import Home
 from kgkit.inputs.ebert import EBertReader, Injection, LinkedText, linked_text
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
@@ -131,7 +131,8 @@ class EBertEncoder(OpenModel):
             handle = kb if isinstance(kb, KnowledgeBase) else stack.enter_context(open_kb(kb, where.path))
             stored = handle.vectors(text_vectors(handle, vectors))
             ebert, entities = begin_head(loaded, stored, alignment=alignment)
-            reader = EBertReader(loaded, entities, size=size or min(_LONGEST, loaded.window), inject=inject)
+            length = min(_LONGEST, loaded.window) if size is None else size
+            reader = EBertReader(loaded, entities, size=length, inject=inject)
             opened = None if linker is None else Linker.open(handle, model=linker, device=device)
             opened_encoder = cls(ebert.to(loaded.device), loaded, reader, handle, opened)
             opened_encoder._resources = stack.pop_all()
@@ -145,10 +146,11 @@ class EBertEncoder(OpenModel):
                 `kgkit.inputs.ebert.LinkedText`, which names entities by their ids.
 
         Raises:
-            UsageError: if *texts* is one string.
+            UsageError: if *texts* is one text, or has something else among them.
         """
-        if isinstance(texts, str):
-            raise UsageError("texts is one string: give a list of them")
+        if isinstance(texts, Readable):
+            noun = "string" if isinstance(texts, str) else type(texts).__name__
+            raise UsageError(f"texts is one {noun}: give a list of them")
         return self._encodings(iter(texts))
 
     def _encodings(self, source: Iterator[Readable]) -> Iterator[EntityEncoding]:
@@ -164,6 +166,12 @@ class EBertEncoder(OpenModel):
                 yield self._encoding(text.text, sequence, vectors[: len(sequence)])
 
     def _linked(self, block: list[Readable]) -> list[LinkedText]:
+        for text in block:
+            if not isinstance(text, Readable):
+                raise UsageError(
+                    f"a text is {abbreviate(repr(text))}, of the type {type(text).__name__}: expected a "
+                    "string, a Document, a LinkedDocument or a LinkedText"
+                )
         plain = [text for text in block if isinstance(text, str)]
         linked = iter(() if self.linker is None else self.linker(plain))
         texts = []

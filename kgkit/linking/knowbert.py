@@ -17,13 +17,13 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.candidates import generator_for
-from kgkit.errors import KgkitError, NotThere, StaleVectors, UsageError
+from kgkit.errors import KgkitError, NotThere, StaleVectors
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.knowledge import Knowledge
 from kgkit.inputs.texts import TokenizedText
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.models import kb_of
+from kgkit.linking.models import check_linked_kb, kb_of
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import KNOWBERT, KnowBertManifest
@@ -222,11 +222,7 @@ class KnowBertScorer(Scorer):
         Raises:
             UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
         """
-        if vectors is not None:
-            raise UsageError("a KnowBert has the vectors that it was trained with: leave out --vectors")
-        if kb.name not in manifest.kbs:
-            has = ", ".join(manifest.kbs) or "none"
-            raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
+        check_linked_kb("a KnowBert", manifest, manifest.kbs, kb, vectors)
         home = Home(kb.home.path.parents[1])
         trained = TrainedKnowBert.open_folder(folder, manifest, home, device=device, kbs={kb.name: kb})
         return cls(trained, kb.name, use_threshold=use_threshold)

@@ -8,6 +8,7 @@ Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`
 that a trained model may have, in `.trained_coherence`.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import PriorScorer, Scorer
 from kgkit.models.folder import BUILT_IN, check_build, model_vectors
 from kgkit.models.kinds import LinkerManifest
-from kgkit.models.manifest import damaged
+from kgkit.models.manifest import ModelManifest, damaged
 from kgkit.models.opening import open_model
 
 if TYPE_CHECKING:
@@ -111,3 +112,25 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
             return HeadScorer.open(folder, manifest, kb, vectors=vectors, device=device)
         case other:
             raise damaged(folder, f"it is of the type {other!r}, which this kgkit does not know")
+
+
+def check_linked_kb(
+    title: str, manifest: ModelManifest, names: Collection[str], kb: KnowledgeBase, vectors: str | None
+) -> None:
+    """Make sure that a linker which has vectors of its own is opened on a knowledge base of its own.
+
+    Args:
+        title: title of one such model.
+        manifest: manifest of the model.
+        names: names of its knowledge bases.
+        kb: knowledge base that it is opened on.
+        vectors: name of vectors that is asked for; None: none is.
+
+    Raises:
+        UsageError: if it was not trained with *kb*, or vectors are named.
+    """
+    if vectors is not None:
+        raise UsageError(f"{title} has the vectors that it was trained with: leave out --vectors")
+    if kb.name not in names:
+        has = ", ".join(names) or "none"
+        raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")

@@ -97,15 +97,15 @@ class KnowBertClozeModel(ClozeModel):
         counts, masked = list[int](), list[MaskedText]()
         texts = self.reader((question.text,) for question in questions)
         for question, text in zip(questions, texts, strict=True):
-            asked, hidden = (
+            targets, hidden = (
                 positions + before
                 for positions in name_positions(self.reader.tokens(question.text), question)
             )
-            fits = len(asked) and hidden[-1] < len(text.ids) - after
-            counts.append(len(asked) if fits else 0)
+            fits = len(targets) and hidden[-1] < len(text.ids) - after
+            counts.append(len(targets) if fits else 0)
             if fits:
                 text, labels = hide(text, hidden, self.mask)
-                labels[np.setdiff1d(hidden, asked)] = NOTHING
+                labels[np.setdiff1d(hidden, targets)] = NOTHING
                 masked.append(MaskedText(text, labels))
         if not masked:
             none = torch.zeros(0, len(self.pieces))
@@ -116,9 +116,9 @@ class KnowBertClozeModel(ClozeModel):
 
 def name_positions(pieces: WordPieces, question: ClozeQuestion) -> tuple[Numbers, Numbers]:
     """Return the positions of the word pieces of the name that is asked for, and of all that say it."""
-    asked = np.arange(*pieces.within(*question.span))
+    target = np.arange(*pieces.within(*question.span))
     others = [np.arange(*pieces.within(*span)) for span in question.others]
-    return asked, np.unique(np.concatenate([asked, *others]))
+    return target, np.unique(np.concatenate([target, *others]))
 
 
 # -- asking -----------------------------------------------------------------
@@ -191,11 +191,11 @@ def cloze_guesses(
         if piece is not None:
             objects.setdefault(question.relation, set()).add(piece)
     no_word = [question for question, piece in zip(questions, pieces, strict=True) if piece is None]
-    asked = [question for question, piece in zip(questions, pieces, strict=True) if piece is not None]
+    answerable = [question for question, piece in zip(questions, pieces, strict=True) if piece is not None]
     words = torch.tensor(sorted(model.words))  # (W,)
     guesses, too_long = list[ClozeGuess](), list[ClozeQuestion]()
-    for begin in range(0, len(asked), size):
-        part = asked[begin : begin + size]
+    for begin in range(0, len(answerable), size):
+        part = answerable[begin : begin + size]
         prediction = model.predict(part)
         logits, gold = prediction.logits.cpu(), prediction.gold.cpu()
         fits = [count > 0 for count in prediction.counts]
@@ -211,7 +211,7 @@ def cloze_guesses(
             best = tuple(model.words[piece] for piece in likeliest[row])
             guesses.append(ClozeGuess(question, ranks[row], object_rank, best))
         if progress is not None:
-            progress("scoring", begin + len(part), len(asked))
+            progress("scoring", begin + len(part), len(answerable))
     return ClozeGuesses(guesses, no_word, too_long)
 
 

@@ -3,7 +3,7 @@
     concat     [CLS] Jean_Marais / Jean Mara ##is speaks [MASK] . [SEP]
     replace    [CLS] Jean_Marais speaks [MASK] . [SEP]
 
-(Poerner et al. 2020, section 4.) Nothing is trained: the masked language model is the plain one. A subject
+(Poerner et al. 2020.) Nothing is trained: the masked language model is the plain one. A subject
 without a vector is read as word pieces, and so is one whose own name is hidden.
 """
 

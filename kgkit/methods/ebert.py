@@ -1,4 +1,4 @@
-"""E-BERT for a task (Poerner et al. 2020, sections 3 and 4.2): how it reads, begins and opens.
+"""E-BERT for a task (Poerner et al. 2020): how it reads, begins and opens.
 
     relation, typing    # around the first name, $ around the second, outside of their entities; read at [CLS]
     tagging             a sentence, read at the first word piece of each token
@@ -47,7 +47,7 @@ from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import BUILT_IN
 from kgkit.models.kinds import EBERT, EBertManifest
-from kgkit.models.manifest import Needs
+from kgkit.models.manifest import Needs, checking_settings, damaged
 from kgkit.types import Document
 
 if TYPE_CHECKING:
@@ -273,6 +273,11 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
 
     home, device = opening.home, opening.device
     ebert, classifier, encoder = open_head(EBert, folder, FOLDER, manifest, opening)
+    if len(manifest.trained_with) != bool(ebert.config.stored):
+        kbs = ", ".join(manifest.trained_with) or "no knowledge base"
+        raise damaged(
+            folder, f"its head reads vectors of width {ebert.config.stored}, its manifest has {kbs}"
+        )
     with ExitStack() as stack:
         knowledge = {
             name: open_knowledge(name, vectors_names(manifest), about, home, stack)
@@ -280,12 +285,13 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
         }
         check_knowledge(knowledge, manifest.trained_with)
         kb, vectors = None, None
-        for known in knowledge.values():  # one at most
-            kb, vectors = known.generator.kb, vectors_of(manifest, known, ebert)
-        reader = EBertReader(encoder, vectors, size=manifest.size, inject=manifest.inject)
+        for only in knowledge.values():  # of a control there is none
+            kb, vectors = only.generator.kb, vectors_of(manifest, only, ebert)
         find_links = _find_links(kb, manifest.linker, manifest.coherence, device)
-        method = EBertMethod(
-            manifest.task, ebert, classifier, encoder, reader, manifest.specials, kb, find_links
-        )
+        with checking_settings(folder):
+            reader = EBertReader(encoder, vectors, size=manifest.size, inject=manifest.inject)
+            method = EBertMethod(
+                manifest.task, ebert, classifier, encoder, reader, manifest.specials, kb, find_links
+            )
         method.model.to(encoder.device)
         return Predictor(method, manifest, stack.pop_all())

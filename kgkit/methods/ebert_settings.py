@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.knowbert_settings import LINKING
 from kgkit.methods.settings import TaskTraining
+from kgkit.models.kinds import MOST_ROUNDS
+from kgkit.ranges import check_range
 
 _OF_LINKING: Final = ("max_candidates", "all_surfaces", "packed", "no_prime", "fresh_head", "rounds")
 """Settings of the tasks `wsd` and `el` alone."""
@@ -63,6 +66,7 @@ class EBertTraining(TaskTraining):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_range(self, "rounds", most=MOST_ROUNDS)
         if self.task in LINKING:
             self._check_linking()
         elif not self.epochs:
@@ -91,12 +95,14 @@ class EBertTraining(TaskTraining):
             UsageError: if some are not.
         """
         for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
-            if self.task == "wsd" and len(data) != len(gold):
-                raise UsageError(f"{len(data)} files of data and {len(gold)} of gold: each needs the other")
-        if self.task == "el" and (self.gold or self.dev_gold):
-            raise UsageError("data of el hold their gold: leave out the files of gold")
+            if self.task == "wsd":
+                check_gold_files(data, gold)
+        if self.task == "el":
+            refuse_gold_files(self.task, (*self.gold, *self.dev_gold))
         if self.task == "wsd" and self.all_surfaces:
             raise UsageError("data of wsd say what is a mention: leave out all_surfaces")
+        if self._is_set("lr_new"):
+            raise UsageError(f"all that {self.task} trains has the rate lr: leave out lr_new")
         strange = [name for name in ("inject", "linker", "coherence") if self._is_set(name)]
         if strange:
             raise UsageError(

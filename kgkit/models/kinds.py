@@ -15,7 +15,7 @@ training and the function that begins one. What it names is imported when it is 
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, Literal
@@ -61,6 +61,7 @@ class Kind(Generic[ManifestType]):
         roles: function that opens a model, as `MODULE:NAME`, by role; called with the folder, the manifest
             and a `kgkit.models.opening.Opening`.
         use: what one does with a model, in a sentence; `{name}` stands for the model's name.
+        uses: the same by task, for tasks whose models are used otherwise.
         command: that trains one.
         roles_of: roles that a single model has, the main one first; None: all of them, in the order of
             *roles*.
@@ -81,6 +82,7 @@ class Kind(Generic[ManifestType]):
     use: str
     command: str
     about: str = ""
+    uses: Mapping[str, str] = field(default_factory=dict)
     roles_of: Callable[[ManifestType], tuple[Role, ...]] | None = None
     settings: str = ""
     begin: str = ""
@@ -119,7 +121,7 @@ class Kind(Generic[ManifestType]):
 
     def used(self, manifest: ModelManifest) -> str:
         """Return what one does with a model, in a sentence."""
-        return self.use.replace("{name}", manifest.name)
+        return self.uses.get(manifest.task, self.use).replace("{name}", manifest.name)
 
     def roles_in(self, manifest: ManifestType) -> tuple[Role, ...]:
         """Return the roles that a model has, the main one first.
@@ -349,6 +351,13 @@ class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         return self.needs.kbs
 
 
+MOST_ROUNDS: Final = 1000
+"""The greatest number of rounds that an E-BERT links a text in."""
+
+VectorLength = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+"""A length that vectors are stretched to; 0: they keep their own."""
+
+
 class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
     """How an E-BERT links, which was trained to.
 
@@ -360,7 +369,7 @@ class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
 
     packed: bool
     prime: bool
-    rounds: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROUNDS)]
 
 
 class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
@@ -381,9 +390,9 @@ class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     inject: Literal["concat", "replace"] = "concat"
     trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     alignment: str = ""
-    norm: float = 0.0
-    random_norm: float = 0.0
-    random_seed: int = 0
+    norm: VectorLength = 0.0
+    random_norm: VectorLength = 0.0
+    random_seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     specials: tuple[str, ...] = ()
     linking: EBertLinking | None = None
 
@@ -480,7 +489,7 @@ EBERT: Final = replace(
         "predictor": "kgkit.methods.ebert:open_predictor",
         "linker": "kgkit.linking.ebert:open_linker",
     },
-    use="`kgkit predict --model {name}` answers its task, or `kgkit link --model {name}` links with it",
+    uses=dict.fromkeys(("wsd", "el"), "`kgkit link --model {name}` links with it"),
     roles_of=_roles_of_ebert,
     train="kgkit.training.linkers.ebert:train_ebert_linker",
 )

@@ -88,8 +88,12 @@ class PMITable:
             if arrays[array].dtype != kind or arrays[array].ndim != 1:
                 what = f"{arrays[array].dtype} {arrays[array].shape}"
                 raise self._damaged(f"{array}.npy holds {what}, expected a row of {kind}")
-        self._text, self._ends, self._counts = arrays["words"], arrays["ends"], arrays["counts"]
-        self._starts, self._columns, self._values = arrays["starts"], arrays["columns"], arrays["values"]
+        # Still mapped, but without what each slice of a `memmap` costs.
+        self._text, self._ends, self._counts = (
+            np.asarray(arrays[array]) for array in ("words", "ends", "counts")
+        )
+        self._starts, self._columns = np.asarray(arrays["starts"]), np.asarray(arrays["columns"])
+        self._values = np.asarray(arrays["values"])
         if len(self._counts) != len(self._ends) or len(self._starts) != len(self._ends) + 1:
             raise self._damaged("ends.npy, counts.npy and starts.npy are not of one number of words")
         if len(self._columns) != len(self._values):
@@ -199,7 +203,7 @@ class PMITable:
             DamagedModel: if a second word is not there, or a value is none.
         """
         start, end = self._starts[number : number + 2]
-        columns, values = np.asarray(self._columns[start:end]), np.asarray(self._values[start:end])
+        columns, values = self._columns[start:end], self._values[start:end]
         if len(columns):
             fits = columns[0] >= 0 and columns[-1] < len(self) and (columns[1:] > columns[:-1]).all()
             if not fits or not (np.isfinite(values) & (values >= 0)).all():

@@ -78,6 +78,8 @@ def test_json_says_it_all(home):
     )
     said = json.loads(done.out)
     assert said["vectors"] == "pets/wikipedia2vec"
+    assert said["target"] == "bert"
+    assert said["target_norms"]["mean"] > 0
     assert said["anchors"] == 60
     assert said["held_out"] is None
     assert said["train"]["accuracy"]["5"] == 1.0

@@ -236,6 +236,10 @@ def test_guesses_about_names_come_of_the_file_if_it_is_there(home, folder, files
         (("--model", "m", "--encoder", "e"), "what is to answer?"),
         (("--model", "m", "--inject", "concat", "--kb", "k"), "name --encoder NAME and --kb KB too"),
         (("--encoder", "e", "--no-align"), "--no-align and --random-vectors change what --inject reads"),
+        (
+            ("--encoder", "e", "--kb", "k", "--inject", "concat", "--no-align", "--random-vectors"),
+            "random vectors have no map anyway",
+        ),
         (("--encoder", "e", "--vectors", "v"), "--vectors are those of a knowledge base: name it with --kb"),
         (("--encoder", "e", "--hide", "both"), "leave out --hide both, or say --score mrr"),
         (("--encoder", "e", "--score", "mrr", "--name-model", "e"), "are for --score hits"),
@@ -246,6 +250,19 @@ def test_guesses_about_names_come_of_the_file_if_it_is_there(home, folder, files
 def test_what_does_not_fit_is_refused(home, options, said):
     done = cloze(home, *options)
     assert done.code == 2 and said in done.err
+
+
+def test_where_no_question_can_be_scored_no_scores_are_written(home, folder, files, tmp_path):
+    facts = tmp_path / "facts.jsonl"
+    facts.write_text('{"subject": "dog", "relation": "eats", "object": "big city"}\n')
+    for options in ((), ("--score", "mrr", "--hide", "object")):
+        long = json.dumps({"subject": "dog " * 40, "relation": "eats", "object": "fruit"})
+        if options:
+            facts.write_text(long + "\n")
+        done = cloze(home, "--data", facts, *files[2:], "--encoder", folder, *options)
+        assert (done.code, done.out) == (2, "")
+        expected = "1 sentences are too long" if options else "the answers of 1 are no single word of the"
+        assert "no question can be scored" in done.err and expected in done.err
 
 
 def test_an_encoder_without_a_trained_head_is_refused(home, files, tmp_path):

@@ -100,11 +100,11 @@ def test_a_bad_command_line_is_one_line(home, tmp_path):
 
 def test_reading_and_counting_load_no_torch(home, tmp_path):
     training = ["train", "pmi", "--data", home / "text.txt", "--name", "x", *FREE, "--home", tmp_path]
-    reading = ["nearest", "dogs", "--pmi", "mine", "--home", home]
-    for args in [*map(str, training)], [*map(str, reading)]:
-        loaded = run_python(
-            "import sys, contextlib\nfrom kgkit.commands.app import app\n"
-            f"with contextlib.suppress(SystemExit): app({args})\n"
-            "print([name for name in ('torch', 'transformers', 'faiss') if name in sys.modules])"
-        )
-        assert loaded.stdout.splitlines()[-1] == "[]"
+    reading = ["nearest", "dogs", "--pmi", "x", "--home", tmp_path]
+    loaded = run_python(
+        "import sys, contextlib\nfrom kgkit.commands.app import app\n"
+        f"for args in {[[*map(str, args)] for args in (training, reading)]}:\n"
+        "    with contextlib.suppress(SystemExit): app(args)\n"
+        "print([name for name in ('torch', 'transformers', 'faiss') if name in sys.modules])"
+    )
+    assert "bark" in loaded.stdout and loaded.stdout.splitlines()[-1] == "[]"

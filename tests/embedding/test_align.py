@@ -1,6 +1,7 @@
 """Maps between spaces: anchors, the fit beside its definition, the check, and what is kept on disk."""
 
 import json
+import os
 import shutil
 import tracemalloc
 
@@ -32,7 +33,7 @@ from kgkit.vectors.layout import key_digests
 from kgkit.vectors.work import making
 from tests.small_kb import build
 
-pytest.importorskip("safetensors")
+safetensors = pytest.importorskip("safetensors.numpy")
 
 
 def every(count):
@@ -543,7 +544,15 @@ def test_without_a_map_the_command_that_fits_one_is_told(space):
         Alignment.load(vectors, encoder)
 
 
-@pytest.mark.parametrize("damage", ["cut", "gone", "about", "width"])
+def write_about(folder, **fields):
+    about = json.loads((folder / ABOUT).read_bytes()) | fields
+    (folder / ABOUT).write_text(json.dumps(about))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["cut", "gone", "about", "width", "pipe", "nan", "float64", "deep", "bytes", "negative", "infinite"],
+)
 def test_a_map_that_cannot_be_read_is_told(space, damage):
     vectors, encoder, _ = space
     found = align_words(vectors, encoder)
@@ -555,6 +564,24 @@ def test_a_map_that_cannot_be_read_is_told(space, damage):
             (folder / MAP).unlink()
         case "about":
             (folder / ABOUT).write_bytes(b"{}")
+        case "pipe":
+            (folder / MAP).unlink()
+            os.mkfifo(folder / MAP)
+        case "nan":
+            safetensors.save_file({"weight": np.full((5, 3), np.nan, np.float32)}, folder / MAP)
+        case "float64":
+            safetensors.save_file({"weight": np.zeros((5, 3))}, folder / MAP)
+        case "deep":
+            text = (folder / ABOUT).read_text()
+            (folder / ABOUT).write_text(
+                text.replace('"config": {', '"config": {"a": ' + "[" * 9999 + "]" * 9999 + ",")
+            )
+        case "bytes":
+            (folder / ABOUT).write_bytes((folder / ABOUT).read_bytes().replace(b"small/", b"\xff\xfe/"))
+        case "negative":
+            write_about(folder, norm=-1.0)
+        case "infinite":
+            write_about(folder, norm=1e300)
         case "width":
             other = {"source": "", "target": encoder.name, "fingerprint": "", "report": found.report}
             Alignment(np.zeros((5, 2), np.float32), **other).save(vectors)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgkit.errors import NotThere, SourceError
-from kgkit.evaluation.plain_text import read_plain, read_sentences
+from kgkit.evaluation.plain_text import read_plain, read_sentences, sentence_begins
 
 SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 ENGLISH = 'He said "Go." Then (at 5 p.m.) he left! "Why?" she asked. No one knew.'
@@ -66,3 +66,9 @@ def test_what_is_no_plain_text_is_told(tmp_path):
     path.write_bytes(b"a dog\n\xff\n")
     with pytest.raises(SourceError, match=r"x\.txt:2: not UTF-8"):
         list(read_plain(path))
+
+
+def test_sentences_begin_behind_full_stops_of_any_script_and_on_new_lines():
+    text = "It is 3.5 m, e.g. here. “Yes.” No!\nA line 狗叫。”猫！"
+    assert [text[begin] for begin in sentence_begins(text)] == ["“", "N", "A", "猫"]
+    assert sentence_begins("") == sentence_begins("One.\n") == []

@@ -156,9 +156,18 @@ def test_without_sentences_their_ends_are_sought_and_else_a_cut_goes_through_no_
         "the dog",
         "a cat eats the fruit that grows",
     ]
+    assert len(parts("狗吃水果。城市大！狗")) == 2  # no spaces behind full stops
+    assert [len(part.ids) for part in read.read(mentioned("狗吃水果。”城市大！狗"))] == [6, 5]
     plain = "the dog barks and the big red city grows"
     assert parts(plain) == ["the dog barks and", "the big red city grows"]
     assert parts(plain, ("and the big red city", {3: 1.0})) == ["the dog barks", "and the big red city grows"]
+
+
+def test_a_cut_goes_through_no_word_where_there_is_another(encoder, reader):
+    read = reader(size=12)
+    parts = read.read(mentioned("dog dogs dogsssss trees"))  # 1, 2, 6 and 2 word pieces
+    assert [len(part.ids) for part in parts] == [3, 6, 2]
+    assert [len(part.ids) for part in read.read(mentioned("dogsssssssss"))] == [5, 5]
 
 
 def test_a_mention_longer_than_what_is_read_is_in_no_part_and_every_word_in_exactly_one(reader):

@@ -96,6 +96,30 @@ def test_a_map_of_another_encoder_is_refused(home, encoder, tmp_path):
         EBertEncoder.open(other, kb="names", alignment=narrow, home=home)
 
 
-def test_one_string_is_no_list_of_texts(ebert):
-    with pytest.raises(UsageError, match="texts is one string: give a list of them"):
-        ebert(TEXT)
+@pytest.mark.parametrize(
+    ("text", "noun"), [(TEXT, "string"), (Document("1", TEXT), "Document"), (LinkedText(TEXT), "LinkedText")]
+)
+def test_one_text_is_no_list_of_texts(ebert, text, noun):
+    with pytest.raises(UsageError, match=f"texts is one {noun}: give a list of them"):
+        ebert(text)
+
+
+@pytest.mark.parametrize("text", [None, 3, TEXT.encode()])
+def test_what_is_no_text_is_refused(ebert, text):
+    with pytest.raises(UsageError, match=f"of the type {type(text).__name__}: expected a string, a Document"):
+        list(ebert([TEXT, text]))
+
+
+@pytest.mark.parametrize("entity", ["name3", 1.5, -1])
+def test_what_is_no_id_of_an_entity_is_refused(ebert, entity):
+    with pytest.raises(UsageError, match="entity ids are integers from 0"):
+        list(ebert([LinkedText(TEXT, (EntitySpan(4, 9, entity),))]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"inject": "both"}, "inject is 'both'; it is concat or replace"), ({"size": 0}, "texts of 0 pieces")],
+)
+def test_settings_that_make_no_sense_are_refused(home, encoder, settings, message):
+    with pytest.raises(UsageError, match=message):
+        EBertEncoder.open(encoder, kb="names", home=home, linker=None, **settings)

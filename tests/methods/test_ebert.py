@@ -14,12 +14,13 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 import torch
+from safetensors.torch import save_file
 
 import kgkit
 from kgkit.building.add import add_to_kb
 from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
-from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import DamagedModel, NotThere, StaleModel, UnknownName, UsageError
 from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home
 from kgkit.inputs.entity_sequences import ENTITY
@@ -28,6 +29,8 @@ from kgkit.methods.contract import Resources
 from kgkit.methods.ebert import begin_ebert
 from kgkit.methods.ebert_settings import EBertTraining
 from kgkit.methods.settings import ChosenKB, TaskTraining
+from kgkit.models.folder import find_trained
+from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.training.testing import toy_data
 from tests.cli_helpers import run
@@ -252,6 +255,31 @@ def test_a_linker_that_was_trained_again_is_noticed(copied, encoder, files, monk
     monkeypatch.setattr(links, "linker_sha256_of", lambda home, linker: "2")
     with pytest.raises(StaleModel, match="mine reads links of the model prior, which has been trained again"):
         open_model("mine", home=copied, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"size": 100}, "texts of 100 pieces"),
+        ({"specials": ["[E9]"]}, "no such setting"),
+        ({"trained_with": {}}, "reads vectors of width 16, its manifest has no knowledge base"),
+        ({"norm": -1.0}, r"\$.norm"),
+        ({"random_norm": 1e300}, r"\$.random_norm"),
+        ({"random_norm": 1.0, "random_seed": -1}, r"\$.random_seed"),
+    ],
+)
+def test_a_manifest_that_makes_no_sense_is_damage(copied, fields, message):
+    path = find_trained(copied, "concat") / MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    with pytest.raises(DamagedModel, match=message):
+        open_model("concat", home=copied, device="cpu")
+
+
+def test_a_map_that_is_not_finite_is_damage(copied):
+    path = find_trained(copied, "concat") / "ebert" / "model.safetensors"
+    save_file({"map": torch.full((16, 16), torch.nan)}, path)
+    with pytest.raises(DamagedModel, match="map is not finite"):
+        open_model("concat", home=copied, device="cpu")
 
 
 def test_arguments_that_make_no_sense_are_refused(home, encoder, tmp_path):

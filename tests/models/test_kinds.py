@@ -69,6 +69,15 @@ def stranger(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(site))
 
 
+def test_what_one_does_with_an_e_bert_depends_on_its_task(tmp_path):
+    used = {
+        task: EBERT.used(ModelManifest(format=FORMAT, kind="ebert", name="mine", task=task))
+        for task in ("el", "wsd", "pair")
+    }
+    assert used["el"] == used["wsd"] == "`kgkit link --model mine` links with it"
+    assert used["pair"] == "`kgkit predict --model mine` answers its task, `kgkit evaluate` scores it"
+
+
 def test_the_kinds_of_kgkit_come_through_the_door_of_strangers():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     points = project["entry-points"]["kgkit.models"]

@@ -1,17 +1,16 @@
 """`kgkit evaluate cloze`: score a masked language model on facts, as sentences with a name masked."""
 
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from kgkit.commands.evaluate.cloze_choice import ClozeChoice, open_choice
 from kgkit.commands.evaluate.cloze_facts import draw_facts, facts_of_kb
-from kgkit.commands.evaluate.cloze_scores import write_hits, write_hits_json, write_predictions
-from kgkit.commands.evaluate.sets import TOGETHER, check_sets, write_scores
+from kgkit.commands.evaluate.cloze_run import find_name_guesses, score_by_hits, score_by_recall
+from kgkit.commands.evaluate.sets import check_sets
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
@@ -23,63 +22,12 @@ from kgkit.commands.options import (
     VectorsOption,
     flag,
 )
-from kgkit.commands.output import check_files, check_output_path, number, typed, write_json
+from kgkit.commands.output import check_files, check_output_path, typed
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kgkit.catalog.runs import RunRecord
-    from kgkit.evaluation.cloze import NameGuesses
     from kgkit.evaluation.facts import ClozeQuestions, Fact
     from kgkit.home import Home
-    from kgkit.methods.cloze import ClozeModel
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClozeChoice:
-    """What answers the questions, as the command line names it.
-
-    Attributes:
-        model: name of a trained model; None: an encoder answers.
-        encoder: name of a plain masked language model; None: a trained model answers.
-        kb, vectors: knowledge base and vectors of the subjects, if any are read, or counted.
-        inject: how vectors are read; None: they are not.
-        align: whether they are mapped among the word pieces.
-        random: whether random vectors stand for them.
-        seed: seed of these.
-    """
-
-    model: str | None
-    encoder: str | None
-    kb: str | None
-    vectors: str | None
-    inject: Literal["concat", "replace"] | None
-    align: bool
-    random: bool
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """Name of what answers."""
-        return self.model or self.encoder or ""
-
-    def check(self) -> None:
-        """Refuse options that do not fit each other.
-
-        Raises:
-            UsageError: if some do not.
-        """
-        if (self.model is None) == (self.encoder is None):
-            raise UsageError(
-                "what is to answer? --model NAME, a trained model, or --encoder NAME, one of them"
-            )
-        if self.inject and not (self.encoder and self.kb):
-            raise UsageError("--inject reads vectors of entities: name --encoder NAME and --kb KB too")
-        if not self.inject and (self.random or not self.align):
-            raise UsageError("--no-align and --random-vectors change what --inject reads: name that too")
-        if self.vectors and not self.kb:
-            raise UsageError("--vectors are those of a knowledge base: name it with --kb")
 
 
 def cloze(
@@ -220,19 +168,18 @@ def cloze(
         questions = questions._replace(
             instances=[each for each in questions.instances if each.hidden == hide]
         )
-    trained = model if model is not None else None
     run = recorded(
         where, command=typed(), device=device,
-        model=trained_model_name(where, trained) if trained else None,
+        model=trained_model_name(where, model) if model else None,
         data=[*files, *([templates] if templates else [])], seeds=[seed],
         config={**vars(choice), "hide": hide, "score": score, "facts": facts_kb, "limit": limit},
     )  # fmt: skip
-    with _open(choice, facts, where, device) as (answering, entities), run as record:
+    with open_choice(choice, facts, where, device) as (answering, entities), run as record:
         if score == "mrr":
-            _score_recall(answering, questions, batch, messages, record, as_json=as_json)
+            score_by_recall(answering, questions, batch, messages, record, as_json=as_json)
         else:
-            guesses = _name_guesses(name_model, names, facts, where, device, batch, messages)
-            _score_hits(
+            guesses = find_name_guesses(name_model, names, facts, where, device, batch, messages)
+            score_by_hits(
                 answering, facts, questions, entities, guesses, predictions, batch, messages, record,
                 as_json=as_json,
             )  # fmt: skip
@@ -285,160 +232,6 @@ def _read_questions(
         what = f"{templates} has a template for" if templates else "there is a template (--templates) for"
         raise UsageError(f"{what} none of the relations: {names}")
     return facts, questions
-
-
-@contextmanager
-def _open(
-    choice: ClozeChoice, facts: "Sequence[Fact]", home: "Home", device: str
-) -> "Iterator[tuple[ClozeModel, NDArray[Any] | None]]":
-    """Open what answers, and find the entities of the subjects where a knowledge base is named."""
-    from contextlib import ExitStack
-
-    from kgkit.kb import open_kb
-    from kgkit.methods.cloze_opening import (
-        open_cloze_model,
-        open_masked_lm,
-        plain_cloze_model,
-        subject_entities,
-    )
-    from kgkit.models.folder import text_vectors
-
-    with ExitStack() as stack:
-        entities, vectors = None, None
-        if choice.kb:
-            kb = stack.enter_context(open_kb(choice.kb, home.path))
-            vectors = kb.vectors(text_vectors(kb, choice.vectors))
-            entities = subject_entities(facts, kb, vectors)
-        if choice.model is not None:
-            yield stack.enter_context(open_cloze_model(choice.model, home, device)), entities
-            return
-        masked_lm = stack.enter_context(open_masked_lm(choice.encoder or "", home, device))
-        if choice.inject is None or vectors is None or entities is None:
-            yield plain_cloze_model(masked_lm), entities
-            return
-        from kgkit.methods.cloze_injection import injected_cloze_model
-
-        yield injected_cloze_model(
-            masked_lm, vectors, entities, inject=choice.inject, align=choice.align,
-            random_seed=choice.seed if choice.random else None,
-        ), entities  # fmt: skip
-
-
-def _score_recall(
-    model: "ClozeModel",
-    questions: "ClozeQuestions",
-    batch: int,
-    messages: Messages,
-    record: "RunRecord",
-    *,
-    as_json: bool,
-) -> None:
-    from kgkit.evaluation.facts import score_recall
-    from kgkit.methods.cloze import recall_ranks
-
-    with messages.progress(f"asking {model.name}") as tell:
-        ranks = recall_ranks(
-            model, questions.instances, size=batch,
-            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
-        )  # fmt: skip
-        score = score_recall(ranks)
-    record.score("cloze", TOGETHER, "mrr", score.mrr, score.pieces)
-    for relation, (mrr, instances) in score.relations.items():
-        record.score("cloze", relation, "mrr", mrr, instances)
-    relations = score.relations.items()
-    if as_json:
-        by_relation = {relation: {"mrr": mrr, "instances": count} for relation, (mrr, count) in relations}
-        missing = {"without_template": questions.without_template}
-        write_json({"model": model.name, **score._asdict(), "relations": by_relation, **missing})
-    else:
-        rows = [(relation, [(number(count), f"{mrr:.4f}")]) for relation, (mrr, count) in relations]
-        rows.append((TOGETHER, [(number(score.instances), f"{score.mrr:.4f}")]))
-        write_scores([], ["instances", "MRR"], rows, "relation")
-    if lost := len(questions.instances) - score.instances:
-        messages.write(f"{lost:,} sentences are too long for the model")
-
-
-def _name_guesses(
-    name_model: str | None,
-    path: Path | None,
-    facts: "Sequence[Fact]",
-    home: "Home",
-    device: str,
-    batch: int,
-    messages: Messages,
-) -> "NameGuesses | None":
-    """Return what the plain model says of names: as the file has it, else asked now, and kept in the file."""
-    from kgkit.evaluation.cloze import name_questions, read_name_guesses, write_name_guesses
-    from kgkit.methods.cloze import name_guesses
-    from kgkit.methods.cloze_opening import open_masked_lm, plain_cloze_model
-
-    if path is not None and path.exists():
-        model, guesses = read_name_guesses(path)
-        if name_model not in (None, model):
-            raise UsageError(f"{path} has what {model} said of names, not {name_model}: name another file")
-        return guesses
-    if name_model is None:
-        return None
-    with (
-        open_masked_lm(name_model, home, device) as masked_lm,
-        messages.progress(f"asking {name_model} about names") as tell,
-    ):
-        made = name_guesses(
-            plain_cloze_model(masked_lm), name_questions(facts), size=batch,
-            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
-        )  # fmt: skip
-    if path is not None:
-        write_name_guesses(path, name_model, made)
-    return made
-
-
-def _score_hits(
-    model: "ClozeModel",
-    facts: "Sequence[Fact]",
-    questions: "ClozeQuestions",
-    entities: "NDArray[Any] | None",
-    names: "NameGuesses | None",
-    predictions: Path | None,
-    batch: int,
-    messages: Messages,
-    record: "RunRecord",
-    *,
-    as_json: bool,
-) -> None:
-    from kgkit.evaluation.cloze import filtered, score_subsets
-    from kgkit.methods.cloze import cloze_guesses
-
-    left = filtered(facts, names)
-    with messages.progress(f"asking {model.name}") as tell:
-        guesses = cloze_guesses(
-            model, questions.instances, size=batch,
-            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
-        )  # fmt: skip
-    has_vector = None if entities is None else frozenset((entities >= 0).nonzero()[0].tolist())
-    scores = score_subsets(guesses.guesses, left, has_vector)
-    for subset in scores:
-        dataset = subset.filter if subset.subjects == "all" else f"{subset.filter}, with vectors"
-        for answers, hits in subset.hits.items():
-            record.score("cloze", dataset, f"{answers}_hits@1", hits.macro[1], hits.questions)
-    if predictions is not None:
-        write_predictions(predictions, guesses.guesses, facts, left, has_vector)
-    counts = {
-        "vocabulary": len(model.words), "no_word": len(guesses.no_word), "too_long": len(guesses.too_long),
-        "without_template": questions.without_template,
-    }  # fmt: skip
-    if as_json:
-        write_hits_json(model.name, counts, scores)
-    else:
-        write_hits(scores)
-    messages.write(f"the vocabulary has {len(model.words):,} whole words")
-    if guesses.no_word:
-        messages.write(
-            f"{len(guesses.no_word):,} questions are left out: their answer is no word of the vocabulary"
-        )
-    if guesses.too_long:
-        messages.write(f"{len(guesses.too_long):,} sentences are too long for the model")
-    if names is None:
-        messages.write("--name-model NAME adds LAMA-UHN, without names that suggest the answer")
 
 
 def answer_probe(args: Sequence[str]) -> UsageError:

@@ -26,7 +26,8 @@ def write_hits(scores: "Sequence[SubsetScore]") -> None:
     for subset in scores:
         words, objects, frequent = (subset.hits[name] for name in ("vocabulary", "objects", "frequent"))
         figures = (words.macro[1], words.macro[10], words.macro[100], words.micro[1], objects.macro[1])
-        cells = [number(words.questions), *percents(*figures, frequent.macro[1])]
+        shown = percents(*figures, frequent.macro[1])
+        cells = [number(words.questions), *(shown if words.questions else [""] * len(shown))]
         rows.append((_FILTERS[subset.filter], [(subset.subjects.replace("_", " "), *cells)]))
     write_scores(["subjects"], headings, rows, "filter")
 
@@ -57,7 +58,7 @@ def write_predictions(
     path: Path,
     guesses: "Sequence[ClozeGuess]",
     facts: "Sequence[Fact]",
-    left: "Mapping[Filter, Collection[int]]",
+    facts_by_filter: "Mapping[Filter, Collection[int]]",
     has_vector: Collection[int] | None,
 ) -> None:
     """Write each guess as a JSON line, with the filters that leave its question."""
@@ -73,7 +74,7 @@ def write_predictions(
                 "id": guess.question.id, "subject": fact.subject, "relation": fact.relation,
                 "object": fact.object, "rank": guess.rank, "object_rank": guess.object_rank,
                 "likeliest": guess.likeliest,
-                "filters": [name for name, indices in left.items() if index in indices],
+                "filters": [name for name, indices in facts_by_filter.items() if index in indices],
             }  # fmt: skip
             if has_vector is not None:
                 row["vector"] = index in has_vector

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
@@ -192,11 +193,12 @@ def _task_of(model: str, task: str, home: "Home") -> "Task":
         return TASKS[own]
     if "predictor" not in kind.roles:
         raise kind.missing("predictor", manifest)
-    advice = (
-        f"`kgkit evaluate {own}` scores it"
-        if own in TASKS
-        else f"`{kind.command} --task {task} --from {model} …` makes one for it"
-    )
+    if own in TASKS:
+        advice = f"`kgkit evaluate {own}` scores it"
+    else:
+        settings = fields(kind.load(kind.settings)) if kind.settings else ()
+        origin = f" --from {model}" if any(setting.name == "start" for setting in settings) else ""
+        advice = f"`{kind.command} --task {task}{origin} …` makes one for it"
     raise UsageError(f"the model {model} was trained for the task {own}, not {task}: {advice}")
 
 

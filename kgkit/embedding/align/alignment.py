@@ -20,7 +20,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -39,7 +39,7 @@ from kgkit.embedding.align.fitting import (
     without_zeros,
 )
 from kgkit.embedding.wikipedia2vec import read_words
-from kgkit.errors import DamagedVectors, MissingExtra, NotThere, StaleVectors, UsageError
+from kgkit.errors import DamagedVectors, MissingExtra, NotThere, SourceError, StaleVectors, UsageError
 from kgkit.home import KBHome
 from kgkit.types import Progress
 from kgkit.vectors import Vectors
@@ -76,7 +76,7 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
     report: Report
     config: dict[str, Any] = {}
-    norm: float | None = None
+    norm: Annotated[float, msgspec.Meta(gt=0, le=1e6)] | None = None
     format: int = 1
 
 
@@ -143,7 +143,7 @@ class Alignment:
         staged = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
         staged.mkdir()
         try:
-            save_file({"weight": np.ascontiguousarray(self.weight)}, staged / MAP)
+            save_file({"weight": np.ascontiguousarray(self.weight, np.float32)}, staged / MAP)
             about = _About(
                 source=self.source,
                 target=self.target,
@@ -167,25 +167,15 @@ class Alignment:
             DamagedVectors: if it cannot be read.
             MissingExtra: if safetensors is not installed.
         """
-        try:
-            from safetensors import SafetensorError
-            from safetensors.numpy import load_file
-        except ImportError:
-            raise MissingExtra("safetensors", "embed") from None
         again = f"`kgkit align {vectors.name} {_option(target)}` fits one"
         folder = _folder(vectors, target.name)
         if not (folder / ABOUT).is_file():
             raise NotThere(f"the vectors {vectors.name} have no map to {target.name}: {again}")
         try:
             about = msgspec.json.decode((folder / ABOUT).read_bytes(), type=_About)
-            weight = load_file(folder / MAP)["weight"]
-        except (OSError, msgspec.DecodeError, SafetensorError, KeyError) as error:
+            weight = _read_weight(folder / MAP, vectors.width)
+        except (OSError, UnicodeDecodeError, RecursionError, msgspec.MsgspecError, SourceError) as error:
             raise DamagedVectors(f"the map in {folder} cannot be read: {error}; {again}") from error
-        if weight.ndim != 2 or weight.shape[1] != vectors.width:
-            raise DamagedVectors(
-                f"the map in {folder} has shape {weight.shape}, the vectors have width {vectors.width}: "
-                f"{again}"
-            )
         fingerprint = fingerprint_of(target)
         if about.fingerprint != fingerprint:
             raise UsageError(
@@ -193,13 +183,42 @@ class Alignment:
                 f"{about.fingerprint}, this one has {fingerprint}): {again}"
             )
         return cls(
-            np.asarray(weight, np.float32),
+            weight,
             source=about.source,
             target=about.target,
             fingerprint=about.fingerprint,
             report=about.report,
             norm=about.norm,
         )
+
+
+def _read_weight(path: Path, width: int) -> Rows:
+    """Return W in a file, (T, S) with S = *width*.
+
+    Raises:
+        MissingExtra: if safetensors is not installed.
+        SourceError: if the file has no such matrix of finite numbers.
+    """
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise MissingExtra("safetensors", "embed") from None
+    if not path.is_file():  # a pipe would be waited for
+        raise SourceError("there is no such file", path=path)
+    try:
+        with safe_open(path, "np") as file:
+            stored = file.get_slice("weight")
+            kind, shape = stored.get_dtype(), stored.get_shape()
+            if kind != "F32" or len(shape) != 2 or shape[1] != width:
+                raise SourceError(
+                    f"the weight is {kind} {shape}; expected F32 with rows of {width} numbers", path=path
+                )
+            weight: Rows = file.get_tensor("weight")
+    except SafetensorError as error:
+        raise SourceError(str(error), path=path) from error
+    if not np.isfinite(weight).all():
+        raise SourceError("the weight has numbers that are not finite", path=path)
+    return weight
 
 
 def align_words(

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
 WORDS: Final = "words.npy"
-_FOLDER: Final = "words"
 
 
 def align_encoder(
@@ -102,7 +101,7 @@ def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Prog
     """Return the vectors of *texts* (A, S) by the encoder of *vectors*, mapped into memory."""
     about = text_settings(vectors)
     shape = len(texts), vectors.width
-    folder = Home(vectors.folder.absolute().parents[4]).cache / _FOLDER / _digest(about, texts)
+    folder = Home(vectors.folder.absolute().parents[4]).cache / "words" / _digest(about, texts)
     if (kept := _read(folder / WORDS, shape)) is not None:
         return kept
     set_aside(folder)  # if it is there, it cannot be read

@@ -146,8 +146,5 @@ def linking_examples(
     progress: Progress | None,
 ) -> list[LinkingExample]:
     """Return documents as they are read; see `read_linking_examples`."""
-    return list(
-        count_items(
-            read_linking_examples(documents, reader, kb, null=null), "reading linking examples", progress
-        )
-    )
+    examples = read_linking_examples(documents, reader, kb, null=null)
+    return list(count_items(examples, "reading linking examples", progress))

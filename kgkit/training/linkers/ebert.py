@@ -1,10 +1,7 @@
 """Training an E-BERT-MLM: entities are predicted where they are masked (Poerner et al. 2020).
 
-    N  spans of a batch    C  candidates of one
-
-A span teaches the entity that it means, ε if it means nothing; one whose gold is not among its candidates, or
-has no vector, teaches nothing, and stands in the text of others as it is. Adam with a linear decay after a
-warm-up of 10 %, as published; with the weight decay and the clipped gradient of the released code.
+What is learnt from, and the loss, are in `kgkit.training.linkers.ebert_examples`. Adam with a linear decay
+after a warm-up of 10 %, as published; with the weight decay and the clipped gradient of the released code.
 
 Scores of what is held out are those of one round, without refinement, of the spans that are chosen where some
 overlap: F1 for entities (a link that is missed counts, though its gold is no candidate), accuracy for senses.
@@ -19,20 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from kgkit.candidates import Generator, generator_for
 from kgkit.errors import UsageError
-from kgkit.evaluation.calibration import Scored
 from kgkit.heads.ebert import EBert
-from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
+from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig
 from kgkit.home import Home
-from kgkit.inputs.ebert_linking import CandidateSpan, DocumentPart, EBertLinkingReader
+from kgkit.inputs.ebert_linking import EBertLinkingReader
 from kgkit.inputs.knowledge import Knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert import ENCODER, FOLDER, EBertScorer
@@ -46,55 +39,24 @@ from kgkit.methods.settings import ChosenKB
 from kgkit.models.kinds import EBERT, EBertLinking
 from kgkit.models.manifest import Needs
 from kgkit.training.batches import Shuffled
-from kgkit.training.config import TrainingConfig
 from kgkit.training.data import count_items, hold_out_each_tenth
-from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, run_job, scores_by_epoch
 from kgkit.training.knowbert.stages import linking_scores
+from kgkit.training.linkers.ebert_examples import (
+    MaskedExample,
+    loss,
+    masked_batch,
+    masked_examples,
+    score_labelled,
+)
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
     MissingGold,
     labelled_senses,
     labelled_spans,
 )
-from kgkit.training.tasks import about_data, manifest_fields
+from kgkit.training.tasks import about_data, fit_method, manifest_fields
 from kgkit.types import Progress
-
-if TYPE_CHECKING:
-    from kgkit.linking.scoring import Scores
-
-Flags = NDArray[np.bool_]
-
-_AT_ONCE = 32  # documents that are scored together
-
-
-class MaskedExample(NamedTuple):
-    """A sequence to learn from.
-
-    Attributes:
-        part: part of a document.
-        spans: spans whose entities are masked.
-        right: for each of them (C,) bool, which candidates are right; none, if it means nothing.
-    """
-
-    part: DocumentPart
-    spans: tuple[CandidateSpan, ...]
-    right: tuple[Flags, ...]
-
-
-class MaskedBatch(NamedTuple):
-    """Sequences, and what their masked entities are.
-
-    Attributes:
-        inputs: what the head reads.
-        gold: (N, C) bool, and ε behind them where it is a candidate.
-    """
-
-    inputs: EBertLinkerInputs
-    gold: Tensor
-
-    def to(self, device: torch.device, **_: object) -> "MaskedBatch":
-        """Return it on a device."""
-        return MaskedBatch(self.inputs.to(device), self.gold.to(device))
 
 
 class EBertLinkerStart(NamedTuple):
@@ -129,21 +91,16 @@ def train_ebert_linker(
     the epoch, or without that on all data.
 
     Args:
-        home: home that the model is kept in; a training that was stopped goes on there.
-        name: name of the model.
-        training: settings.
         kbs: the knowledge base, open, with the name of its vectors.
-        device: torch device on which it is trained.
-        command: command that trains the like.
-        progress: function that receives what is done.
+        home, name, training, device, command, progress: as `kgkit.training.tasks.train_method` takes them.
 
     Returns:
-        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
+        Folder of the model's files, as `train_method` does.
 
     Raises:
         UsageError: if the encoder is no masked language model, or its decoder not tied to its word pieces; if
             vectors, map and encoder do not fit each other; if there is nothing to learn.
-        The rest as `kgkit.training.tasks.train_method` does.
+        The rest as `train_method` does.
     """
     return run_job(
         EBERT, home, name, training,
@@ -220,16 +177,10 @@ def _plan(
 
     def train(work: Path) -> Outcome:
         if training.epochs:
-            trained = fit(
+            trained = fit_method(
                 start.linker, _batches(examples, start.reader, training, null), loss,
-                [torch.optim.AdamW(_groups(start.linker, training), fused=True)],
-                TrainingConfig(
-                    epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
-                    seed=training.seed,
-                ),
-                work,
-                evaluate=evaluate if held_out else None,
-                progress=progress,
+                _groups(start.linker, training), training, work, device=device,
+                evaluate=evaluate if held_out else None, progress=progress,
             )  # fmt: skip
             scores = {**scores_by_epoch(trained), "seconds": trained.seconds}
         else:
@@ -318,88 +269,13 @@ def _labelled(
             yield labelled_senses(kb, generator, path, own_gold, "lemma", missing)
 
 
-def masked_examples(
-    documents: Sequence[LabelledDocument], reader: EBertLinkingReader, *, null: bool
-) -> Iterator[MaskedExample]:
-    """Yield documents as sequences to learn from; spans that teach nothing are masked in none.
-
-    Args:
-        documents: documents whose mentions have candidates.
-        reader: reader of documents.
-        null: whether a span that means nothing teaches ε.
-    """
-    for labelled in documents:
-        for part in reader.read(labelled.document):
-            taught = [
-                span
-                for span in part.spans
-                if labelled.right[span.mention][span.rows].any()
-                or (
-                    null and not labelled.right[span.mention].any() and span.mention not in labelled.unmatched
-                )
-            ]
-            for spans in reader.passes(part, taught):
-                right = tuple(labelled.right[span.mention][span.rows] for span in spans)
-                yield MaskedExample(part, spans, right)
-
-
-def masked_batch(examples: Sequence[MaskedExample], reader: EBertLinkingReader, *, null: bool) -> MaskedBatch:
-    """Return examples as a batch."""
-    inputs = reader.batch([reader.mask(example.part, example.spans) for example in examples])
-    right = [flags for example in examples for flags in _by_position(example)]
-    gold = np.zeros((len(right), inputs.candidates.shape[1] + null), np.bool_)
-    for row, flags in enumerate(right):
-        gold[row, : len(flags)] = flags
-        if null and not flags.any():
-            gold[row, -1] = True
-    return MaskedBatch(inputs, torch.from_numpy(gold))
-
-
-def _by_position(example: MaskedExample) -> list[Flags]:
-    """Return which candidates are right, of the spans as they stand in the text."""
-    order = sorted(range(len(example.spans)), key=lambda index: example.spans[index].first)
-    return [example.right[index] for index in order]
-
-
 def _batches(
     examples: Sequence[MaskedExample], reader: EBertLinkingReader, training: EBertTraining, null: bool
 ) -> Shuffled:
     lengths = [len(example.part.ids) for example in examples]
     return Shuffled(
-        examples, training.batch, lambda some: masked_batch(some, reader, null=null), training.seed, lengths
+        examples, training.batch, lambda batch: masked_batch(batch, reader, null=null), training.seed, lengths
     )
-
-
-# -- loss and scores --------------------------------------------------------
-
-
-def loss(model: nn.Module, batch: MaskedBatch) -> tuple[Tensor, float]:
-    """Return − log p(gold) as the mean over the spans of a batch, and their number."""
-    scores: Tensor = model(batch.inputs)  # (N, C + 1)
-    likely = torch.log_softmax(scores.float(), -1).masked_fill(~batch.gold, -torch.inf)
-    return -torch.logsumexp(likely, -1).mean(), float(len(scores))
-
-
-def score_labelled(scorer: EBertScorer, documents: Sequence[LabelledDocument]) -> Scored:
-    """Return the probabilities of the candidates of each mention, and which are right; ε is behind them.
-
-    Without ε, mentions none of whose candidates is right are left out.
-
-    Args:
-        scorer: scorer of documents.
-        documents: documents whose mentions have candidates.
-    """
-    null, scored = scorer.scores_null, list[tuple["Scores", Flags]]()
-    for begin in range(0, len(documents), _AT_ONCE):
-        some = documents[begin : begin + _AT_ONCE]
-        for labelled, results in zip(some, scorer([each.document for each in some]), strict=True):
-            for scores, right in zip(results, labelled.right, strict=True):
-                if null:
-                    rest = np.float32(1 - scores.sum())
-                    scored.append((np.append(scores, rest), np.append(right, not right.any())))
-                elif right.any():
-                    scored.append((scores, right))
-    return scored
 
 
 def _groups(linker: EBertLinker, training: EBertTraining) -> list[dict[str, Any]]:

@@ -30,8 +30,8 @@ from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import EBERT
 from kgkit.models.opening import open_model
-from kgkit.training.linkers.ebert import (
-    begin_ebert_linker,
+from kgkit.training.linkers.ebert import begin_ebert_linker
+from kgkit.training.linkers.ebert_examples import (
     loss,
     masked_batch,
     masked_examples,
@@ -165,7 +165,9 @@ def test_a_model_links_and_is_scored_by_the_commands(copied, files):
     assert scored["together"]["overall"]["f1"] == 1.0
     refused = run("predict", "--model", "senses", files["el"], *on)
     assert refused.code == 2
-    assert "answers no task" in refused.err
+    assert "answers no task: `kgkit link --model senses` links with it" in refused.err
+    refused = run("evaluate", "classification", "--model", "entities", "--data", files["el"], *on)
+    assert "`kgkit train ebert --task classification …` makes one for it" in refused.err
 
 
 def test_the_command_publishes_a_model_that_is_not_trained(copied, encoder, files):
@@ -429,13 +431,15 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
     [
         ({"control": True}, "a control has none"),
         ({"task": "wsd", "gold": ()}, "files of data: 1, files of gold: 0"),
-        ({"gold": ("x",)}, "hold their gold"),
+        ({"gold": ("x",)}, "the data of the task el contain the gold"),
         ({"task": "wsd", "gold": ("x",), "dev": (), "all_surfaces": True}, "leave out all_surfaces"),
         ({"rounds": 0}, "rounds is 0; it is 1 or more"),
+        ({"rounds": 1001}, "rounds is 1001; it is up to 1000"),
+        ({"lr_new": 1e-3}, "all that el trains has the rate lr"),
         ({"max_candidates": -1}, "max_candidates is -1"),
         ({"task": "classification", "packed": True}, "packed is a setting of wsd and el"),
         ({"task": "classification", "epochs": 0}, "classification needs epochs"),
-        ({"data": ()}, "nothing to learn from"),
+        ({"data": ()}, "there are no training data"),
         ({"inject": "replace"}, "inject says how links of others are read"),
         ({"linker": "gloss"}, "linker says how"),
         ({"epochs": 0, "steps": 3}, "0 epochs train nothing"),

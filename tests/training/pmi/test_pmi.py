@@ -111,7 +111,7 @@ DOCUMENTS = [
     corpora(), st.integers(1, 4), st.sampled_from(["document", "sentence"]),
     st.sampled_from(["max", "npmi", "none"]), st.integers(1, 3), st.integers(1, 3),
 )  # fmt: skip
-@SAME
+@settings(SAME, max_examples=10)
 def test_the_values_of_a_table_are_those_of_brute_force(
     tmp_path, documents, window, scope, norm, min_count, min_pairs
 ):
