@@ -86,6 +86,7 @@ class AttentionMixing(nn.Module):
 
     weight: nn.Parameter | None
     skip: nn.Parameter | None
+    identity: Tensor
 
     def __init__(self, config: KamBertConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -95,6 +96,10 @@ class AttentionMixing(nn.Module):
         self.weight, self.skip = None, None
         if config.plain:
             return
+        if config.kernel == "3":  # (m, m + k, 3, 3), which leaves attention as it is
+            identity = torch.zeros(shapes["3"])
+            identity[:, :, 1, 1] = torch.eye(heads, heads + maps)
+            self.register_buffer("identity", identity, persistent=False)
         if config.kernel in shapes:
             self.weight = nn.Parameter(torch.zeros(config.layers, *shapes[config.kernel]))
         if config.has_skip:
@@ -110,11 +115,10 @@ class AttentionMixing(nn.Module):
             bound = 1 / math.sqrt(max(1, self.weight[0, 0].numel()))
             self.weight.uniform_(-bound, bound, generator=generator)
         elif self.config.kernel == "3":
-            heads = torch.arange(self.config.heads)
-            self.weight[:, heads, heads, 1, 1] = 1
+            self.weight += self.identity
 
     def forward(
-        self, layer: int, logits: Tensor, maps: Tensor, pairs: Tensor, before: Tensor | None
+        self, layer: int, logits: Tensor, maps: Tensor, pairs: Tensor | None, before: Tensor | None
     ) -> Tensor:
         """Return R, the logits of a layer's attention without its mask, of the kernels `3` and `none`.
 
@@ -122,19 +126,20 @@ class AttentionMixing(nn.Module):
             layer: number of the layer, from 0.
             logits: S, (B, m, M, M).
             maps: (B, k, M, M).
-            pairs: (B, 1, M, M) bool, cells of two real tokens.
+            pairs: (B, 1, M, M) bool, cells of two real tokens; None: all are.
             before: R of the layer before, (B, m, M, M); None for the first.
         """
         alpha, results = self.config.alpha, logits
         if alpha:
-            every = torch.cat([logits.masked_fill(~pairs, 0.0), maps.to(logits.dtype)], 1)
+            real = logits if pairs is None else logits.masked_fill(~pairs, 0.0)
+            every = torch.cat([real, maps.to(logits.dtype)], 1)
             if self.weight is None:
-                mixed = every.mean(1, keepdim=True)
-            else:
-                mixed = functional.conv2d(every, self.weight[layer].to(every.dtype), padding=1)
-            results = (1 - alpha) * logits + alpha * mixed
+                results = torch.lerp(logits, every.mean(1, keepdim=True).expand_as(logits), alpha)
+            else:  # the share of S is one more weight in the middle of the kernel
+                kernel = alpha * self.weight[layer] + (1 - alpha) * self.identity
+                results = functional.conv2d(every, kernel.to(every.dtype), padding=1)
         if self.skip is not None and before is not None:
-            results = results + self.skip[layer - 1] * before
+            results = torch.addcmul(results, before, self.skip[layer - 1].to(before.dtype))
         return results
 
     def bias(self, layer: int, maps: Tensor) -> Tensor | None:
@@ -172,7 +177,9 @@ class MixingCall:
         self.length, self.weights, self.layer = length, weights, 0
         self.results: Tensor | None = None
         self.positions: Tensor | None = None
-        self.pairs = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, M, M)
+        self.pairs: Tensor | None = None  # (B, 1, M, M)
+        if not bool(real.all()):
+            self.pairs = real[:, None, :, None] & real[:, None, None, :]
 
     def mask(self, given: Tensor) -> Tensor:
         """Return the mask of a layer: the one that it was given, or one of auxiliary words too."""
