@@ -3,8 +3,8 @@
     python -m benchmarks.chunks --out FOLDER [--sentences 20]
     kgkit train tagger --data FOLDER/train.txt --scope sentence --name chunks
 
-The files of CoNLL-2000 have a chunk in the last column, as CoNLL-2003 has a name there, and no documents; those
-that a tagger is trained on are cut at documents, one in ten of which chooses the epoch.
+The files of CoNLL-2000 have a chunk in the last column, as CoNLL-2003 has a name there, and no documents. Of
+the data of a tagger one document in ten chooses the epoch.
 """
 
 import argparse

@@ -115,7 +115,7 @@ class AttentionMixing(nn.Module):
             bound = 1 / math.sqrt(max(1, self.weight[0, 0].numel()))
             self.weight.uniform_(-bound, bound, generator=generator)
         elif self.config.kernel == "3":
-            self.weight += self.identity
+            self.weight.add_(self.identity)
 
     def forward(
         self, layer: int, logits: Tensor, maps: Tensor, pairs: Tensor | None, before: Tensor | None

@@ -19,5 +19,6 @@ def test_every_so_many_sentences_are_a_document_of_chunks(tmp_path, monkeypatch)
     documents = [*read_names(tmp_path / "new" / "train.txt")]
     assert [len(named.document.sentences) for named in documents] == [2, 2, 1]
     assert [name.type for name in documents[0].names] == ["NP", "VP"] * 2
-    assert documents[2].document.text[slice(*documents[2].names[0][:2])] == "The dog4"
+    first = documents[2].names[0]
+    assert documents[2].document.text[first.start : first.end] == "The dog4"
     assert (tmp_path / "new" / "test.txt").read_text() == (tmp_path / "new" / "train.txt").read_text()
