@@ -63,12 +63,7 @@ def attention(
     from kgkit.models.opening import open_model
 
     texts = [text] if second is None else [text, second]
-    for name, given in zip(("TEXT", "SECOND"), texts, strict=False):
-        check_text(given, name)
-    if svg is not None:
-        if svg.suffix.lower() not in (*_SUFFIXES, ""):
-            raise UsageError(f"--svg {svg}: it draws SVG, so its name ends in {' or '.join(_SUFFIXES)}")
-        check_output_path(svg)
+    _check(texts, svg)
     where = Home.find(home)
     with open_model(model, "predictor", home=where, device=device) as predictor:
         name = predictor.manifest.encoder if plain is None else plain
@@ -83,6 +78,16 @@ def attention(
         columns = [Column(heading="map"), *(Column(heading=name, align="right") for name in ("cells", "of"))]
         every = f"{shown.words**2:,}"
         write_table(columns, [[name, f"{count:,}", every] for name, count in shown.cells.items()])
+
+
+def _check(texts: list[str], svg: Path | None) -> None:
+    """Refuse texts and a picture that cannot be, before the model is opened."""
+    for name, text in zip(("TEXT", "SECOND"), texts, strict=False):
+        check_text(text, name)
+    if svg is not None:
+        if svg.suffix.lower() not in (*_SUFFIXES, ""):
+            raise UsageError(f"--svg {svg}: it draws SVG, so its name ends in {' or '.join(_SUFFIXES)}")
+        check_output_path(svg)
 
 
 def _as_dict(shown: "TextAttention") -> dict[str, Any]:

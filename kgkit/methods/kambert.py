@@ -236,12 +236,13 @@ def open_maps(folder: Path, manifest: KamBertManifest, head: "KamBert", opening:
         DamagedModel: if its settings make no sense.
     """
     home = opening.home
+    with checking_settings(folder):
+        if manifest.maps != head.config.maps:
+            raise UsageError(f"maps is {manifest.maps}, and the head has {head.config.maps}")
     check_sources(manifest, home)
     with ExitStack() as stack:
         kbs = [open_build(name, build, home, stack) for name, build in manifest.needs.kbs.items()]
         with checking_settings(folder):
-            if manifest.maps != head.config.maps:
-                raise UsageError(f"maps is {manifest.maps}, and the head has {head.config.maps}")
             sources, builder = open_sources(
                 manifest, manifest.maps, manifest.terms, kbs, home, opening.device
             )

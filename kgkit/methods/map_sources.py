@@ -156,7 +156,7 @@ def _pipeline_version(name: str) -> str | None:
     """Return the version of a spaCy pipeline that is installed as a package; None if there is none."""
     try:
         distribution = importlib.metadata.distribution(name)
-    except importlib.metadata.PackageNotFoundError:
+    except (importlib.metadata.PackageNotFoundError, ValueError):
         return None
     needs = distribution.requires or ()
     return distribution.version if any(need.lower().startswith(_SPACY) for need in needs) else None

@@ -1,6 +1,7 @@
 """A KAM-BERT from files to answers: what its maps tell it, their sources, and `kgkit attention`."""
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -250,6 +251,21 @@ def test_names_and_chunks_of_a_spacy_pipeline_are_found(monkeypatch):
     assert map_sources.source_identities(described, ("entity",), 0, home) == {"en_toy": "en_toy 3.8.0"}
 
 
+def test_a_manifest_that_does_not_fit_the_head_is_damage(home, tmp_path):
+    shutil.copytree(home.path, tmp_path / "copied", symlinks=True)
+    copied = Home(tmp_path / "copied")
+    path = find_trained(copied, "knows") / "model.json"
+    manifest = json.loads(path.read_text())
+    for change, sentence in (
+        ({"maps": ["entity"]}, "and the head has"),
+        ({"maps": ["nothing"]}, "model.json cannot be read"),
+        ({"size": 1}, "a setting in model.json is out of range"),
+    ):
+        path.write_text(json.dumps(manifest | change))
+        with pytest.raises(DamagedModel, match=sentence):
+            open_model("knows", "predictor", home=copied, device="cpu")
+
+
 # -- what is read -----------------------------------------------------------
 
 
@@ -381,8 +397,6 @@ def test_attention_that_cannot_be_shown_is_refused(home, tmp_path, sources, sett
 
 
 def test_a_knowledge_base_that_is_gone_is_told(home, tmp_path):
-    import shutil
-
     shutil.copytree(home.path, tmp_path / "copied", symlinks=True)
     shutil.rmtree(tmp_path / "copied" / "kbs")
     with pytest.raises(NotThere, match="friends"):
