@@ -229,11 +229,12 @@ def tasks(trainings: Trainings, rows: dict[str, list[str]], seeds: Sequence[int]
             for own in given
         ]
         whole = [task.score(examples, each) for each in predictions]
-        beside = [f"{np.mean([100 * each[key] for each in whole]):.2f}" for key in list(whole[0])[:3]]
+        further = [key for key in whole[0] if key != score.__name__.strip("_")][:3]
+        beside = [f"{np.mean([100 * each[key] for each in whole]):.2f}" for key in further]
         first = next(iter(results))
         p = "" if name == first else f"{chance_of_score(gold, results[first], results[name], score):.4f}"
         table.append([name, spread(100 * score(gold, results[name])), p, *beside])
-    columns = ("model", score.__name__.strip("_"), "p", *list(whole[0])[:3])
+    columns = ("model", score.__name__.strip("_"), "p", *further)
     return Table(title=title, notes=TASK_NOTES + ABOUT_P, columns=columns, rows=table)
 
 
