@@ -221,14 +221,7 @@ def tasks(trainings: Trainings, rows: dict[str, list[str]], seeds: Sequence[int]
         given = [trainings.answers(words, seed) for seed in seeds]
         numbers = [[_number(own[example.id], labels, is_number) for example in examples] for own in given]
         results[name] = np.array(numbers)
-        predictions = [
-            [
-                Prediction(example.id, float(own[example.id]) if is_number else own[example.id])
-                for example in examples
-            ]
-            for own in given
-        ]
-        whole = [task.score(examples, each) for each in predictions]
+        whole = [task.score(examples, _predictions(own, is_number)) for own in given]
         further = [key for key in whole[0] if key != score.__name__.strip("_")][:3]
         beside = [f"{np.mean([100 * each[key] for each in whole]):.2f}" for key in further]
         first = next(iter(results))
