@@ -4,6 +4,7 @@ Texts are read as a KnowBert reads them (`kgkit.methods.knowbert_reading`), name
 the maps of their words are made once, and spread over what is read.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 FOLDER: Final = "kambert"
 
 Annotate = Callable[[Iterable[str]], Sequence[AnnotatedText]]
+
+_log = logging.getLogger(__name__)
 
 _MAX_BLOCKS: Final = 5_000_000  # of the maps that are kept, 36 bytes each
 
@@ -78,10 +81,14 @@ class KamBertMethod(EncoderMethod):
         self._others = others
         self._maps: dict[tuple[str, ...], TextMaps] = {}
         self._blocks = 0  # of the maps that are kept
+        self._warned = False
 
     def read(self, examples: Iterable[Example]) -> Iterator[Reading]:
         """Yield each example as it is read; see `ExampleReader`."""
         batch = [*examples]
+        if not self._warned and self.reader.builder.maps and any(example.links for example in batch):
+            self._warned = True
+            _log.warning("examples have links, which are not read: entities are those that a linker finds")
         for reading, maps in zip(self._examples(batch), self.maps_of(batch), strict=True):
             yield Reading(MappedText(reading.content, maps), reading.positions)
 

@@ -21,7 +21,7 @@ import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.encoder import Encoder
 from kgkit.errors import DamagedModel, NotThere, StaleModel, UnknownName, UsageError
-from kgkit.evaluation.examples import Example
+from kgkit.evaluation.examples import EntityMark, Example
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.heads import Classifier, KamBert, KamBertConfig
 from kgkit.home import Home
@@ -132,6 +132,15 @@ def test_each_source_that_is_named_is_a_map(home, sources):
         assert model.method.maps_of([Example("2", ("a dog and name0",))])[0] is maps
         [answer] = model(["a dog and name0"])
     assert len(answer.answer) == 4
+
+
+def test_links_of_the_data_are_not_read_and_that_is_told_once(home, caplog):
+    text = "the name0 eats fruit"
+    linked = Example("1", (text,), tokens=((0, 3),), links=(EntityMark(0, 4, 9, "name0"),))
+    with open_model("knows", "predictor", home=home, device="cpu") as model:
+        for _ in range(2):
+            [*model.method.read([linked])]
+    assert caplog.text.count("examples have links, which are not read") == 1
 
 
 def test_a_source_that_was_changed_since_is_noticed(home, sources, settings, tmp_path):
