@@ -12,23 +12,19 @@ Peters et al. (2019), Tables 1 to 3.
 
 import argparse
 import json
-import shlex
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from benchmarks.answers import COMMAND, ask_once
+from benchmarks.answers import Runs
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.evaluation.facts import Fact, read_facts
 from kgkit.evaluation.files import opened
 from kgkit.home import Home
-from kgkit.models.folder import find_trained, has_model
 from kgkit.models.kinds import KNOWBERT, KnowBertManifest
-from kgkit.models.manifest import MANIFEST
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 SEMCOR: Final = (
@@ -59,37 +55,6 @@ the five sets of the unified framework. AIDA: micro F1 of strong match, of menti
 itself, with the candidates of AIDA's slice of Wikipedia, NULL deciding: of the leftmost-longest mentions
 (`longest`), and decoded as published, but that of links that overlap the best stays (`--overlaps score`).
 """
-
-
-class Runs:
-    """Runs commands of kgkit in a home, those that have not been run yet."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = Home(home)
-
-    def train(self, name: str, *words: str) -> None:
-        """Train a model, unless it is there.
-
-        Raises:
-            SystemExit: if one of that name was trained in another way.
-        """
-        made = self.manifest(name)
-        if made is None:
-            subprocess.run(
-                [*COMMAND, "train", "knowbert", "--name", name, *words, "--home", str(self.home.path)],
-                check=True, stdout=sys.stderr,
-            )  # fmt: skip
-        elif strange := set(words) - set(shlex.split(made.command)):
-            raise SystemExit(f"{name} was trained without {' '.join(strange)}: {made.command}")
-
-    def ask(self, name: str, *words: str) -> dict[str, Any]:
-        """Return what a command says of a model as JSON; what it said once is kept."""
-        made = (find_trained(self.home, name) / MANIFEST).read_bytes()
-        return ask_once(self.home, name, made, words, "--model", name)
-
-    def manifest(self, name: str) -> KnowBertManifest | None:
-        """Return the manifest of a model, if it is there."""
-        return KNOWBERT.read(find_trained(self.home, name)) if has_model(self.home, name) else None
 
 
 def facts(folder: Path, most: int) -> tuple[Path, Path]:
@@ -145,7 +110,7 @@ def stages(
     return found
 
 
-def spoken(runs: Runs, names: list[str], text: Path, most: int) -> Table:
+def spoken(runs: Runs[KnowBertManifest], names: list[str], text: Path, most: int) -> Table:
     """Return the scores of models as language models."""
     rows = []
     path, templates = facts(text, most)
@@ -172,7 +137,7 @@ def spoken(runs: Runs, names: list[str], text: Path, most: int) -> Table:
     )
 
 
-def linked(runs: Runs, names: list[str]) -> Table:
+def linked(runs: Runs[KnowBertManifest], names: list[str]) -> Table:
     """Return the scores of the linkers inside models."""
     rows = []
     sets = [str(DATA / "wsd" / f"{one}.{kind}") for one in SENSES for kind in ("data.xml", "gold.key.txt")]
@@ -217,7 +182,7 @@ def main() -> None:
     parser.add_argument("--back", choices=["inverse", "nothing"], default="inverse", help="as kgkit has it")
     parser.add_argument("--only", action="append", metavar="NAME", help="train and score these alone")
     chosen, base = parser.parse_known_args()
-    runs, seeds = Runs(chosen.home), chosen.seed or [0, 1, 2]
+    runs, seeds = Runs(Home(chosen.home), KNOWBERT), chosen.seed or [0, 1, 2]
     base = base or ["--epochs", "1", "--lr", "5e-4", "--lr-new", "1e-3"]
     models = stages(chosen.text, seeds, chosen.steps, base, chosen.back, chosen.more)
     names = chosen.only or list(models)

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -146,7 +147,11 @@ def link(
         elif shown:
             takes.append(_into(write_bytes))
         if html is not None:
-            takes.append(stack.enter_context(_page(html, linker.describe)))
+            from kgkit.commands.pieces import writing_page
+            from kgkit.linking.html import section
+
+            draw = partial(section, describe=linker.describe)
+            takes.append(stack.enter_context(writing_page(html, "Links", draw)))
         with messages.progress("linking") as tell:
             count, links = 0, 0
             for linked in linker(_with_candidates(linker.kb, documents)):
@@ -186,23 +191,6 @@ def _into(write: Write) -> Take:
             write(piece)
 
     return take
-
-
-@contextmanager
-def _page(path: Path, describe: Callable[[str], str]) -> Iterator[Take]:
-    """Give what draws a document into the page at *path*, which is whole in the end or not there."""
-    from kgkit.exchange.contract import chunks
-    from kgkit.linking.html import FOOT, HEAD, section
-
-    def take(linked: "LinkedDocument") -> None:
-        """Write a linked document as a section of the page."""
-        for piece in chunks(section(linked, describe=describe)):
-            write(piece)
-
-    with open_output(path) as write:
-        write(HEAD.encode())
-        yield take
-        write(FOOT.encode())
 
 
 class _Tables:

@@ -91,6 +91,17 @@ TaggerOption = Annotated[
         "--model", metavar="NAME", help="Name of a tagger (`kgkit models list` names them), or its folder."
     ),
 ]
+TypePriorOption = Annotated[
+    float | None,
+    typer.Option(
+        "--type-prior",
+        min=0,
+        max=1,
+        metavar="SHARE",
+        help="For a KALM: share of the knowledge base in the type of a word, 0.6 by default; the context has "
+        "the rest.",
+    ),
+]
 VectorsOption = Annotated[
     str | None,
     typer.Option(

@@ -1,9 +1,15 @@
 """Results that are written a piece at a time, so that those of a long text are never in memory whole."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import msgspec
+
+from kgkit.commands.output import open_output
+
+Item = TypeVar("Item")
 
 _TEXT: Final = 1 << 18
 """Code points of a text that are encoded together."""
@@ -33,6 +39,31 @@ def json_line(record: Mapping[str, Any]) -> Iterator[bytes]:
         else:
             pieces.append(_encode(value))
     yield b"".join(pieces or [b"{"]) + b"}\n"
+
+
+@contextmanager
+def writing_page(
+    path: Path, title: str, section: Callable[[Item], Iterable[str]]
+) -> Iterator[Callable[[Item], None]]:
+    """Give what draws a document into the page at *path*, which is whole in the end or not there.
+
+    Args:
+        path: file of the page.
+        title: title of the page.
+        section: function that draws a document as a part of the page, in pieces.
+    """
+    from kgkit.exchange.contract import chunks
+    from kgkit.linking.html import FOOT, page_head
+
+    def take(document: Item) -> None:
+        """Write a document as a section of the page."""
+        for piece in chunks(section(document)):
+            write(piece)
+
+    with open_output(path) as write:
+        write(page_head(title).encode())
+        yield take
+        write(FOOT.encode())
 
 
 def _items(values: Sequence[Any]) -> Iterator[bytes]:

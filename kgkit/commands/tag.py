@@ -15,11 +15,16 @@ from kgkit.commands.options import (
     OutputOption,
     QuietOption,
     TaggerOption,
+    TypePriorOption,
 )
 from kgkit.commands.output import check_output_path, in_pipe, on_terminal, open_output, write_bytes
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from kgkit.linking.tagger import MentionTagger
     from kgkit.types import Document
 
 _STDIN = Path("-")
@@ -37,6 +42,15 @@ def tag(
         float,
         typer.Option("--threshold", min=0, max=1, metavar="SCORE", help="Leave out names below this score."),
     ] = 0.0,
+    type_prior: TypePriorOption = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Draw the texts with the probabilities of the types of their words, as one page.",
+        ),
+    ] = None,
     device: DeviceOption = "auto",
     input_format: InputFormatOption = "auto",
     output: OutputOption = None,
@@ -45,37 +59,44 @@ def tag(
 ) -> None:
     """Find the names in texts, with a tagger that has been trained.
 
-    Writes JSON lines, one document a line.
+    Writes JSON lines, one document a line; --html draws a page too.
     """
     from kgkit.commands.documents import read_documents
     from kgkit.commands.pieces import json_line
-    from kgkit.linking.tagger import Tagger
+    from kgkit.linking.tagger import MentionTagger
 
     files = files or [_STDIN]
     if files.count(_STDIN) > 1:
         raise UsageError("standard input can be read once only: name - once")
     if output == _STDIN:
         output = None
-    if output is not None:
-        check_output_path(output)
-        if output.resolve() in {file.resolve() for file in files}:
-            raise UsageError(f"{output} is one of the texts to read; write to another file")
+    written = [path for path in (output, html) if path is not None]
+    for path in written:
+        check_output_path(path)
+        if path.resolve() in {file.resolve() for file in files}:
+            raise UsageError(f"{path} is one of the texts to read; write to another file")
+    if output is not None and html is not None and output.resolve() == html.resolve():
+        raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
     documents = read_documents(files, input_format)
-    tagger = Tagger.open(model, home=home, device=device)
+    tagger = MentionTagger.open(model, home=home, device=device, type_prior=type_prior)
     if _STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with ExitStack() as stack, messages.progress("tagging") as tell:
         write = write_bytes if output is None else stack.enter_context(open_output(output))
+        draw = None if html is None else stack.enter_context(_drawing(html, tagger))
         documents_written, names_written = 0, 0
         for document in tagger(map(_check_untagged, documents)):
             record = _as_dict(document, tagger.name, threshold)
             for piece in json_line(record):
                 write(piece)
+            if draw is not None:
+                draw(document)
             documents_written, names_written = documents_written + 1, names_written + len(record["mentions"])
             tell(f"{documents_written:,} documents, {names_written:,} names")
-    if output is not None:
-        messages.write(f"{names_written:,} names in {documents_written:,} documents: {output}")
+    if written:
+        paths = ", ".join(map(str, written))
+        messages.write(f"{names_written:,} names in {documents_written:,} documents: {paths}")
 
 
 def _check_untagged(document: "Document") -> "Document":
@@ -90,6 +111,19 @@ def _check_untagged(document: "Document") -> "Document":
             "'mentions' out"
         )
     return document
+
+
+def _drawing(path: Path, tagger: "MentionTagger") -> "AbstractContextManager[Callable[[Document], None]]":
+    """Return what draws documents with the types of their words on a page."""
+    from kgkit.commands.pieces import writing_page
+    from kgkit.linking.types_html import typed_section
+
+    def section(document: "Document") -> "Iterator[str]":
+        """Return a document as a part of the page."""
+        [words] = tagger.typed_words([document])
+        return typed_section(document, words, tagger.types, tagger.name)
+
+    return writing_page(path, "Names", section)
 
 
 def _as_dict(document: "Document", model: str, threshold: float) -> dict[str, Any]:

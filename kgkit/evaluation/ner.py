@@ -13,10 +13,13 @@ task's own scorer, conlleval, reads them: a name begins at B-TYPE, and at I-TYPE
 outside or of another type. So files in IOB1 (B- only between two names) and in IOB2 (B- at each beginning)
 are both read as they are meant. A name is right if its span and its type are; precision, recall and F1 are
 over all names together, those of each type stand beside them. Without types a name is right if its span is.
+A token within a name is right if it has the name's type, wherever the name begins and ends.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -202,21 +205,34 @@ class NameScore(msgspec.Struct, frozen=True):
 
 
 class NameScores(msgspec.Struct, frozen=True):
-    """The score of names of each type, and of spans whatever their type. Scores of documents add up."""
+    """The score of names of each type, and of spans whatever their type. Scores of documents add up.
+
+    Attributes:
+        by_type: score of names of each type.
+        spans: score of spans.
+        tokens_by_type: score of tokens within names of each type, wherever these begin and end.
+    """
 
     by_type: dict[str, NameScore] = {}
     spans: NameScore = NameScore()
+    tokens_by_type: dict[str, NameScore] = {}
 
     @property
     def overall(self) -> NameScore:
         """The score of all names: both span and type must be right."""
         return sum(self.by_type.values(), NameScore())
 
+    @property
+    def tokens(self) -> NameScore:
+        """The score of all tokens within names: their type must be right."""
+        return sum(self.tokens_by_type.values(), NameScore())
+
     def __add__(self, other: "NameScores") -> "NameScores":
-        kinds = sorted({*self.by_type, *other.by_type})
-        none = NameScore()
-        added = {kind: self.by_type.get(kind, none) + other.by_type.get(kind, none) for kind in kinds}
-        return NameScores(added, self.spans + other.spans)
+        return NameScores(
+            _added(self.by_type, other.by_type),
+            self.spans + other.spans,
+            _added(self.tokens_by_type, other.tokens_by_type),
+        )
 
     def as_dict(self) -> dict[str, object]:
         """Return all of them, ready for JSON."""
@@ -224,27 +240,58 @@ class NameScores(msgspec.Struct, frozen=True):
             "overall": self.overall.as_dict(),
             "spans": self.spans.as_dict(),
             "by_type": {kind: score.as_dict() for kind, score in self.by_type.items()},
+            "tokens": self.tokens.as_dict(),
+            "tokens_by_type": {kind: score.as_dict() for kind, score in self.tokens_by_type.items()},
         }
 
 
-def score_names(gold: Sequence[Name], predicted: Sequence[Name]) -> NameScores:
+def score_names(
+    gold: Sequence[Name], predicted: Sequence[Name], tokens: Sequence[tuple[int, int]] = ()
+) -> NameScores:
     """Score the names that were found in one document.
+
+    Args:
+        gold: names that are right.
+        predicted: names that were found.
+        tokens: spans of the tokens, which are scored too.
 
     Raises:
         UsageError: if a span comes twice in *gold*, or in *predicted*.
     """
     gold_types, predicted_types = _types(gold, "gold names"), _types(predicted, "names that were found")
-    right = [kind for span, kind in predicted_types.items() if gold_types.get(span) == kind]
-    kinds = sorted({*gold_types.values(), *predicted_types.values()})
-    predicted_kinds, gold_kinds = [*predicted_types.values()], [*gold_types.values()]
-    by_type = {
-        kind: NameScore(right.count(kind), predicted_kinds.count(kind), gold_kinds.count(kind))
-        for kind in kinds
-    }
     return NameScores(
-        by_type,
+        _scores_by_type(gold_types, predicted_types),
         NameScore(len(gold_types.keys() & predicted_types.keys()), len(predicted_types), len(gold_types)),
+        _scores_by_type(_token_types(tokens, gold), _token_types(tokens, predicted)),
     )
+
+
+def _scores_by_type(
+    gold: Mapping[tuple[int, int], str], predicted: Mapping[tuple[int, int], str]
+) -> dict[str, NameScore]:
+    """Return the score of each type, of the types of spans."""
+    right = Counter(kind for span, kind in predicted.items() if gold.get(span) == kind)
+    gold_kinds, predicted_kinds = Counter(gold.values()), Counter(predicted.values())
+    return {
+        kind: NameScore(right[kind], predicted_kinds[kind], gold_kinds[kind])
+        for kind in sorted({*gold_kinds, *predicted_kinds})
+    }
+
+
+def _token_types(tokens: Sequence[tuple[int, int]], names: Sequence[Name]) -> dict[tuple[int, int], str]:
+    """Return the types of the tokens that lie within names."""
+    begins = [start for start, _ in tokens]
+    types = {}
+    for name in names:
+        for number in range(bisect_left(begins, name.start), bisect_left(begins, name.end)):
+            types[tokens[number]] = name.type
+    return types
+
+
+def _added(scores: Mapping[str, NameScore], others: Mapping[str, NameScore]) -> dict[str, NameScore]:
+    """Return the sums of the scores of types."""
+    none = NameScore()
+    return {kind: scores.get(kind, none) + others.get(kind, none) for kind in sorted({*scores, *others})}
 
 
 def _types(names: Sequence[Name], what: str) -> dict[tuple[int, int], str]:

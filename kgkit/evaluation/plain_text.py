@@ -38,12 +38,23 @@ def read_sentences(path: Path) -> Iterator[PlainSentence]:
     last = 0
     for number, line in lines(path):
         begins = not last or number > last + 1
-        for text in filter(None, map(str.strip, _END.split(line))):
-            yield PlainSentence(text, begins)
+        for start, end in sentence_spans(line):
+            yield PlainSentence(line[start:end], begins)
             begins = False
         last = number
     if not last:
         raise SourceError("no text in it", path=path)
+
+
+def sentence_spans(line: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the sentences of a line, end exclusive, without white space around them."""
+    begin = 0
+    for cut in [*(match.span() for match in _END.finditer(line)), (len(line), len(line))]:
+        sentence = line[begin : cut[0]]
+        if stripped := sentence.strip():
+            start = begin + len(sentence) - len(sentence.lstrip())
+            yield start, start + len(stripped)
+        begin = cut[1]
 
 
 def read_plain(path: Path) -> Iterator[list[str]]:

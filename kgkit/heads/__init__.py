@@ -4,6 +4,7 @@
     knowbert          KnowBert: knowledge bases between the layers of an encoder
     ebert             E-BERT: an encoder that reads vectors of entities as if they were word pieces
     ebert_linker      E-BERT-MLM: a masked language model that predicts entities
+    kalm              KALM: a language model of words with latent types, without an encoder
     kambert           KAM-BERT: an encoder whose attention is mixed with maps of what is known of a text
     attention_mixing  what KAM-BERT computes between the code of an encoder's layers
     kbert             K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
+    from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput
     from kgkit.heads.kambert import KamBert, KamBertInputs
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
@@ -41,6 +43,9 @@ _WHERE = {
     "EBertLinkerInputs": ".ebert_linker",
     "EntityLinker": ".entity_linker",
     "EntityLinkerConfig": ".entity_linker",
+    "KALM": ".kalm",
+    "KALMConfig": ".kalm",
+    "KALMOutput": ".kalm",
     "KAR": ".knowbert",
     "KARConfig": ".knowbert",
     "KBert": ".kbert",
@@ -60,6 +65,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "KALM",
     "KAR",
     "Classifier",
     "ClassifierConfig",
@@ -71,6 +77,8 @@ __all__ = [
     "EBertLinkerInputs",
     "EntityLinker",
     "EntityLinkerConfig",
+    "KALMConfig",
+    "KALMOutput",
     "KARConfig",
     "KBert",
     "KBertConfig",

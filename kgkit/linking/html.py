@@ -16,6 +16,7 @@ a.link { text-decoration: none; color: inherit; cursor: help; border-radius: .2e
   padding: .1em .15em; background: hsl(var(--hue) 70% 55% / calc(.12 + .3 * var(--score)));
   border-bottom: 2px solid hsl(var(--hue) 60% 50%) }
 a.nil { background: none; border-bottom: 2px dotted var(--faint) }
+a.word { border-bottom: none }
 .card { display: none; position: fixed; z-index: 1; left: 50%; bottom: 1rem; transform: translateX(-50%);
   box-sizing: border-box; width: max-content; max-width: min(46rem, 94vw); max-height: 45vh; overflow: auto;
   padding: .6rem .8rem; font: 13px/1.4 system-ui, sans-serif; white-space: normal; color: var(--ink);
@@ -32,11 +33,16 @@ a.link:hover .card, a.link:focus .card { display: block }
 Describe = Callable[[str], str]
 """Says what an entity means, by its key."""
 
-HEAD: Final = (
-    '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Links</title>\n'
-    f'<meta name="viewport" content="width=device-width">\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n'
-)
-"""What a page begins with, before its sections."""
+
+def page_head(title: str) -> str:
+    """Return what a page begins with, before its sections."""
+    head = f'<meta charset="utf-8">\n<title>{escape_xml(title)}</title>\n'
+    view = f'<meta name="viewport" content="width=device-width">\n<style>\n{_STYLE}\n</style>\n'
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}{view}</head>\n<body>\n'
+
+
+HEAD: Final = page_head("Links")
+"""What a page of links begins with."""
 
 FOOT: Final = "</body>\n</html>\n"
 """What it ends with."""

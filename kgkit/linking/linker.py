@@ -36,7 +36,7 @@ from kgkit.types import (
 )
 
 if TYPE_CHECKING:
-    from kgkit.linking.tagger import Tagger
+    from kgkit.linking.tagger import MentionTagger
 
 _Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate]]
 """The fields of a `Link` from `entity` to `candidates`."""
@@ -116,7 +116,7 @@ class Linker:
         *,
         generator: Generator | None = None,
         scorer: Scorer | None = None,
-        tagger: "Tagger | None" = None,
+        tagger: "MentionTagger | None" = None,
     ) -> None:
         self.kb, self.config = kb, config or LinkerConfig()
         _check_tagger(None if tagger is None else tagger.name, self.config.overlaps)
@@ -184,9 +184,9 @@ class Linker:
             )
             tagger = None
             if mentions is not None:
-                from kgkit.linking.tagger import Tagger  # here: torch takes seconds to load
+                from kgkit.linking.tagger import MentionTagger  # here: torch takes seconds to load
 
-                tagger = Tagger.open(mentions, home=Home(handle.home.path.parents[1]), device=device)
+                tagger = MentionTagger.open(mentions, home=Home(handle.home.path.parents[1]), device=device)
             return cls(handle, config, scorer=scorer, tagger=tagger)
         except BaseException:
             if handle is not kb:
@@ -426,9 +426,9 @@ def _documents(documents: Iterable[Document | str]) -> Iterator[Document]:
 
 def _weighed(mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
     """Return the scores of candidates, multiplied with a tagger's of their mentions."""
-    from kgkit.linking.tagger import Tagger  # here: it loads the encoder
+    from kgkit.linking.tagger import MentionTagger  # here: it loads the encoder
 
-    return Tagger.weighed(mentions, scores)
+    return MentionTagger.weighed(mentions, scores)
 
 
 def _round(score: float) -> float:

@@ -8,12 +8,13 @@ widened to begin and end where these do; of two that meet in one token the likel
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
+from kgkit.errors import UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
@@ -28,6 +30,7 @@ from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagge
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import checking_settings
 from kgkit.models.opening import open_model
+from kgkit.text import token_spans
 from kgkit.types import Document, Mention
 
 if TYPE_CHECKING:
@@ -56,54 +59,75 @@ class TaggedMention(Mention, gc=False):
     score: float = 1.0
 
 
-class Tagger:
-    """Finds names in documents.
+class TypedWord(NamedTuple):
+    """A word with the probabilities of its types.
 
-    Args:
-        head: what labels words.
-        reader: of documents, as they were read in training.
-        name: what it is called by.
-
-    Example:
-        >>> tagger = Tagger.open("conll")
-        >>> [document] = tagger(["EU rejects German call."])
-        >>> [(mention.text, mention.type) for mention in document.mentions]
-        [('EU', 'ORG'), ('German', 'MISC')]
+    Attributes:
+        start, end: span in code points, end exclusive.
+        probabilities: (1 + K,), that it is part of no name, and of a name of each type.
     """
 
-    def __init__(self, head: "WordTagger", reader: WordReader, *, name: str = "tagger") -> None:
-        self.head, self.reader, self.name = head, reader, name
+    start: int
+    end: int
+    probabilities: tuple[float, ...]
 
-    @classmethod
+    def likeliest(self) -> int:
+        """Return the number of its likeliest type; 0: it is part of no name."""
+        return max(range(len(self.probabilities)), key=self.probabilities.__getitem__)
+
+
+class MentionTagger(ABC):
+    """Finds names in documents: what each kind of model with the role of a tagger does.
+
+    Args:
+        name: what it is called by.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @staticmethod
     def open(
-        cls, model: str, *, home: Home | str | os.PathLike[str] | None = None, device: str = "auto"
-    ) -> "Tagger":
+        model: str,
+        *,
+        home: Home | str | os.PathLike[str] | None = None,
+        device: str = "auto",
+        type_prior: float | None = None,
+    ) -> "MentionTagger":
         """Open the tagger *model*, a name or a folder.
 
         Args:
-            model: what `kgkit train tagger` was told to call it; or its folder.
+            model: name of a model with the role of a tagger; or its folder.
             home: where models lie.
             device: where it computes.
+            type_prior: share of what a knowledge base says of a word; None: as published. For models that
+                have one, as KALM.
 
         Raises:
             UnknownName, NotThere: if there is none.
-            UsageError: if it is no tagger, or there is no such device.
+            UsageError: if it is no tagger, has no such share, or there is no such device.
             DamagedModel: if it cannot be read.
             MissingExtra: if torch, transformers or safetensors is not installed.
         """
-        tagger: Tagger = open_model(model, "tagger", home=home, device=device)
+        tagger: MentionTagger = open_model(model, "tagger", home=home, device=device, type_prior=type_prior)
         return tagger
 
-    @classmethod
-    def open_folder(cls, folder: Path, manifest: TaggerManifest, *, device: str = "auto") -> "Tagger":
-        """Open the tagger in *folder*, of which *manifest* tells; the rest is as in `open`."""
-        check_installed()
-        from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
+    @property
+    @abstractmethod
+    def types(self) -> tuple[str, ...]:
+        """The types of names."""
 
-        head = WordTagger.from_pretrained(folder / HEAD, device=device)
-        with checking_settings(folder):
-            reader = reader_of(head, reading_of(manifest))
-        return cls(head, reader, name=manifest.name)
+    def text_words(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans of the words of a plain text, cut as those that the tagger has learnt from."""
+        return [*token_spans(text)]
+
+    @abstractmethod
+    def typed_words(self, documents: Sequence[Document]) -> list[list[TypedWord]]:
+        """Return the words of each document with the probabilities of their types."""
+
+    @abstractmethod
+    def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
+        """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
 
     def __call__(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """Yield each document with its names as mentions; those that have mentions keep them.
@@ -130,6 +154,66 @@ class Tagger:
                     document = msgspec.structs.replace(document, mentions=next(names))
                 yield document
 
+    @staticmethod
+    def weighed(mentions: Sequence[Mention], scores: Sequence[Matrix]) -> list[Matrix]:
+        """Return the scores (C,) of candidates of mentions, multiplied with those of the mentions."""
+        return [
+            score * np.float32(mention.score) if isinstance(mention, TaggedMention) else score
+            for mention, score in zip(mentions, scores, strict=True)
+        ]
+
+
+class Tagger(MentionTagger):
+    """Finds names with an encoder that was fine-tuned for it.
+
+    Args:
+        head: what labels words.
+        reader: of documents, as they were read in training.
+        name: what it is called by.
+
+    Example:
+        >>> tagger = Tagger.open("conll")
+        >>> [document] = tagger(["EU rejects German call."])
+        >>> [(mention.text, mention.type) for mention in document.mentions]
+        [('EU', 'ORG'), ('German', 'MISC')]
+    """
+
+    def __init__(self, head: "WordTagger", reader: WordReader, *, name: str = "tagger") -> None:
+        super().__init__(name)
+        self.head, self.reader = head, reader
+
+    @classmethod
+    def open_folder(cls, folder: Path, manifest: TaggerManifest, *, device: str = "auto") -> "Tagger":
+        """Open the tagger in *folder*, of which *manifest* tells; the rest is as in `open`."""
+        check_installed()
+        from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
+
+        head = WordTagger.from_pretrained(folder / HEAD, device=device)
+        with checking_settings(folder):
+            reader = reader_of(head, reading_of(manifest))
+        return cls(head, reader, name=manifest.name)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of names."""
+        return self.head.config.types
+
+    def typed_words(self, documents: Sequence[Document]) -> list[list[TypedWord]]:
+        """Return the words of each document with the probabilities of their types.
+
+        They are those of each word by itself, before decoding.
+        """
+        import torch
+
+        results = []
+        words = [self.reader(document) for document in documents]
+        for document, logits in zip(words, self._logits(words), strict=True):
+            labels = torch.from_numpy(logits).softmax(-1).numpy()  # (N, L)
+            types = np.concatenate([labels[:, :1], labels[:, 1::2] + labels[:, 2::2]], axis=1)
+            spans = zip(document.starts.tolist(), document.ends.tolist(), types.tolist(), strict=True)
+            results.append([TypedWord(start, end, tuple(row)) for start, end, row in spans])
+        return results
+
     def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
         """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
         words = [self.reader(document) for document in documents]
@@ -152,14 +236,6 @@ class Tagger:
                         TaggedMention(start, end, text[start:end], type=kind, score=score)
                     )
         return [_without_overlaps(names) for names in mentions]
-
-    @staticmethod
-    def weighed(mentions: Sequence[Mention], scores: Sequence[Matrix]) -> list[Matrix]:
-        """Return the scores (C,) of candidates of mentions, multiplied with those of the mentions."""
-        return [
-            score * np.float32(mention.score) if isinstance(mention, TaggedMention) else score
-            for mention, score in zip(mentions, scores, strict=True)
-        ]
 
     def _logits(self, words: Sequence[DocumentWords]) -> list[Matrix]:
         """Return the logits of the words of each document, (N, L)."""
@@ -205,7 +281,15 @@ class Tagger:
 
 
 def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> Tagger:
-    """Open a tagger: the role `tagger` of the kind of that name."""
+    """Open a tagger: the role `tagger` of the kind of that name.
+
+    Raises:
+        UsageError: if it is to weigh priors of types, which it has none of.
+    """
+    if opening.type_prior is not None:
+        raise UsageError(
+            f"the model {manifest.name} has no priors of types: leave out the share of the prior, type_prior"
+        )
     return Tagger.open_folder(folder, manifest, device=opening.device)
 
 
@@ -258,7 +342,7 @@ def _without_overlaps(names: list[TaggedMention]) -> list[Mention]:
 
 
 def score_tagger(
-    tagger: Tagger,
+    tagger: MentionTagger,
     documents: Iterable[NamedDocument],
     on_document: Callable[[NamedDocument, list[Name]], object] | None = None,
 ) -> NameScores:
@@ -283,7 +367,7 @@ def score_tagger(
             for mention in document.mentions or ()
             if isinstance(mention, TaggedMention)
         ]
-        scores += score_names(gold.names, names)
+        scores += score_names(gold.names, names, gold.document.tokens or ())
         if on_document is not None:
             on_document(gold, names)
     return scores

@@ -1,9 +1,9 @@
 """Kinds of trained models, and the roles that they can be opened in.
 
     linker             scores the candidates of mentions: `kgkit.linking.scoring.Scorer`
-    tagger             finds mentions in plain text: `kgkit.linking.tagger.Tagger`
+    tagger             finds mentions in plain text: `kgkit.linking.tagger.MentionTagger`
     predictor          answers what a task asks of a text: a label, labels, tags, a number, a choice
-    language_model     guesses hidden words
+    language_model     guesses words, those that are hidden or those that follow
     embedder           gives the words of a text vectors
     association_table  says how strongly two words go together: `kgkit.pmi.PMITable`
 

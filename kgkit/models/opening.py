@@ -29,6 +29,8 @@ class Opening:
         kb: knowledge base that a linker scores candidates of.
         vectors: name of the entities' vectors that a linker takes in the place of its own.
         use_threshold: whether a linker with a threshold of its own links only what scores above it.
+        type_prior: share of what a knowledge base says of a word's types, for taggers that weigh it; None:
+            their own.
     """
 
     home: Home
@@ -36,6 +38,7 @@ class Opening:
     kb: "KnowledgeBase | None" = None
     vectors: str | None = None
     use_threshold: bool = False
+    type_prior: float | None = None
 
 
 class OpenModel:
@@ -63,6 +66,7 @@ def open_model(
     kb: "KnowledgeBase | None" = None,
     vectors: str | None = None,
     use_threshold: bool = False,
+    type_prior: float | None = None,
 ) -> Any:
     """Open a trained model.
 
@@ -72,9 +76,10 @@ def open_model(
         home: where models and knowledge bases lie.
         device: torch device that the model computes on.
         kb, vectors, use_threshold: as in `Opening`, for linkers.
+        type_prior: as in `Opening`, for taggers.
 
     Returns:
-        What the role asks for: a linker is a `Scorer`, a tagger a `Tagger`, ….
+        What the role asks for: a linker is a `Scorer`, a tagger a `MentionTagger`, ….
 
     Raises:
         UnknownName, NotThere: if there is no such model, or something that it needs is gone.
@@ -88,7 +93,7 @@ def open_model(
     """
     opening = Opening(
         home=home if isinstance(home, Home) else Home.find(home), device=device, kb=kb, vectors=vectors,
-        use_threshold=use_threshold,
+        use_threshold=use_threshold, type_prior=type_prior,
     )  # fmt: skip
     return read_current(
         lambda: find_model_folder(model, opening.home, role),

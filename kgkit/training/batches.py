@@ -33,6 +33,21 @@ class Batches(Protocol):
         ...
 
 
+class Carried(Protocol):
+    """What a loss carries from batch to batch beside the weights, as the states of an LSTM.
+
+    It is saved in checkpoints. Where an epoch begins, the batch says so: the loss begins anew there.
+    """
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return it, in what `torch.load` takes safely: tensors, numbers, strings, lists and dictionaries."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any], /) -> None:
+        """Take what `state_dict` returned."""
+        ...
+
+
 @dataclass(frozen=True)
 class Shuffled:
     """Items, in another order each epoch, `size` at a time; *collate* makes a batch of a list of them.

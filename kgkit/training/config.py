@@ -24,6 +24,7 @@ class TrainingConfig:
     evaluate_every: int | None = None  # steps; None: after each epoch; and at the end in any case
     patience: int = 0  # stop after so many evaluations in a row without a gain; 0: never
     min_gain: float = 0.0  # a smaller one is kept as the best, but buys no more time
+    average_after: int = 0  # see `averaging`: n of the validations without a gain that begin it; 0: never
     keep_best: bool = True  # end with the weights of the best evaluation, not the last
     checkpoint_seconds: float = 600.0
     curve_every: int = 10  # steps
@@ -31,6 +32,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_range(self, "epochs", "steps", "accumulate", "evaluate_every", "curve_every", least=1)
+        check_range(self, "average_after", least=0)
         if not 0 <= self.warmup < 1:
             raise UsageError(f"warmup is {self.warmup}; it is a part of the steps, at least 0 and below 1")
         if self.clip is not None and self.clip <= 0:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.optim import Optimizer
 
+    from kgkit.training.batches import Carried
+
 log = logging.getLogger(__name__)
 
 LARGEST_SEED: Final = 2**32 - 1
@@ -190,6 +192,7 @@ def fit(
     work: Path,
     *,
     evaluate: Callable[[Any], Mapping[str, float]] | None,
+    carried: "Carried | None" = None,
     progress: Progress | None = None,
 ) -> TrainingState:
     """Train a model by gradient, as part of a job: `kgkit.training.loop.train`, which goes on where it was.
@@ -198,6 +201,7 @@ def fit(
         model: module that is trained in place.
         batches, loss, optimizers, config: as `train` takes them.
         work: folder of the job.
+        carried: as `train` takes it.
         evaluate: function that scores what is held out; None: nothing is, which is warned of.
         progress: function that receives how many steps are done.
 
@@ -210,8 +214,9 @@ def fit(
         log.warning("too few data to hold some out: no epoch is chosen, the last one is it; or name --dev")
 
     return train(
-        model, batches, loss, optimizers, config, work, evaluate=evaluate, progress=progress, resume=True
-    )
+        model, batches, loss, optimizers, config, work, evaluate=evaluate, carried=carried,
+        progress=progress, resume=True,
+    )  # fmt: skip
 
 
 def scores_by_epoch(trained: TrainingState) -> dict[str, Any]:

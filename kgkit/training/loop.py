@@ -33,7 +33,8 @@ from torch.optim import Optimizer
 from kgkit.encoder.device import computes_bf16, pick_device
 from kgkit.errors import BuildFailed, UsageError
 from kgkit.training import resuming
-from kgkit.training.batches import Batches
+from kgkit.training.averaging import WeightAverages, is_stalled
+from kgkit.training.batches import Batches, Carried
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import Curve, TrainingState, remove_curves
 from kgkit.training.resuming import put_weights, weights_of
@@ -66,6 +67,7 @@ def train(
     folder: Path,
     *,
     evaluate: Evaluate | None = None,
+    carried: Carried | None = None,
     progress: Progress | None = None,
     resume: bool = False,
 ) -> TrainingState:
@@ -85,15 +87,19 @@ def train(
         folder: for the files; all processes see it.
         evaluate: see `Evaluate`; called without gradients in evaluation mode, in every process (the first
             one's answer counts). It may draw random numbers: training does not notice.
+        carried: what the loss carries from batch to batch; None: nothing.
         progress: callback after each step, in the first process only.
         resume: go on from the checkpoint in *folder*, if there is one; else begin, and forget what is there.
 
     Raises:
         BuildFailed: if the loss or the gradient is not finite.
-        UsageError: if there are no batches, or fewer than promised; for a checkpoint of other settings.
+        UsageError: if there are no batches, or fewer than promised; for a checkpoint of other settings; if
+            something is carried, and there are several processes.
         MissingExtra: if TensorBoard is asked for and not installed.
     """
-    return _Training(model, batches, loss, optimizers, config, folder, evaluate, progress).run(resume)
+    return _Training(model, batches, loss, optimizers, config, folder, evaluate, carried, progress).run(
+        resume
+    )
 
 
 @dataclass
@@ -107,6 +113,7 @@ class _Training:
     config: TrainingConfig
     folder: Path
     evaluate: Evaluate | None
+    carried: Carried | None
     progress: Progress | None
 
     def __post_init__(self) -> None:
@@ -117,6 +124,11 @@ class _Training:
         unused = DistributedDataParallelKwargs(find_unused_parameters=True)
         self.accelerator = Accelerator(mixed_precision="no", device_placement=False, kwargs_handlers=[unused])
         self.processes, self.rank = self.accelerator.num_processes, self.accelerator.process_index
+        if self.carried is not None and self.processes > 1:
+            raise UsageError(
+                f"there are {self.processes} processes, and states are carried from batch to batch: "
+                "train in one"
+            )
         self.device = self.accelerator.device if self.processes > 1 else pick_device(self.config.device)
         bf16 = computes_bf16(self.config.bf16, self.device)
         self.autocast = partial(torch.autocast, self.device.type, torch.bfloat16, bf16)
@@ -127,6 +139,7 @@ class _Training:
         self.steps_of_epoch = math.ceil(len(self.batches) / self.at_once)
         self.total = self.config.steps or self.config.epochs * self.steps_of_epoch
         self.state = TrainingState()
+        self.averages: WeightAverages | None = None
         self.curve: Curve | None = None  # of the first process
         # Several processes stop together, after a step at whose end they have told each other.
         self.ctrl_c = resuming.Interrupts(always=self.processes > 1)
@@ -166,6 +179,8 @@ class _Training:
             raise KeyboardInterrupt
         if self.state.best is not None and self.config.keep_best:
             put_weights(self.model, load_file(_best(self.folder, self.state.best["step"])))
+        elif self.averages is not None:
+            self.averages.put(self.averages.means)
         return self.state
 
     def _steps(self) -> None:
@@ -256,6 +271,8 @@ class _Training:
             torch._foreach_mul_(numbers, share)
         for optimizer in self.optimizers:
             optimizer.step()
+        if self.averages is not None:
+            self.averages.update()
         self.model.zero_grad(set_to_none=True)
         return norm
 
@@ -283,6 +300,11 @@ class _Training:
         return all(evaluation["step"] != step for evaluation in self.state.evaluations[-1:])
 
     def _evaluate(self) -> None:
+        with nullcontext() if self.averages is None else self.averages.applied():
+            self._evaluate_weights()
+        self.ctrl_c.busy = False
+
+    def _evaluate_weights(self) -> None:
         assert self.evaluate is not None
         state, before = self.state, resuming.random_states(self.device)
         self.model.eval()
@@ -308,7 +330,10 @@ class _Training:
                 weights = {key: tensor.contiguous() for key, tensor in weights_of(self.model).items()}
                 replace_file(_best(self.folder, state.steps), lambda path: save_file(weights, path))
                 self._drop_weights(keep={state.steps, self.checkpointed})
-        self.ctrl_c.busy = False
+        after = self.config.average_after
+        if after and self.averages is None and is_stalled([row[name] for row in state.evaluations], after):
+            state.averaged_from, self.averages = state.steps, WeightAverages(self.model)
+            _log.info("no gain in %s since %d evaluations: weights are averaged from now on", name, after)
 
     # -- files ------------------------------------------------------------------
 
@@ -323,6 +348,8 @@ class _Training:
                 "random": every,
                 "weights": weights_of(self.model),
                 "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+                "carried": None if self.carried is None else self.carried.state_dict(),
+                "averages": None if self.averages is None else (self.averages.count, self.averages.means),
             }
             replace_file(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
             self.checkpointed = state.best["step"] if state.best is not None else None
@@ -332,13 +359,19 @@ class _Training:
     def _resume(self) -> None:
         saved = torch.load(self.folder / CHECKPOINT, weights_only=True, map_location="cpu")
         for name, value in self._settings().items():
-            if (had := saved["settings"].get(name)) != value:
+            if (had := saved["settings"].get(name, 0 if name == "average_after" else None)) != value:
                 differs = f"the training in {self.folder} had {name} {had}, this one has {value}"
                 raise UsageError(f"{differs}: go on with the same settings, or begin anew")
         put_weights(self.model, saved["weights"])
         for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
+        if self.carried is not None:
+            self.carried.load_state_dict(saved["carried"])
+        if (averages := saved.get("averages")) is not None:
+            self.averages = WeightAverages(self.model)
+            self.averages.count, means = averages
+            self.averages.means = {name: mean.to(self.device) for name, mean in means.items()}
         self.state = TrainingState(**saved["state"])
         self.checkpointed = self.state.best["step"] if self.state.best is not None else None
         resuming.set_random_states(saved["random"][self.rank], self.device)

@@ -1,4 +1,4 @@
-"""Training a tagger: from files of CoNLL-2003 to a model's folder.
+"""Training a tagger: from files of CoNLL-2003, or plain text and another tagger, to a model's folder.
 
     n  windows of a batch    W  words of the one with most    N  words of a document
 
@@ -8,6 +8,7 @@ Learnt are the encoder and what stands on it, together, from the labels of all w
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import check_data
@@ -22,14 +24,18 @@ from kgkit.evaluation.ner import NamedDocument, read_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
-from kgkit.linking.tagger import HEAD, Tagger, score_tagger
+from kgkit.linking.tagger import HEAD, MentionTagger, Tagger, score_tagger
+from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import TAGGER
+from kgkit.models.manifest import MANIFEST
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.teaching import read_untagged, teach
 from kgkit.types import Progress
+from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -47,6 +53,8 @@ class TaggerTraining:
         data: files of documents to learn from.
         dev: files whose documents choose the epoch; none: one document in ten of the data, which are then
             not learnt from.
+        teacher: trained tagger, as a KALM, whose names in plain text are learnt; the files are plain text
+            then. "": the files have names.
         encoder: encoder that is fine-tuned: a folder, a package or a hub id.
         reader: settings of the reading.
         shapes: whether pieces get the shapes of their words; None: if they have lost the case of letters.
@@ -62,6 +70,7 @@ class TaggerTraining:
 
     data: tuple[Path, ...]
     dev: tuple[Path, ...] = ()
+    teacher: str = ""
     encoder: str
     reader: TaggingConfig = field(default_factory=TaggingConfig)
     shapes: bool | None = None
@@ -113,18 +122,18 @@ def train_tagger(
     """
     return run_job(
         TAGGER, home, name, training,
-        lambda _: _prepare(name, training, device, progress),
+        lambda _: _prepare(home, name, training, device, progress),
         files=(*training.data, *training.dev), command=command, seed=training.seed,
     )  # fmt: skip
 
 
-def _prepare(name: str, training: TaggerTraining, device: str, progress: Progress | None) -> Plan:
+def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progress: Progress | None) -> Plan:
     """Read the data, and begin a tagger."""
     import torch
 
     from kgkit.heads.tagger import WordTagger, WordTaggerConfig
 
-    learn, dev = _documents(training, progress)
+    learn, dev, teacher = _documents(home, training, device, progress)
     types = tuple(sorted({name.type for document in learn for name in document.names}))
     if not types:
         raise UsageError("there is no name in the data: nothing can be learnt from them")
@@ -171,7 +180,7 @@ def _prepare(name: str, training: TaggerTraining, device: str, progress: Progres
             "config": msgspec.to_builtins(asdict(training), enc_hook=str),
         }
 
-    return Plan(encoder.fingerprint, train)
+    return Plan((encoder.fingerprint, teacher) if teacher else encoder.fingerprint, train)
 
 
 def label_windows(named: NamedDocument, reader: WordReader, types: Sequence[str]) -> Iterator[LabelledWindow]:
@@ -239,14 +248,28 @@ def _groups(head: "WordTagger", training: TaggerTraining) -> list[dict[str, Any]
 
 
 def _documents(
-    training: TaggerTraining, progress: Progress | None
-) -> tuple[list[NamedDocument], list[NamedDocument]]:
-    """Return the documents to learn from, and those that choose the epoch."""
-    learn, dev = (
-        list(count_items(chain.from_iterable(map(read_names, files)), "reading documents", progress))
-        for files in (training.data, training.dev)
-    )
-    return (learn, dev) if training.dev else hold_out_each_tenth(learn)
+    home: Home, training: TaggerTraining, device: str, progress: Progress | None
+) -> tuple[list[NamedDocument], list[NamedDocument], str]:
+    """Return the documents to learn from, those that choose the epoch, and the digest of the teacher."""
+    digest, teacher = "", None
+    if training.teacher:
+        digest = read_current(
+            partial(find_model_folder, training.teacher, home, "tagger"),
+            lambda folder: sha256_of(folder / MANIFEST),
+        )
+        teacher = MentionTagger.open(training.teacher, home=home, device=device)
+
+    def documents(files: Sequence[Path]) -> list[NamedDocument]:
+        """Return the documents of files."""
+        named: Iterator[NamedDocument] = chain.from_iterable(map(read_names, files))
+        if teacher is not None:
+            named = teach(teacher, read_untagged(files, teacher))
+        return list(count_items(named, "reading documents", progress))
+
+    learn, dev = documents(training.data), documents(training.dev)
+    if not training.dev:
+        learn, dev = hold_out_each_tenth(learn)
+    return learn, dev, digest
 
 
 def _results(
@@ -268,7 +291,8 @@ def _results(
 
 def _about(training: TaggerTraining, results: Mapping[str, Any]) -> str:
     files = ", ".join(f"`{path.name}`" for path in training.data)
-    text = f"Trained on {files}: {results['names']:,} names in {results['documents']:,} documents."
+    teacher = f", which {training.teacher} has found" if training.teacher else ""
+    text = f"Trained on {files}: {results['names']:,} names in {results['documents']:,} documents{teacher}."
     if "f1" in results:
         text += (
             f" F1 on {results['dev_names']:,} names of other documents, which chose the epoch: "

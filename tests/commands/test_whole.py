@@ -86,7 +86,7 @@ def test_the_commands_are_those_that_were_promised():
         "kgkit evaluate acceptability", "kgkit evaluate choice", "kgkit evaluate pair",
         "kgkit evaluate regression",
         "kgkit train linker", "kgkit train kambert", "kgkit train kbert", "kgkit train encoder",
-        "kgkit train knowbert",
+        "kgkit train kalm", "kgkit train knowbert",
         "kgkit train ebert", "kgkit train tagger", "kgkit train pmi",
         "kgkit embed", "kgkit index", "kgkit nearest",
         "kgkit align", "kgkit project",

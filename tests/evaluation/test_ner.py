@@ -182,6 +182,18 @@ def test_span_and_type_must_be_right_and_spans_are_scored_beside_them():
     assert NameScore().f1 == NameScore().precision == NameScore().recall == 0
 
 
+def test_tokens_are_scored_by_the_type_of_the_name_that_they_lie_in_wherever_it_ends():
+    tokens = [(0, 2), (3, 5), (6, 8), (9, 11)]
+    gold = [Name(0, 5, "PER"), Name(6, 8, "PER")]
+    found = [Name(0, 8, "PER"), Name(9, 11, "LOC")]  # two names have melted into one
+    scores = score_names(gold, found, tokens)
+    assert scores.overall == NameScore(0, 2, 2)
+    assert scores.tokens_by_type == {"LOC": NameScore(0, 1, 0), "PER": NameScore(3, 3, 3)}
+    assert scores.tokens == NameScore(3, 4, 3) and (scores + scores).tokens == NameScore(6, 8, 6)
+    assert scores.as_dict()["tokens_by_type"]["PER"]["f1"] == 1.0
+    assert score_names(gold, found).tokens == NameScore()
+
+
 def test_scores_of_documents_add_up():
     parts = [([Name(0, 1, "A")], [Name(0, 1, "A")]), ([Name(0, 1, "A")], []), ([], [Name(2, 3, "B")])]
     together = sum((score_names(*part) for part in parts), NameScores())

@@ -1,13 +1,16 @@
 """The picture of a linked text."""
 
+import re
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from kgkit.linking.html import render
-from kgkit.types import Link, LinkCandidate, LinkedDocument
+from kgkit.linking.html import FOOT, page_head, render
+from kgkit.linking.tagger import TypedWord
+from kgkit.linking.types_html import typed_section
+from kgkit.types import Document, Link, LinkCandidate, LinkedDocument
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" </div><a href=x>"
 
@@ -121,6 +124,20 @@ def test_a_page_holds_many_documents_or_none():
     one, two = (LinkedDocument(name, name, "prior", []) for name in ("first", "second"))
     assert read(one, two).shown == "firstsecond"
     assert "0 links" in render([one])
+
+
+@pytest.mark.parametrize("text", ["Ann is in Oslo", HOSTILE])
+def test_words_are_drawn_with_the_probabilities_of_their_types(text):
+    spans = [match.span() for match in re.finditer(r"\S+", text)]
+    shares = [(0.2, 0.7, 0.1), (0.99, 0.01, 0.0), (0.6, 0.3, 0.1)]
+    words = [TypedWord(*span, shares[min(number, 2)]) for number, span in enumerate(spans)]
+    reading = Reading()
+    section = typed_section(Document("<b>", text), words, ("PER", "LOC<"), "a & b")
+    reading.feed("".join([page_head("<Names>"), *section, FOOT]))
+    assert reading.shown == text
+    assert "script" not in reading.tags
+    assert reading.classes.count("a.link") == 1 and "a.link word" in reading.classes
+    assert "0.700PER" in reading.cards and "0.200no name" in reading.cards and "LOC<" in reading.cards
 
 
 def test_a_page_needs_nothing_else():

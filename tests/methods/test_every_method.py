@@ -6,6 +6,7 @@ A method has one row in `MODELS`: a function that makes one, untrained, for a ta
 import json
 import re
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
@@ -132,6 +133,13 @@ def plain_knowbert(encoder, inputs):
 
 PLAIN = {"ebert": plain_kbert, "kambert": plain_kbert, "kbert": plain_kbert, "knowbert": plain_knowbert}
 MODELS = {"ebert": ebert_of, "kambert": kambert_of, "kbert": kbert_of, "knowbert": knowbert_of}
+OTHERS = {
+    "kalm": "training/test_kalm.py",
+    "linker": "training/linkers",
+    "pmi": "training/pmi",
+    "tagger": "training/test_tagging.py",
+}
+"""Kinds that answer no task, and where they are tested: a KALM for padding, order, control and stops too."""
 READ = [
     (name, task)
     for name in MODELS
@@ -142,8 +150,12 @@ READ = [
 
 def test_no_method_lacks_its_row():
     assert MODELS.keys() == set(method_names())
-    kinds = {entry.name: entry.load() for entry in entry_points(group=GROUP)}
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    kinds = {name: entry.load() for name, entry in entries.items()}
     assert {name for name, kind in kinds.items() if "predictor" in kind.roles} == MODELS.keys()
+    own = {name for name, entry in entries.items() if entry.value.startswith("kgkit.")}
+    assert own == MODELS.keys() | OTHERS.keys()
+    assert all((Path(__file__).parent.parent / path).exists() for path in OTHERS.values())
 
 
 @pytest.mark.parametrize(("name", "task"), READ)

@@ -124,6 +124,22 @@ def test_a_trained_tagger_finds_what_it_was_taught(home, tagger, files):
     assert not [*(home.path / "runs").iterdir()]
 
 
+def test_words_have_probabilities_of_their_types(tagger, home, tmp_path):
+    [words, none] = tagger.typed_words([Document("1", TEXT), Document("2", "")])
+    assert none == [] and [TEXT[word.start : word.end] for word in words] == TEXT.split()
+    assert [sum(word.probabilities) for word in words] == pytest.approx([1.0] * len(words), abs=1e-5)
+    kinds = [("", *tagger.types)[word.likeliest()] for word in words]
+    assert kinds == ["PER", "", "", "LOC", "LOC", "", "", "", "", ""]
+    (tmp_path / "text.txt").write_text(TEXT)
+    page, common = tmp_path / "page.html", ("--model", "names", "--home", home.path, "--device", "cpu")
+    done = run("tag", tmp_path / "text.txt", "--html", page, *common)
+    assert done.code == 0 and "<title>Names</title>" in page.read_text()
+    refused = run("tag", tmp_path / "text.txt", "--type-prior", 0.5, *common)
+    assert refused.code == 2 and "the model names has no priors of types" in refused.err
+    both = run("tag", tmp_path / "text.txt", "--html", page, "--output", page, *common)
+    assert both.code == 2 and "--output and --html both name" in both.err
+
+
 def test_a_training_that_was_stopped_ends_with_the_same_weights(home, encoder, files, tmp_path):
     def stop(stage, done, total):
         if stage.startswith("training") and done == total // 2:

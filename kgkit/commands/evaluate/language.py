@@ -1,5 +1,7 @@
-"""`kgkit evaluate ppl`: score a KnowBert as a masked language model."""
+"""`kgkit evaluate ppl`: score a language model on predicting words."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,24 +18,27 @@ from kgkit.commands.options import (
     SeedOption,
     flag,
 )
-from kgkit.commands.output import number, typed, write_json
+from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.home import Home
     from kgkit.linking.knowbert import TrainedKnowBert
+    from kgkit.linking.word_models import WordModel, WordPerplexity
 
-KnowBertOption = Annotated[
+LanguageModelOption = Annotated[
     str,
     typer.Option(
-        "--model", metavar="NAME", help="Name of a KnowBert (`kgkit models list` names them), or its folder."
+        "--model",
+        metavar="NAME",
+        help="Name of a KnowBert, a KALM or its control (`kgkit models list` names them), or its folder.",
     ),
 ]
 
 
 def ppl(
     data: PlainTextsOption,
-    model: KnowBertOption,
+    model: LanguageModelOption,
     batch: BatchOption = 32,
     seed: SeedOption = 0,
     blind: Annotated[
@@ -44,21 +49,107 @@ def ppl(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a KnowBert on predicting masked words: perplexity and accuracy over word pieces.
+    """Score a language model on predicting words: perplexity.
 
-    15 of 100 word pieces are masked, the same ones for all models with one tokenizer and one seed that were
-    trained for texts of one size.
+    A KnowBert: over masked word pieces, with accuracy. 15 of 100 are masked, the same ones for all models
+    with one tokenizer and one seed that were trained for texts of one size. A KALM, or its control: over all
+    words. The two do not compare.
     """
+    from kgkit.home import Home
+    from kgkit.linking.word_models import open_word_model
+
+    check_sets(data, None)
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    words = open_word_model(model, where, device)
+    if words is None:
+        _score_pieces(
+            model, data, messages, where, batch=batch, seed=seed, blind=blind, device=device, as_json=as_json
+        )
+        return
+    if blind or seed:
+        raise UsageError(
+            f"the model {model} predicts all words, not masked ones: leave out --blind and --seed"
+        )
+    _score_words(model, words, data, messages, where, batch=batch, device=device, as_json=as_json)
+
+
+def _score_words(
+    model: str,
+    words: "WordModel",
+    data: Sequence[Path],
+    messages: Messages,
+    where: "Home",
+    *,
+    batch: int,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Score a language model of whole words on each file."""
+    from kgkit.catalog.runs import recorded
+    from kgkit.models.registering import trained_model_name
+
+    measure = "pseudo-perplexity" if words.bidirectional else "perplexity"
+    scores: list[tuple[str, WordPerplexity]] = []
+    run = recorded(
+        where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
+        config={"model": model, "batch": batch},
+    )  # fmt: skip
+    with messages.progress(f"scoring {model}") as tell, run as record:
+        for name, path in zip(set_names(data, ".txt"), data, strict=True):
+
+            def show(_: str, count: int, total: int, name: str = name) -> None:
+                tell(f"{name}, {count:,} of {total:,}")
+
+            result = words.perplexity([path], rows=batch, progress=show)
+            scores.append((name, result))
+            record.score("ppl", name, f"word {measure}", result.perplexity, result.words)
+            record.score("ppl", name, "nats", result.nats, result.words)
+    if as_json:
+        sets = [
+            {"name": name, "data": str(path), **result._asdict()}
+            for (name, result), path in zip(scores, data, strict=True)
+        ]
+        write_json({"model": model, "unit": "word", "measure": measure, "sets": sets})
+        return
+    sides = "from both sides" if words.bidirectional else "from those before them"
+    write_line(f"{model}: {measure} of words, predicted {sides}; not comparable with that of word pieces")
+    rows = [
+        (
+            name,
+            [
+                (
+                    number(result.words),
+                    number(result.unknown),
+                    f"{result.nats:.4f}",
+                    f"{result.perplexity:.3f}",
+                )
+            ],
+        )
+        for name, result in scores
+    ]
+    write_scores([], ["words", "unknown", "nats", measure], rows)
+
+
+def _score_pieces(
+    model: str,
+    data: Sequence[Path],
+    messages: Messages,
+    where: "Home",
+    *,
+    batch: int,
+    seed: int,
+    blind: bool,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Score a KnowBert on the masked word pieces of each file."""
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.plain_text import read_plain
-    from kgkit.home import Home
     from kgkit.inputs.masking import masking_of
     from kgkit.inputs.passages import measure_sentences, single_passages
     from kgkit.linking.hidden_words import Perplexity, perplexity
     from kgkit.models.registering import trained_model_name
 
-    check_sets(data, None)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     scores: list[tuple[str, Perplexity]] = []
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,

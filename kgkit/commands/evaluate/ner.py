@@ -14,6 +14,7 @@ from kgkit.commands.options import (
     PredictionsOption,
     QuietOption,
     TaggerOption,
+    TypePriorOption,
 )
 from kgkit.commands.output import number, typed, write_json, write_line
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 def ner(
     data: DataOption,
     model: TaggerOption,
+    type_prior: TypePriorOption = None,
     device: DeviceOption = "auto",
     predictions: PredictionsOption = None,
     home: HomeOption = None,
@@ -32,21 +34,21 @@ def ner(
 ) -> None:
     """Score a tagger on finding names, as conlleval does: span and type must be right.
 
-    The table also has the scores of each type, and of spans without types.
+    The table also has the scores of each type, of spans without types, and of the types of tokens.
     """
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
     from kgkit.home import Home
-    from kgkit.linking.tagger import Tagger, score_tagger
+    from kgkit.linking.tagger import MentionTagger, score_tagger
     from kgkit.models.registering import trained_model_name
 
     check_sets(data, predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    tagger = Tagger.open(model, home=where, device=device)
+    tagger = MentionTagger.open(model, home=where, device=device, type_prior=type_prior)
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
-        config={"model": tagger.name},
+        config={"model": tagger.name} | ({} if type_prior is None else {"type_prior": type_prior}),
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_names(predictions))
@@ -58,6 +60,7 @@ def ner(
         for name, score in shown:
             record.score("ner", name, "f1", score.overall.f1, score.overall.gold)
             record.score("ner", name, "span f1", score.spans.f1, score.spans.gold)
+            record.score("ner", name, "token f1", score.tokens.f1, score.tokens.gold)
     if as_json:
         write_json(
             {
@@ -77,8 +80,9 @@ def ner(
 
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:
     def rows(score: "NameScores") -> Iterator[tuple[str, ...]]:
-        """Yield a row for all names, one for each type, and one for spans whatever their type."""
-        for part, counted in {"all": score.overall, **score.by_type, "spans": score.spans}.items():
+        """Yield a row for all names, one for each type, one for spans, and one for the types of tokens."""
+        rows = {"all": score.overall, **score.by_type, "spans": score.spans, "tokens": score.tokens}
+        for part, counted in rows.items():
             counts = map(number, (counted.gold, counted.predicted, counted.right))
             yield part, *counts, *percents(counted.precision, counted.recall, counted.f1)
 

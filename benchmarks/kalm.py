@@ -1,0 +1,304 @@
+"""KALM on CoNLL-2003: perplexity beside an AWD-LSTM, names without labels, and words left out.
+
+    python -m benchmarks.kalm --home HOME [--kb conll] [--part language …] [--only NAME …] [OPTION …]
+
+HOME has the knowledge base of types (`kgkit build-kb type_vocabulary --name conll --source kb:wordnet`) and
+what it was made of. Other options go to `kgkit train kalm`: `--preset paper`, `--epochs 3`, `--device cuda`.
+Models and answers are kept in HOME, and what is there is not done again, so that several processes
+can share the work by `--only`. Liu, Du and Stoyanov (2019), Tables 3 to 5 and Figure 3.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from benchmarks import kalm_kb
+from benchmarks.answers import Runs
+from benchmarks.harness import REPOSITORY
+from benchmarks.report import Table
+from kgkit.evaluation.files import opened
+from kgkit.evaluation.ner import read_names
+from kgkit.home import Home
+from kgkit.models.kalm import KALM, KALMManifest
+from kgkit.models.kinds import TAGGER, TaggerManifest
+
+DATA: Final = REPOSITORY.parent / "shared" / "data"
+EXTRA: Final = 2.62
+"""Words of WikiText-2 for each of CoNLL-2003's training part, as in the paper."""
+KNOWN: Final = 0.928
+"""Share of the tokens of names that the paper's vocabulary knew."""
+LEFT_OUT: Final = (0, 40, 80)
+TUNED_ON: Final = 200
+"""Sentences of testa whose labels tune β in the rows that say so."""
+
+LANGUAGE_NOTES: Final = """
+Nats and perplexity of a word of CoNLL-2003, `<unk>` and ends of sentences among them, with one vocabulary for
+all. `both`: predicted from both sides, a pseudo-perplexity, which compares with others of `both` only.
+"""
+NAMES_NOTES: Final = """
+F1 of names and of tokens of names. No label is read in training, those of `oracle` aside, whose knowledge
+base has words of the training labels until it knows 92.8 % of the tokens of names, as the paper's did. β:
+share of the knowledge base in the type of a word; 1 looks words up alone, 0 reads the context alone. `tuned`:
+β is the best of eleven on the first 200 sentences of testa, which is a use of labels. `taught`: an encoder
+fine-tuned on the names that the model above it finds in the training text.
+"""
+LEFT_OUT_NOTES: Final = """
+Words of the knowledge base are left out at random. With 100 % left out there is no type, and it is the
+AWD-LSTM. β is 0.6.
+"""
+
+
+class NameRow(NamedTuple):
+    """A row of the table of names.
+
+    Attributes:
+        model: name of the model.
+        type_prior: share β of the knowledge base in its types; None: tuned on labelled sentences.
+        taught: whether it is an encoder that the model has taught.
+    """
+
+    model: str
+    type_prior: float | None
+    taught: bool = False
+
+
+MODELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "awd": ("--control",),
+    "kalm": (),
+    "kalm-plain": ("--no-feedback",),
+    "kalm-senses": ("--senses", "none"),
+    "awd-both": ("--control", "--bidirectional"),
+    "kalm-both": ("--bidirectional",),
+    "kalm-both-senses": ("--bidirectional", "--senses", "none"),
+    "kalm-both-prior": ("--bidirectional", "--prior-weight", "1"),
+    "extra": ("--bidirectional", "--data", "EXTRA"),
+    "all": ("--bidirectional", "--prior-weight", "1", "--data", "EXTRA"),
+    "open": ("--bidirectional", "--open"),
+    "open-all": ("--bidirectional", "--open", "--prior-weight", "1", "--data", "EXTRA"),
+    "oracle": ("--bidirectional", "--kb", "ORACLE"),
+}
+"""Models by name, and the options that they are trained with."""
+
+LANGUAGE: Final = ("awd", "kalm", "kalm-plain", "kalm-senses", "awd-both", "kalm-both", "extra")
+NAMES: Final = {
+    "looked up alone": NameRow("kalm-both", 1.0),
+    "looked up alone, no other senses": NameRow("kalm-both-senses", 1.0),
+    "basic": NameRow("kalm-both", 0.0),
+    "basic, no other senses": NameRow("kalm-both-senses", 0.0),
+    "+ prior in decoding": NameRow("kalm-both", 0.6),
+    "+ prior in decoding, tuned": NameRow("kalm-both", None),
+    "+ prior in decoding, no other senses": NameRow("kalm-both-senses", 0.6),
+    "+ prior in training": NameRow("kalm-both-prior", 0.0),
+    "+ extra text": NameRow("extra", 0.0),
+    "all": NameRow("all", 0.6),
+    "open names": NameRow("open", 0.0),
+    "open names, all": NameRow("open-all", 0.6),
+    "open names, all, tuned": NameRow("open-all", None),
+    "taught by it": NameRow("open-all", 0.6, taught=True),
+    "oracle": NameRow("oracle", 0.6),
+}
+
+
+class Bench:
+    """The models of the bench, with their texts and knowledge bases.
+
+    Args:
+        home: home of the models.
+        data: folder of the data sets.
+        kb: knowledge base of types.
+        options: options of each training.
+    """
+
+    def __init__(self, home: Home, data: Path, kb: str, options: Sequence[str]) -> None:
+        self.runs: Runs[KALMManifest] = Runs(home, KALM)
+        self.taught_runs: Runs[TaggerManifest] = Runs(home, TAGGER)
+        self.home, self.data, self.kb, self.options = home, data, kb, options
+        self.texts = home.path / "kalm-texts"
+
+    def gold(self, part: str) -> Path:
+        """Return the labelled file of a part of CoNLL-2003: `train`, `testa`, `testb`."""
+        return self.data / "conll2003" / f"eng.{part}.xz"
+
+    def text(self, part: str) -> Path:
+        """Return a part of CoNLL-2003 as plain text, which is written if it is not there."""
+        path = self.texts / f"{part}.txt"
+        if not path.exists():
+            self.texts.mkdir(parents=True, exist_ok=True)
+            documents = (named.document.text for named in read_names(self.gold(part)))
+            path.write_text("\n\n".join(documents) + "\n", encoding="utf-8")
+        return path
+
+    def extra_text(self) -> Path:
+        """Return 2.62 times as many words of WikiText-2, without its headings."""
+        path = self.texts / "extra.txt"
+        if not path.exists():
+            left = EXTRA * len(self.text("train").read_text(encoding="utf-8").split())
+            lines = []
+            with opened(self.data / "wikitext2" / "train.txt.xz") as file:
+                for line in map(bytes.decode, file):
+                    if line.strip() and not line.lstrip().startswith("=") and left > 0:
+                        lines.append(line.strip())
+                        left -= len(line.split())
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    def oracle(self) -> str:
+        """Return the knowledge base with words of the training labels, which is built if it is not there."""
+        words, source = kalm_kb.words_of(self.home, self.kb)
+        labels = kalm_kb.label_words(self.gold("train"))
+        kalm_kb.build_types(self.home, f"{self.kb}-oracle", kalm_kb.filled(words, labels, KNOWN), source)
+        return f"{self.kb}-oracle"
+
+    def left_out(self, percent: int) -> str:
+        """Return the knowledge base without a share of its words."""
+        if not percent:
+            return self.kb
+        words, source = kalm_kb.words_of(self.home, self.kb)
+        name = f"{self.kb}-without-{percent}"
+        kalm_kb.build_types(self.home, name, kalm_kb.without(words, percent / 100), source)
+        return name
+
+    def train(self, name: str, words: Sequence[str], kb: str = "") -> None:
+        """Train a model, unless it is there."""
+        further = list(words)
+        if "EXTRA" in further:
+            further[further.index("EXTRA")] = str(self.extra_text())
+        if "ORACLE" in further:
+            further[further.index("ORACLE")] = self.oracle()
+        kb_words = [] if "--kb" in further else ["--kb", kb or self.kb]
+        texts = ["--data", str(self.text("train")), "--dev", str(self.text("testa"))]
+        self.runs.train(name, *texts, *kb_words, *further, *self.options)
+
+    def perplexity(self, name: str, part: str) -> dict[str, Any]:
+        """Return what `kgkit evaluate ppl` says of a model and a part."""
+        answer = self.runs.ask(name, "evaluate", "ppl", "--data", str(self.text(part)))
+        [score] = answer["sets"]
+        return {"measure": answer["measure"], **score}
+
+    def names(self, row: NameRow, part: str) -> dict[str, Any]:
+        """Return the scores of names that a model finds in a part."""
+        if row.taught:
+            return self._scores(self.taught_runs, self.taught(row.model), self.gold(part))
+        prior = self.tuned_prior(row.model) if row.type_prior is None else row.type_prior
+        return self._scores(self.runs, row.model, self.gold(part), "--type-prior", f"{prior}")
+
+    def tuned_prior(self, model: str) -> float:
+        """Return the share β with the best F1 of tokens on the first sentences of testa."""
+        path = self.texts / f"testa-{TUNED_ON}.conll"
+        if not path.exists():
+            write_sentences(self.gold("testa"), path, TUNED_ON)
+        f1 = {
+            prior: self._scores(self.runs, model, path, "--type-prior", f"{prior}")["tokens"]["f1"]
+            for prior in (number / 10 for number in range(11))
+        }
+        return max(f1, key=lambda prior: (f1[prior], -prior))
+
+    def taught(self, teacher: str) -> str:
+        """Return the name of an encoder that a model has taught, which is trained if it is not there."""
+        name = f"{teacher}-taught"
+        self.taught_runs.train(name, "--teacher", teacher, "--data", str(self.text("train")))
+        return name
+
+    def _scores(self, runs: Runs[Any], model: str, data: Path, *words: str) -> dict[str, Any]:
+        scores: dict[str, Any] = runs.ask(model, "evaluate", "ner", "--data", str(data), *words)["together"]
+        return scores
+
+
+def write_sentences(gold: Path, path: Path, count: int) -> None:
+    """Write the first sentences of a labelled file."""
+    left = count
+    with opened(gold) as source, path.open("wb") as file:
+        for line in source:
+            file.write(line)
+            left -= not line.strip()
+            if not left:
+                break
+
+
+def language_table(bench: Bench, names: Sequence[str]) -> Table:
+    """Return the perplexities of models."""
+    rows = []
+    for name in names:
+        manifest = bench.runs.manifest(name)
+        if manifest is None:
+            continue
+        parts = [bench.perplexity(name, part) for part in ("testa", "testb")]
+        figures = [
+            f"{part[key]:{form}}" for part in parts for key, form in (("nats", ".3f"), ("perplexity", ".1f"))
+        ]
+        seconds = manifest.results["seconds"]
+        epochs = len(manifest.results["epochs"])
+        rows.append([name, *figures, f"{epochs}", f"{seconds / 60:.1f}"])
+    columns = "model", "nats, valid", "perplexity", "nats, test", "perplexity", "epochs", "minutes"
+    return Table(title="KALM as a language model", notes=LANGUAGE_NOTES, columns=columns, rows=rows)
+
+
+def names_table(bench: Bench, models: Sequence[str]) -> Table:
+    """Return the scores of names that models find."""
+    rows = []
+    for title, row in NAMES.items():
+        if row.model not in models or bench.runs.manifest(row.model) is None:
+            continue
+        prior = bench.tuned_prior(row.model) if row.type_prior is None else row.type_prior
+        cells = [title, "" if row.taught else f"{prior}"]
+        for part in ("testa", "testb"):
+            scores = bench.names(row, part)
+            types = scores["tokens_by_type"]
+            cells += [f"{100 * scores[unit]['f1']:.1f}" for unit in ("overall", "tokens")]
+            cells += [
+                f"{100 * types[kind]['f1']:.1f}" if kind in types else ""
+                for kind in ("LOC", "MISC", "ORG", "PER")
+            ]
+        rows.append(cells)
+    heads = [f"{part}: {what}" for part in ("testa", "testb")
+             for what in ("names", "tokens", "LOC", "MISC", "ORG", "PER")]  # fmt: skip
+    return Table(title="Names without a label", notes=NAMES_NOTES, columns=["", "β", *heads], rows=rows)
+
+
+def left_out_table(bench: Bench) -> Table:
+    """Return perplexity and F1 with words of the knowledge base left out."""
+    rows = []
+    for percent in LEFT_OUT:
+        names = [f"without-{percent}", f"without-{percent}-both"]
+        for name, words in zip(names, ((), ("--bidirectional",)), strict=True):
+            bench.train(name, words, bench.left_out(percent))
+        nats = bench.perplexity(names[0], "testa")
+        scores = bench.names(NameRow(names[1], 0.6), "testb")
+        f1 = [f"{100 * scores[unit]['f1']:.1f}" for unit in ("overall", "tokens")]
+        rows.append([f"{percent} %", f"{nats['nats']:.3f}", f"{nats['perplexity']:.1f}", *f1])
+    bench.train("awd", MODELS["awd"])
+    nats = bench.perplexity("awd", "testa")
+    rows.append(["100 %", f"{nats['nats']:.3f}", f"{nats['perplexity']:.1f}", "0.0", "0.0"])
+    columns = "left out", "nats, valid", "perplexity", "F1 of names, test", "F1 of tokens"
+    return Table(title="KALM with words left out", notes=LEFT_OUT_NOTES, columns=columns, rows=rows)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Train what is not there, and write the tables to the standard output."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kalm")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of data sets")
+    parser.add_argument("--kb", default="conll", help="knowledge base of types")
+    parser.add_argument("--part", action="append", choices=["language", "names", "left-out"])
+    parser.add_argument("--only", action="append", choices=[*MODELS], help="train and score these alone")
+    chosen, options = parser.parse_known_args(given)
+    bench = Bench(Home(chosen.home), chosen.data, chosen.kb, options)
+    parts = chosen.part or ["language", "names"]
+    wanted = {*LANGUAGE} if "language" in parts else set[str]()
+    wanted |= {row.model for row in NAMES.values()} if "names" in parts else set[str]()
+    models = [name for name in MODELS if name in wanted and name in (chosen.only or MODELS)]
+    for name in models:
+        bench.train(name, MODELS[name])
+        print(f"{name} is trained", file=sys.stderr, flush=True)
+    if "language" in parts:
+        print(language_table(bench, [name for name in models if name in LANGUAGE]).markdown())
+    if "names" in parts:
+        print(names_table(bench, models).markdown())
+    if "left-out" in parts:
+        print(left_out_table(bench).markdown())
+
+
+if __name__ == "__main__":
+    main()

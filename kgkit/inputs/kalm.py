@@ -1,0 +1,321 @@
+"""Words as KALM reads them: how texts are cut, the vocabulary, the vocabularies of types, P(type | word).
+
+    V  words of the vocabulary    K  types; type 0 is that of general words
+
+A text is read as one sequence of words; `<eos>` stands before it and behind each of its sentences. Words that
+the vocabulary lacks are `<unk>`. Words are cut in one of two styles:
+
+    cased     what white space separates, in its case: for text whose tokens stand apart, as CoNLL-2003's
+    recipe    letters and digits in small letters; punctuation separates, and goes: after Parvez et al. (2018)
+
+The vocabulary has the words of the training texts and those of the types of a knowledge base. A word with a
+type is not among the general words, unless `overlap` says so: then it is both. P(type | word) is that of the
+counts of a knowledge base of types, in this very spelling (a look-up folds case, and *will* and *may* become
+names). Of a word without a type it is 1 for type 0. A word with types has a share of type 0 where another
+knowledge base counts it in other spellings too: WordNet's *may* beside *May*.
+
+With open names, a word with a capital that the knowledge base lacks may be of any type, so that its contexts
+type it: it is in every vocabulary, and its prior is uniform. Capitals of the first word of a sentence, and of
+sentences all in capitals, are no evidence; nor are those of function words, and of words that the texts have
+more often without. `<Unk>` stands for such words in texts that are read later.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import compress, islice
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.building.records import StoredRecords
+from kgkit.candidates.spelling import FUNCTION_WORDS
+from kgkit.errors import DamagedModel, UsageError
+from kgkit.evaluation.files import lines
+from kgkit.evaluation.plain_text import read_sentences
+from kgkit.inputs.pieces import Numbers
+from kgkit.kb import KnowledgeBase
+from kgkit.text import fold
+
+UNKNOWN: Final = "<unk>"
+UNKNOWN_NAME: Final = "<Unk>"
+END: Final = "<eos>"
+
+WordStyle = Literal["cased", "recipe"]
+
+_WORD: Final[Mapping[str, re.Pattern[str]]] = {
+    "cased": re.compile(r"\S+"),
+    "recipe": re.compile(r"[^\W_]+"),
+}
+_LABELLED: Final = re.compile(r"\S+(?:[ \t]+\S+)*[ \t]+(?:O|[BI]-\S+)")
+_FIRST: Final = 20  # lines that are looked at for labels
+
+
+def word_spans(text: str, style: WordStyle) -> list[tuple[int, int]]:
+    """Return the spans of the words of a text, end exclusive."""
+    return [match.span() for match in _WORD[style].finditer(text)]
+
+
+def spell_word(word: str, style: WordStyle) -> str:
+    """Return a word as the vocabulary has it: of recipes in small letters."""
+    return word.lower() if style == "recipe" else word
+
+
+def cut_words(text: str, style: WordStyle) -> list[str]:
+    """Return the words of a text.
+
+    Example:
+        >>> cut_words("Mix 1/2 cup", "cased"), cut_words("Mix 1/2 cup", "recipe")
+        (['Mix', '1/2', 'cup'], ['mix', '1', '2', 'cup'])
+    """
+    return [spell_word(text[start:end], style) for start, end in word_spans(text, style)]
+
+
+def read_words(path: Path, style: WordStyle) -> Iterator[list[str]]:
+    """Yield the words of each sentence of a file of plain text.
+
+    Raises:
+        NotThere, SourceError: as `kgkit.evaluation.plain_text.read_sentences` does.
+        UsageError: if each of its first lines ends in a label, as in files of CoNLL-2003.
+    """
+    first = [line for _, line in islice(lines(path), _FIRST)]
+    if len(first) > 1 and all(_LABELLED.fullmatch(line.strip()) for line in first):
+        raise UsageError(
+            f"{path} has a label at the end of each line, and KALM learns from plain text, without labels: "
+            "write its words to a file, a sentence a line"
+        )
+    for sentence in read_sentences(path):
+        if words := cut_words(sentence.text, style):
+            yield words
+
+
+def may_be_names(words: Sequence[str]) -> list[bool]:
+    """Return which words of a sentence have a capital that says something: see open names, above.
+
+    Example:
+        >>> may_be_names("The Kremlin and I said so".split())
+        [False, True, False, False, False, False]
+    """
+    if " ".join(words).isupper():
+        return [False] * len(words)
+    return [
+        bool(number) and word[:1].isupper() and word not in FUNCTION_WORDS and word != "I"
+        for number, word in enumerate(words)
+    ]
+
+
+class TypeCounts(NamedTuple):
+    """What a knowledge base says of the types of words.
+
+    Attributes:
+        types: K names.
+        counts: count of each type of a word, by word and type.
+        general: count of what a word means beside its types, by word.
+    """
+
+    types: tuple[str, ...]
+    counts: Mapping[str, Mapping[str, float]]
+    general: Mapping[str, float]
+
+
+def count_types(kb: KnowledgeBase, senses: KnowledgeBase | None = None) -> TypeCounts:
+    """Return the counts of the types of words in a knowledge base, as the builder `type_vocabulary` makes it.
+
+    Args:
+        kb: knowledge base whose entities are types, with words as surfaces.
+        senses: knowledge base with other senses of these words: what it counts of them in other spellings is
+            of no type; None: no word with a type has a share of type 0.
+
+    Raises:
+        UsageError: if *kb* has other entities than types.
+    """
+    types = tuple(sorted(entity.key for entity in kb))
+    if not types or any(entity.kind != "type" for entity in kb):
+        raise UsageError(
+            f"the knowledge base {kb.name} has entities that are no types of words: "
+            f"`kgkit build-kb type_vocabulary --source kb:{kb.name}` makes one of it"
+        )
+    counts: dict[str, dict[str, float]] = defaultdict(dict)
+    for surface, key, count in _weights(kb):
+        if count > 0 and not re.search(r"\s", surface):
+            counts[surface][key] = count
+    general: dict[str, float] = defaultdict(float)
+    if senses is not None:
+        spelled = defaultdict(list)
+        for word in counts:
+            spelled[fold(word)].append(word)
+        for surface, _, count in _weights(senses):
+            for word in spelled.get(fold(surface), ()):
+                if word != surface:
+                    general[word] += count
+    return TypeCounts(types, counts, general)
+
+
+def _weights(kb: KnowledgeBase) -> Iterator[tuple[str, str, float]]:
+    """Yield surfaces, keys of entities and their counts, smoothed as the knowledge base does."""
+    smoothing = kb.manifest.smoothing
+    for alias in StoredRecords(kb).aliases():
+        yield alias.surface, alias.key, alias.count + smoothing
+
+
+@dataclass(frozen=True)
+class TypedVocabulary:
+    """The words that a KALM knows, with the types that they may have.
+
+    Attributes:
+        words: V words, `<unk>` and `<eos>` first.
+        types: K names.
+        members: (1 + K, V) bool, the words of each type.
+        prior: (V, 1 + K) float32, P(type | word).
+        style: how texts are cut.
+    """
+
+    words: Sequence[str]
+    types: tuple[str, ...]
+    members: NDArray[np.bool_]
+    prior: NDArray[np.float32]
+    style: WordStyle
+    _ids: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ids", {word: number for number, word in enumerate(self.words)})
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def end(self) -> int:
+        """The id of `<eos>`."""
+        return self._ids[END]
+
+    @property
+    def unknown(self) -> int:
+        """The id of `<unk>`."""
+        return self._ids[UNKNOWN]
+
+    @property
+    def all_unknown(self) -> list[int]:
+        """The ids that stand for words that are unknown: `<unk>`, with open names `<Unk>` too."""
+        return [self._ids[word] for word in (UNKNOWN, UNKNOWN_NAME) if word in self._ids]
+
+    def ids(self, words: Sequence[str]) -> list[int]:
+        """Return the ids of the words of a sentence as they are spelled."""
+        ids, unknown = [self._ids.get(word) for word in words], self.unknown
+        name = self._ids.get(UNKNOWN_NAME, unknown)
+        if None not in ids:
+            names = [False] * len(ids)
+        else:
+            names = may_be_names(words)
+        return [
+            (name if is_name else unknown) if number is None else number
+            for number, is_name in zip(ids, names, strict=True)
+        ]
+
+    def read(self, paths: Iterable[Path]) -> Numbers:
+        """Return (N,), the words of files of plain text, `<eos>` first and behind each sentence.
+
+        Raises:
+            NotThere, SourceError, UsageError: as `read_words` does.
+        """
+        sequence = [self.end]
+        for path in paths:
+            for sentence in read_words(path, self.style):
+                sequence += self.ids(sentence)
+                sequence.append(self.end)
+        return np.array(sequence, np.int64)
+
+    def save(self, path: Path) -> None:
+        """Write the words to a file, one a line."""
+        path.write_text("".join(f"{word}\n" for word in self.words), encoding="utf-8", newline="\n")
+
+
+def make_vocabulary(
+    sentences: Iterable[Sequence[str]],
+    types: TypeCounts | None,
+    *,
+    style: WordStyle,
+    overlap: bool = False,
+    open_names: bool = False,
+    min_count: int = 1,
+) -> TypedVocabulary:
+    """Return the vocabulary of texts and of the types of a knowledge base.
+
+    Args:
+        sentences: words of the sentences of the texts.
+        types: types of words; None: there are none, as of an AWD-LSTM.
+        style: how the texts were cut.
+        overlap: whether words with a type that occur in the texts are general words too.
+        open_names: whether words with a capital that the knowledge base lacks may be of any type.
+        min_count: occurrences of a word without a type in the texts, below which it is unknown.
+
+    Raises:
+        UsageError: if a type has no word.
+    """
+    counted, capitals = Counter[str](), set[str]()
+    for sentence in sentences:
+        counted.update(sentence)
+        if open_names:
+            capitals.update(compress(sentence, may_be_names(sentence)))
+    occurring = {*counted}
+    names = () if types is None else types.types
+    counts: Mapping[str, Mapping[str, float]] = {} if types is None else types.counts
+    special = (UNKNOWN, END, UNKNOWN_NAME) if open_names else (UNKNOWN, END)
+    any_type = {word for word in capitals if counted[word] >= counted[word.lower()]}
+    known = [
+        word
+        for word, count in counted.most_common()
+        if count >= min_count and word not in counts and word not in special
+    ]
+    general = [word for word in known if word not in any_type]
+    typed = sorted(
+        (word for word in counts if word not in special), key=lambda word: (sorted(counts[word]), word)
+    )
+    of_any_type = [*special[2:], *(word for word in known if word in any_type)]
+    words = [*special[:2], *general, *of_any_type, *typed]
+    members = np.zeros((1 + len(names), len(words)), np.bool_)
+    prior = np.zeros((len(words), 1 + len(names)), np.float32)
+    plain = 2 + len(general)
+    members[0, :plain], prior[:plain, 0] = True, 1.0
+    begin = plain + len(of_any_type)
+    members[:, plain:begin], prior[plain:begin] = True, 1 / (1 + len(names))
+    for number, word in enumerate(typed, begin):
+        assert types is not None
+        weights = np.array([types.general.get(word, 0.0), *(counts[word].get(name, 0.0) for name in names)])
+        members[1:, number] = weights[1:] > 0
+        members[0, number] = overlap and word in occurring
+        prior[number] = weights / weights.sum()
+    if empty := [name for name, row in zip(names, members[1:], strict=True) if not row.any()]:
+        raise UsageError(f"the type {empty[0]} has no word: leave it out of the knowledge base")
+    return TypedVocabulary(words, names, members, prior, style)
+
+
+def control_vocabulary(vocabulary: TypedVocabulary) -> TypedVocabulary:
+    """Return the same words without types, as an AWD-LSTM has them, so that perplexities compare."""
+    count = len(vocabulary)
+    members, prior = np.ones((1, count), np.bool_), np.ones((count, 1), np.float32)
+    return TypedVocabulary(vocabulary.words, (), members, prior, vocabulary.style)
+
+
+def load_words(path: Path, count: int) -> list[str]:
+    """Return the words that `TypedVocabulary.save` wrote.
+
+    Args:
+        path: file of the words.
+        count: V, as the model has it.
+
+    Raises:
+        DamagedModel: if these are not that many words, each once, or `<unk>` or `<eos>` is lacking.
+    """
+    text = ""
+    with suppress(OSError, UnicodeDecodeError):
+        text = path.read_bytes().decode("utf-8")
+    words = text.split("\n")[:-1]
+    if len(words) != count or len({*words}) != count or not {UNKNOWN, END} <= {*words}:
+        raise DamagedModel(
+            f"{path} has {len(words):,} words; expected {count:,}, each once, with {UNKNOWN} and {END}"
+        )
+    return words

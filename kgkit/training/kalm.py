@@ -1,0 +1,386 @@
+"""Training a KALM: from plain text and a knowledge base of types to a model's folder.
+
+No label is read. Two presets say how large the model is, and how it learns:
+
+    paper   the sizes and the averaged SGD of AWD-LSTM, as Liu et al. (2019) took them: for a GPU
+    cpu     a smaller one, by Adam: about a minute an epoch of CoNLL-2003 on two cores
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.home import Home
+from kgkit.inputs.kalm import (
+    TypedVocabulary,
+    WordStyle,
+    control_vocabulary,
+    count_types,
+    make_vocabulary,
+    read_words,
+)
+from kgkit.inputs.pieces import Numbers
+from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.kalm import FOLDER, WORDS, score_words
+from kgkit.models.kalm import KALM as KALM_KIND
+from kgkit.ranges import check_range
+from kgkit.training.batches import Batches, Shuffled
+from kgkit.training.config import TrainingConfig
+from kgkit.training.curve import TrainingState
+from kgkit.training.data import count_items
+from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.types import Progress
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.optim import Optimizer
+
+    from kgkit.heads.kalm import KALM, State
+    from kgkit.inputs.kalm_batches import WordBatch
+
+log = logging.getLogger(__name__)
+
+TASK: Final = "lm"
+AUTO: Final = "auto"
+_HELD_OUT: Final = 10  # the last part in so many, where no file is named
+
+
+@dataclass(frozen=True, kw_only=True)
+class KALMPreset:
+    """How large a KALM is, and how it learns.
+
+    Attributes:
+        sizes: settings of `KALMConfig`.
+        schedule: how the optimizer is set, fields of `TrainingConfig`.
+        optimizer: averaged SGD, or Adam.
+        lr, decay: learning rate and weight decay.
+        batch: rows that are read at once.
+        length: words of each that are read at once.
+        epochs: epochs, at most; after `patience` of them without a gain the training stops.
+    """
+
+    sizes: Mapping[str, float]
+    schedule: Mapping[str, Any]
+    optimizer: Literal["sgd", "adam"]
+    lr: float
+    decay: float
+    batch: int
+    length: int
+    epochs: int
+    patience: int
+
+
+PRESETS: Final[Mapping[str, KALMPreset]] = {
+    "paper": KALMPreset(
+        sizes={},
+        schedule={"schedule": "constant", "warmup": 0.0, "clip": 0.25, "average_after": 5},
+        optimizer="sgd", lr=10.0, decay=1.2e-6, batch=80, length=70, epochs=500, patience=10,
+    ),
+    "cpu": KALMPreset(
+        sizes={
+            "embedding": 100, "hidden": 200, "type_width": 32, "layers": 2, "dropout_words": 0.05,
+            "dropout_input": 0.3, "dropout_hidden": 0.2, "dropout_output": 0.3, "activation": 1.0,
+        },
+        schedule={"schedule": "cosine", "warmup": 0.05, "clip": 0.5},
+        optimizer="adam", lr=4e-3, decay=0.0, batch=20, length=35, epochs=10, patience=3,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class KALMTraining:
+    """What a KALM is trained on, and how.
+
+    Attributes:
+        data: files of plain text to learn from.
+        dev: files that choose the epoch; none: the last tenth of the data, which is not learnt from then.
+        kb: knowledge base of types, as `kgkit build-kb type_vocabulary` makes it; None in a control alone.
+        senses: knowledge base that counts the other senses of words with types, which have no type; `auto`:
+            the one that *kb* was made of, if it is there; `none`: no word with a type has a share of type 0.
+        words: files whose words the vocabulary has beside those of *data*.
+        style: how texts are cut into words.
+        overlap: whether words with a type are general words too.
+        min_count: occurrences of a word without a type, below which it is unknown, so that unknown words are
+            learnt too.
+        open_names: whether words with a capital that *kb* lacks may be of any type, which contexts tell.
+        bidirectional: whether words are predicted from both sides.
+        feedback: whether types are fed back.
+        control: whether types are left out: an AWD-LSTM of the same words.
+        prior_weight: λ of equation (11).
+        preset: `paper` or `cpu`.
+        epochs: epochs, at most; None: the preset's.
+        seed: seed of weights, order and dropout.
+    """
+
+    data: tuple[Path, ...]
+    dev: tuple[Path, ...] = ()
+    kb: str | None = None
+    senses: str = AUTO
+    words: tuple[Path, ...] = ()
+    style: WordStyle = "cased"
+    overlap: bool = False
+    min_count: int = 1
+    open_names: bool = False
+    bidirectional: bool = False
+    feedback: bool = True
+    control: bool = False
+    prior_weight: float = 0.0
+    preset: Literal["cpu", "paper"] = "cpu"
+    epochs: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.data:
+            raise UsageError("there is nothing to learn from: name files of plain text")
+        if self.kb is None and not self.control:
+            raise UsageError(
+                "a KALM needs a knowledge base of types: name one with --kb, or train the AWD-LSTM below it "
+                "with --control"
+            )
+        if self.preset not in PRESETS:
+            raise UsageError(f"preset is {self.preset!r}; it is one of {', '.join(PRESETS)}")
+        if self.open_names and self.style == "recipe":
+            raise UsageError("open names are words with a capital, and recipes are read in small letters")
+        if self.control and self.prior_weight:
+            raise UsageError("a control has no types, and prior_weight weighs priors of types: leave it out")
+        check_range(self, "epochs", "min_count", least=1)
+        check_range(self, "prior_weight", "seed", least=0)
+
+    @property
+    def files(self) -> list[Path]:
+        """Files that are read."""
+        return [*self.data, *self.dev, *self.words]
+
+
+class WordData(NamedTuple):
+    """What a KALM learns from.
+
+    Attributes:
+        vocabulary: words, and their types.
+        learn: (N,) words to learn from.
+        dev: (N,) words that choose the epoch.
+        kb: the build of the knowledge base of types, as KB@BUILD; empty if there is none.
+        senses: that of the other senses; empty if there is none.
+    """
+
+    vocabulary: TypedVocabulary
+    learn: Numbers
+    dev: Numbers
+    kb: str
+    senses: str
+
+
+class CarriedState:
+    """The states of an LSTM, which go on from one batch to the next: see `Carried`."""
+
+    def __init__(self) -> None:
+        self.state: State | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the states, for a checkpoint."""
+        return {"state": None if self.state is None else [list(pair) for pair in self.state]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take the states of a checkpoint."""
+        pairs = state["state"]
+        self.state = None if pairs is None else [(hidden, cell) for hidden, cell in pairs]
+
+
+def train_kalm(
+    home: Home,
+    name: str,
+    training: KALMTraining,
+    *,
+    device: str = "auto",
+    command: str = "",
+    progress: Progress | None = None,
+) -> Path:
+    """Train a KALM, and write it to `models/NAME` of *home*, in the place of an older one.
+
+    Args:
+        home: home of models and knowledge bases.
+        name: name of the model.
+        training: data and settings.
+        device, command, progress: as `kgkit.training.tasks.train_task` takes them.
+
+    Returns:
+        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
+
+    Raises:
+        UsageError: if a file has labels, or the knowledge base is none of types.
+        The rest as `train_task` does.
+    """
+    return run_job(
+        KALM_KIND, home, name, training, lambda _: _prepare(home, training, device, progress),
+        files=training.files, command=command, seed=training.seed,
+    )  # fmt: skip
+
+
+def read_data(home: Home, training: KALMTraining, progress: Progress | None = None) -> WordData:
+    """Return what a KALM learns from: words of its texts, and their types.
+
+    Raises:
+        NotThere, SourceError: if a file or a knowledge base is not there, or cannot be read.
+        UsageError: if there are too few words, or the knowledge base is none of types.
+    """
+    with ExitStack() as stack:
+        kb = None if training.kb is None else stack.enter_context(open_kb(training.kb, home.path))
+        senses = None if kb is None else _open_senses(stack, home, training.senses, kb)
+        types = None if kb is None else count_types(kb, senses)
+        sentences = chain.from_iterable(
+            read_words(path, training.style) for path in (*training.data, *training.words)
+        )
+        vocabulary = make_vocabulary(
+            count_items(sentences, "reading sentences", progress), types, style=training.style,
+            overlap=training.overlap, open_names=training.open_names,
+            min_count=training.min_count,
+        )  # fmt: skip
+        builds = [f"{used.name}@{used.build}" if used is not None else "" for used in (kb, senses)]
+    if training.control:
+        vocabulary = control_vocabulary(vocabulary)
+        builds = ["", ""]
+    learn, dev = vocabulary.read(training.data), vocabulary.read(training.dev)
+    if not training.dev:
+        cut = len(learn) - len(learn) // _HELD_OUT
+        learn, dev = learn[:cut], learn[cut:]
+    for what, words in (("learn from", learn), ("choose the epoch by", dev)):
+        if len(words) < 4:
+            raise UsageError(f"there are {len(words)} words to {what}; expected more text")
+    return WordData(vocabulary, learn, dev, *builds)
+
+
+def _open_senses(stack: ExitStack, home: Home, senses: str, kb: KnowledgeBase) -> KnowledgeBase | None:
+    """Open the knowledge base that counts other senses; None if there is none."""
+    if senses == "none":
+        return None
+    if senses != AUTO:
+        return stack.enter_context(open_kb(senses, home.path))
+    sources = {str(entity.attributes.get("source", "")) for entity in kb}
+    if len(sources) != 1 or not (source := sources.pop()):
+        return None
+    try:
+        return stack.enter_context(open_kb(source, home.path))
+    except (NotThere, UnknownName):
+        log.warning(
+            "%s was made of %s, which is gone: words with a type have no share of type 0; name another with "
+            "--senses",
+            kb.name,
+            source,
+        )
+        return None
+
+
+def _prepare(home: Home, training: KALMTraining, device: str, progress: Progress | None) -> Plan:
+    """Read the data, and begin a KALM."""
+    import torch
+
+    from kgkit.heads.kalm import KALM, KALMConfig
+
+    preset = PRESETS[training.preset]
+    data = read_data(home, training, progress)
+    vocabulary = data.vocabulary
+    config = KALMConfig(
+        words=len(vocabulary), types=vocabulary.types, bidirectional=training.bidirectional,
+        feedback=training.feedback, prior_weight=training.prior_weight, **preset.sizes,  # type: ignore[arg-type]
+    )  # fmt: skip
+    kalm = KALM(config, torch.from_numpy(vocabulary.members), torch.from_numpy(vocabulary.prior))
+    carried = CarriedState()
+
+    def scored(_: object) -> dict[str, float]:
+        score = score_words(kalm, data.dev, vocabulary.all_unknown, length=preset.length)
+        return {"log_likelihood": -score.nats, "perplexity": score.perplexity}
+
+    def train(work: Path) -> Outcome:
+        trained = fit(
+            kalm, _batches(training, preset, data.learn), _loss_of(kalm, carried), _optimizers(kalm, preset),
+            TrainingConfig(epochs=training.epochs or preset.epochs, patience=preset.patience, bf16=False,
+                           device=device, seed=training.seed, **preset.schedule),
+            work, evaluate=scored, carried=None if training.bidirectional else carried, progress=progress,
+        )  # fmt: skip
+        return Outcome(_results(trained, data), save)
+
+    def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        kalm.save_pretrained(staged / FOLDER, about=_about(training, results))
+        vocabulary.save(staged / WORDS)
+        return {
+            "task": TASK,
+            "types": vocabulary.types,
+            "kb": data.kb,
+            "bidirectional": training.bidirectional,
+            "style": training.style,
+            "length": preset.length,
+            "config": msgspec.to_builtins(asdict(training), enc_hook=str) | {"senses": data.senses},
+        }
+
+    return Plan((data.kb, data.senses, preset), train)
+
+
+def _batches(training: KALMTraining, preset: KALMPreset, learn: Numbers) -> Batches:
+    """Return the batches of an epoch: stretches that follow each other, or windows in any order."""
+    from kgkit.inputs.kalm_batches import Stretches, window_batch, word_windows
+
+    if not training.bidirectional:
+        return Stretches(learn, preset.batch, preset.length, training.seed)
+    parts = word_windows(len(learn), length=preset.length, context=1)
+
+    def collate(chosen: Sequence[Any]) -> "WordBatch":
+        return window_batch([learn] * len(chosen), chosen)
+
+    return Shuffled(parts, preset.batch, collate, seed=training.seed)
+
+
+def _loss_of(kalm: "KALM", carried: CarriedState) -> "Callable[[nn.Module, Any], tuple[Tensor, float]]":
+    """Return the loss of a batch, for `kgkit.training.loop.train`."""
+
+    def loss(model: "nn.Module", batch: "WordBatch") -> "tuple[Tensor, float]":
+        state = None
+        if not kalm.config.bidirectional and not batch.first and carried.state is not None:
+            device = batch.words.device
+            state = [(hidden.to(device), cell.to(device)) for hidden, cell in carried.state]
+        output = model(batch.words, batch.lengths, state)
+        if output.state is not None:
+            carried.state = [(hidden.detach(), cell.detach()) for hidden, cell in output.state]
+        count = int(batch.real.sum())
+        if not count:
+            return output.vectors.sum() * 0, 0.0
+        return kalm.loss(output, batch.targets, batch.real), float(count)
+
+    return loss
+
+
+def _optimizers(kalm: "KALM", preset: KALMPreset) -> "list[Optimizer]":
+    import torch
+
+    if preset.optimizer == "sgd":
+        return [torch.optim.SGD(kalm.parameters(), lr=preset.lr, weight_decay=preset.decay)]
+    return [torch.optim.Adam(kalm.parameters(), lr=preset.lr, weight_decay=preset.decay)]
+
+
+def _results(trained: TrainingState, data: WordData) -> dict[str, Any]:
+    return {
+        "words": len(data.learn) - 1,
+        "vocabulary": len(data.vocabulary),
+        "held_out": len(data.dev) - 1,
+        "unknown": int(np.isin(data.dev, data.vocabulary.all_unknown).sum()),
+        "seconds": trained.seconds,
+        **({} if trained.averaged_from is None else {"averaged_from_step": trained.averaged_from}),
+        **scores_by_epoch(trained),
+    }
+
+
+def _about(training: KALMTraining, results: Mapping[str, Any]) -> str:
+    files = ", ".join(f"`{path.name}`" for path in training.data)
+    what = "pseudo-perplexity" if training.bidirectional else "perplexity"
+    return (
+        f"Trained on {files}: {results['words']:,} words. The {what} of {results['held_out']:,} other words, "
+        f"which chose the epoch: {results['perplexity']:.1f}. The licence of those texts may bind what is "
+        "made of them."
+    )

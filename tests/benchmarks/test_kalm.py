@@ -1,0 +1,123 @@
+"""The bench of KALM, on a few sentences: its texts, its knowledge bases and its tables."""
+
+import lzma
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+from benchmarks import answers, kalm, kalm_kb
+from kgkit.building import Alias, Entity
+from kgkit.evaluation.ner import read_names
+from kgkit.home import Home
+from kgkit.models.folder import model_folder
+from tests.cli_helpers import run
+from tests.small_kb import build
+
+TYPES = [
+    Entity("LOC", "LOC", kind="type"),
+    Entity("PER", "PER", kind="type"),
+    Alias("Oslo", "LOC", 3.0),
+    Alias("Rome", "LOC", 3.0),
+    Alias("Anna", "PER", 3.0),
+    Alias("Bert", "PER", 3.0),
+]
+SENTENCE = "{} B-PER\nlives O\nin O\n{} B-LOC\n. O\n\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    build(folder, TYPES, name="types").close()
+    (folder / "conll2003").mkdir()
+    (folder / "wikitext2").mkdir()
+    for part in ("train", "testa", "testb"):
+        with lzma.open(folder / "conll2003" / f"eng.{part}.xz", "wt") as file:
+            file.write("-DOCSTART- O\n\n")
+            for number in range(20):
+                file.write(SENTENCE.format(("Anna", "Bert", "Zoe")[number % 3], ("Oslo", "Rome")[number % 2]))
+    with lzma.open(folder / "wikitext2" / "train.txt.xz", "wt") as file:
+        file.write(" = Oslo = \n \n" + "Anna was born in Rome . \n" * 100)
+    return folder
+
+
+@pytest.fixture
+def in_one_process(monkeypatch):
+    def call(command, **_):
+        words = command[len(answers.COMMAND) :]
+        monkeypatch.setattr(sys, "argv", ["kgkit", *words])  # what the manifest says of the training
+        done = run(*words)
+        assert done.code == 0, done.err
+        return SimpleNamespace(stdout=done.out.encode())
+
+    monkeypatch.setattr(answers, "subprocess", SimpleNamespace(run=call, PIPE=None))
+
+
+def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monkeypatch):
+    given = ["--home", folder, "--data", folder, "--kb", "types", "--only", "awd", "--only", "kalm-both"]
+    given = [*map(str, given), "--epochs", "1", "--device", "cpu", "--quiet"]
+    kalm.main(given)
+    tables = capsys.readouterr().out
+    assert "| awd | " in tables and "| kalm-both | " in tables
+    [alone] = [line for line in tables.splitlines() if line.startswith("| looked up alone | 1.0 |")]
+    assert alone.split(" | ")[2:6] == ["91.9", "91.9", "100.0", ""]  # 6 of 40 are Zoe
+    assert "| basic | 0.0 |" in tables and "| oracle |" not in tables
+    [tuned] = [line for line in tables.splitlines() if line.startswith("| + prior in decoding, tuned |")]
+    assert float(tuned.split(" | ")[3]) >= float(alone.split(" | ")[3])
+    text = (folder / "kalm-texts" / "train.txt").read_text()
+    assert text.startswith("Anna lives in Oslo .\nBert lives in Rome .") and "B-" not in text
+
+    def refuse(*_, **__):
+        raise AssertionError("asked again")
+
+    monkeypatch.setattr(answers, "subprocess", SimpleNamespace(run=refuse, PIPE=None))
+    kalm.main(given)
+    assert capsys.readouterr().out == tables
+
+
+def test_models_of_the_bench_have_names_that_a_home_takes_and_rows_name_models(folder):
+    for name in kalm.MODELS:
+        model_folder(Home(folder), name)
+    assert {row.model for row in kalm.NAMES.values()} <= kalm.MODELS.keys() >= {*kalm.LANGUAGE}
+
+
+def test_the_sentences_that_tune_are_the_first_ones(folder, tmp_path):
+    kalm.write_sentences(folder / "conll2003" / "eng.testa.xz", tmp_path / "few.conll", 3)
+    [document] = read_names(tmp_path / "few.conll")
+    assert document.document.text == "Anna lives in Oslo .\nBert lives in Rome ."  # -DOCSTART- is one
+
+
+def test_extra_text_has_no_headings_and_so_many_words(folder):
+    bench = kalm.Bench(Home(folder), folder, "types", [])
+    words = bench.extra_text().read_text().split()
+    assert "=" not in words and 262 <= len(words) < 262 + 6
+
+
+def test_an_oracle_knows_as_many_tokens_as_it_should(folder):
+    words, source = kalm_kb.words_of(Home(folder), "types")
+    assert (words["LOC"], source) == ({"Oslo": 3.0, "Rome": 3.0}, "")
+    labels = Counter({("Oslo", "LOC"): 50, ("Zoe", "PER"): 30, ("Zoe", "LOC"): 10, ("Rio", "LOC"): 10})
+    full = kalm_kb.filled(words, labels, 0.9)
+    assert full["PER"]["Zoe"] == 30.0 and full["LOC"]["Zoe"] == 10.0 and "Rio" not in full["LOC"]
+    assert "Rio" in kalm_kb.filled(words, labels, 0.91)["LOC"]
+    assert kalm_kb.filled(words, labels, 0.5) == words
+
+
+def test_a_share_of_the_words_is_left_out_and_each_type_keeps_one():
+    words = {"LOC": {f"l{number}": 1.0 for number in range(50)}, "PER": {"p": 1.0}}
+    half = kalm_kb.without(words, 0.5)
+    assert 25 <= len(half["LOC"]) + len(half["PER"]) <= 26 and half == kalm_kb.without(words, 0.5)
+    assert [len(counts) for counts in kalm_kb.without(words, 1.0).values()] == [1, 1]
+
+
+def test_the_knowledge_bases_of_the_bench_are_types_for_kalm(folder):
+    bench = kalm.Bench(Home(folder), folder, "types", [])
+    assert bench.oracle() == "types-oracle" and bench.left_out(0) == "types"
+    words, _ = kalm_kb.words_of(Home(folder), bench.left_out(40))
+    assert sum(map(len, words.values())) < 4
+    assert "Zoe" in kalm_kb.words_of(Home(folder), bench.oracle())[0]["PER"]
