@@ -1,5 +1,6 @@
 """Is a difference more than chance: a paired test over examples (approximate randomisation, Noreen 1989)."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +46,50 @@ def chance(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
         n_resamples=DRAWS, batch=_AT_ONCE, axis=-1, rng=np.random.default_rng(0),
     )  # fmt: skip
     return float(tested.pvalue)
+
+
+Score = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+"""A score of answers (…, N) to examples whose gold is (N,): (…)."""
+
+
+def chance_of_score(
+    gold: NDArray[np.float64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    score: Score,
+    draws: int = DRAWS,
+) -> float:
+    """Return how often a difference in the mean score of all seeds as large comes by chance.
+
+    Args:
+        gold: (N,) what is right.
+        first, second: (S, N) answers of two models, for S seeds.
+        score: as `matthews` or `pearson`.
+        draws: how often it is drawn whose answers to an example are whose.
+    """
+    drawn = np.random.default_rng(0)
+    observed = abs(float(score(gold, second).mean() - score(gold, first).mean()))
+    as_large = 0
+    for begin in range(0, draws, _AT_ONCE):
+        swapped = drawn.random((min(_AT_ONCE, draws - begin), 1, len(gold))) < 0.5  # (D, 1, N)
+        one, other = np.where(swapped, second, first), np.where(swapped, first, second)  # (D, S, N)
+        differences = np.abs(score(gold, other).mean(-1) - score(gold, one).mean(-1))  # (D,)
+        as_large += int((differences >= observed - 1e-12).sum())
+    return (as_large + 1) / (draws + 1)
+
+
+def matthews(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Matthews' correlation of two labels, 0 and 1: Pearson's of these numbers."""
+    return pearson(gold, answers)
+
+
+def pearson(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Pearson's correlation, (…) for answers (…, N); 0 where all answers are alike."""
+    wanted, given = gold - gold.mean(), answers - answers.mean(-1, keepdims=True)
+    scale = np.sqrt((wanted**2).sum() * (given**2).sum(-1))
+    together = (wanted * given).sum(-1)
+    correlation: NDArray[np.float64] = np.where(scale > 1e-12, together / np.maximum(scale, 1e-12), 0.0)
+    return correlation
 
 
 def counted(right: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from kgkit.commands import (
     align,
+    attention,
     candidates,
     embed,
     evaluate,
@@ -152,6 +153,7 @@ app.command("link")(link.link)
 app.command("tag")(tag.tag)
 app.command("predict")(predict.predict)
 app.command("tree")(tree.tree)
+app.command("attention")(attention.attention)
 app.command("embed")(embed.embed)
 app.command("index")(index.index)
 app.command("nearest")(nearest.nearest)

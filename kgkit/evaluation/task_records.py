@@ -18,7 +18,7 @@ SAME: Final = {True: "T", False: "F"}
 
 CONTEXT: Final = ("context", "ctx", "premise")
 CHOICES: Final = ("choices", "endings")
-NUMBERED: Final = ("choice", "ending")
+NUMBERED: Final = ("choice", "ending", "answer")
 
 _SAME: Final = {"t": "T", "true": "T", "1": "T", "f": "F", "false": "F", "0": "F"}
 _BINARY: Final = ("0", POSITIVE)

@@ -103,6 +103,9 @@ def score_same(examples: Sequence[Example], predictions: Predictions, labels: Se
 def score_answers(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
     """Return how high right answers are ranked by the probability of `RIGHT`, and the accuracy.
 
+    Where there are right answers and wrong ones, the area under the ROC curve too, of all of them whatever
+    their question, as for relevance.
+
     Raises:
         UsageError: if an example has no prediction with probabilities.
     """
@@ -112,7 +115,11 @@ def score_answers(examples: Sequence[Example], predictions: Predictions, _: Sequ
             ranks[name] = prediction.probabilities.get(RIGHT, 0.0)
     rows = [Answer(example.id, example.group, example.gold == RIGHT) for example in examples]
     ranking = score_ranking(rows, ranks)
-    return {"mrr": ranking.mrr, "map": ranking.map, "accuracy": accuracy(examples, predictions)}
+    scores = {"mrr": ranking.mrr, "map": ranking.map, "accuracy": accuracy(examples, predictions)}
+    positive = [example.gold == RIGHT for example in examples]
+    if len({*positive}) == 2:
+        scores["auc"] = auc(positive, [ranks[example.id] for example in examples])
+    return scores
 
 
 def score_tags(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:

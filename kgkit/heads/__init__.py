@@ -1,15 +1,17 @@
 """Heads: what learns on top of an encoder's vectors, one file each. Tensors in, tensors out.
 
-    entity_linker  KnowBert's entity linker, by itself or in a KnowBert
-    knowbert       KnowBert: knowledge bases between the layers of an encoder
-    ebert          E-BERT: an encoder that reads vectors of entities as if they were word pieces
-    ebert_linker   E-BERT-MLM: a masked language model that predicts entities
-    kalm           KALM: a language model of words with latent types, without an encoder
-    kbert          K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
-    tagger         names in a text, by a label for each word
-    classifier     the label of a text, or of names in it
-    parts          layers and checks that several heads have
-    folder         heads on disk
+    entity_linker     KnowBert's entity linker, by itself or in a KnowBert
+    knowbert          KnowBert: knowledge bases between the layers of an encoder
+    ebert             E-BERT: an encoder that reads vectors of entities as if they were word pieces
+    ebert_linker      E-BERT-MLM: a masked language model that predicts entities
+    kalm              KALM: a language model of words with latent types, without an encoder
+    kambert           KAM-BERT: an encoder whose attention is mixed with maps of what is known of a text
+    attention_mixing  what KAM-BERT computes between the code of an encoder's layers
+    kbert             K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
+    tagger            names in a text, by a label for each word
+    classifier        the label of a text, or of names in it
+    parts             layers and checks that several heads have
+    folder            heads on disk
 
 Importing this package loads no torch; what needs it is loaded when it is first used.
 """
@@ -19,11 +21,13 @@ from typing import TYPE_CHECKING
 from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from kgkit.heads.attention_mixing import KamBertConfig
     from kgkit.heads.classifier import Classifier, ClassifierConfig
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
     from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput
+    from kgkit.heads.kambert import KamBert, KamBertInputs
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
@@ -47,6 +51,9 @@ _WHERE = {
     "KBert": ".kbert",
     "KBertConfig": ".kbert",
     "KBertInputs": ".kbert",
+    "KamBert": ".kambert",
+    "KamBertConfig": ".attention_mixing",
+    "KamBertInputs": ".kambert",
     "KnowBert": ".knowbert",
     "KnowBertConfig": ".knowbert",
     "KnowBertOutput": ".knowbert",
@@ -76,6 +83,9 @@ __all__ = [
     "KBert",
     "KBertConfig",
     "KBertInputs",
+    "KamBert",
+    "KamBertConfig",
+    "KamBertInputs",
     "KnowBert",
     "KnowBertConfig",
     "KnowBertOutput",

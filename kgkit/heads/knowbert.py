@@ -41,7 +41,7 @@ from kgkit.heads.folder import (
     read_settings,
     reading_weights,
 )
-from kgkit.heads.parts import TransformerBlock, draw_weights
+from kgkit.heads.parts import TransformerBlock, draw_weights, layers_of
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -409,20 +409,6 @@ class _Call(NamedTuple):
 
 class _Linked(Exception):
     """Ends a call, once the linker that was asked for has linked."""
-
-
-def layers_of(model: "PreTrainedModel") -> list[nn.Module]:
-    """Return the embeddings of an encoder, and its layers.
-
-    Raises:
-        UsageError: if its layers cannot be told apart.
-    """
-    encoder, depth = model.base_model, int(model.config.num_hidden_layers)
-    stacks = [part for part in encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == depth]
-    embeddings = getattr(encoder, "embeddings", None)
-    if not stacks or embeddings is None:
-        raise UsageError(f"{type(model).__name__} has no {depth} layers of its own to stand between")
-    return [embeddings, *stacks[0]]
 
 
 def usual_layers(depth: int, kbs: int) -> list[int]:

@@ -1,17 +1,20 @@
-"""What several heads are made of: the masked softmax, a transformer's layer, first weights, checks of shapes.
+"""What several heads are made of: masked softmax, a transformer's layer, first weights, checks of shapes.
 
 A mask is True where there is something. No head itself.
 """
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 Inputs = TypeVar("Inputs", bound=NamedTuple)
 
@@ -59,6 +62,20 @@ def draw_weights(module: nn.Module, generator: torch.Generator | None) -> None:
             part.bias.zero_()
         elif isinstance(part, nn.Embedding):
             part.weight.zero_()
+
+
+def layers_of(model: "PreTrainedModel") -> list[nn.Module]:
+    """Return the embeddings of an encoder, and its layers.
+
+    Raises:
+        UsageError: if its layers cannot be told apart.
+    """
+    encoder, depth = model.base_model, int(model.config.num_hidden_layers)
+    stacks = [part for part in encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == depth]
+    embeddings = getattr(encoder, "embeddings", None)
+    if not stacks or embeddings is None:
+        raise UsageError(f"{type(model).__name__} has no {depth} layers of its own to stand between")
+    return [embeddings, *stacks[0]]
 
 
 class TransformerBlock(nn.Module):

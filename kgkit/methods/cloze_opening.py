@@ -4,7 +4,7 @@ And the entities that the subjects of questions are, for models that read vector
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from kgkit.linking.knowbert import TrainedKnowBert
 from kgkit.methods.cloze import ClozeModel, KnowBertClozeModel
 from kgkit.methods.knowbert_start import is_language_model
 from kgkit.models.folder import has_model
-from kgkit.models.opening import open_model
+from kgkit.models.opening import OpenModel, open_model
 from kgkit.types import NO_CANDIDATES
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def open_cloze_model(name: str, home: Home, device: str = "auto") -> Iterator[Cl
     """
     trained = open_model(name, "language_model", home=home, device=device)
     if isinstance(trained, ClozeModel):
-        yield trained
+        with trained if isinstance(trained, OpenModel) else nullcontext():
+            yield trained
         return
     with _checked(name, trained) as knowbert:
         yield KnowBertClozeModel(name, knowbert.encoder, knowbert.knowbert, knowbert.reader)

@@ -20,6 +20,7 @@ from kgkit.methods.links import check_linker
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.encoders import load_encoder as load_by_name
 from kgkit.models.folder import find_trained, has_model
+from kgkit.models.kambert import KAMBERT
 from kgkit.models.kinds import EBERT, KBERT, KNOWBERT, Kind, LinkedTextManifest
 from kgkit.models.manifest import read_header
 from kgkit.models.opening import Opening
@@ -100,13 +101,13 @@ def encoder_at(home: Home, name: str, kind: Kind[Any] = KBERT) -> str:
         kind: kind that begins as it.
 
     Raises:
-        UsageError: if it is a K-BERT or an E-BERT, or was trained with knowledge bases.
+        UsageError: if it is a K-BERT, an E-BERT or a KAM-BERT, or was trained with knowledge bases.
     """
     if not has_model(home, name):
         return name
     folder = find_trained(home, name)
     header = read_header(folder)
-    for trained in (KBERT, EBERT):
+    for trained in (KBERT, EBERT, KAMBERT):
         if header.kind == trained.name:
             raise UsageError(f"{name} is {trained.title}, and no encoder: begin as what it began as")
     if header.kind != KNOWBERT.name:

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
-from kgkit.errors import NotThere, StaleModel, UsageError
+from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier
-from kgkit.home import Home
 from kgkit.inputs.trees import TreeReader
-from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.kb import KnowledgeBase
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
+from kgkit.methods.builds import open_build
 from kgkit.methods.contract import (
     Beginning,
     Reading,
@@ -157,29 +157,11 @@ def open_predictor(folder: Path, manifest: KBertManifest, opening: "Opening") ->
     home, device = opening.home, opening.device
     kbert, classifier, encoder = open_head(KBert, folder, FOLDER, manifest, opening)
     with ExitStack() as stack:
-        kbs = [_open_build(name, build, home, stack) for name, build in manifest.kbs.items()]
+        kbs = [open_build(name, build, home, stack) for name, build in manifest.kbs.items()]
         with checking_settings(folder):
             readers = _readers(encoder, kbs, manifest, manifest.relations, device)
         method = KBertMethod(manifest.task, kbert, classifier, encoder, *readers)
         return Predictor(method, manifest, stack.pop_all())
-
-
-def _open_build(name: str, build: str, home: Home, stack: ExitStack) -> KnowledgeBase:
-    """Open a knowledge base as it was trained with: its facts decide what is read.
-
-    Raises:
-        StaleModel: if that build is gone.
-    """
-    current = stack.enter_context(open_kb(name, home.path))
-    if current.build == build:
-        return current
-    try:
-        return stack.enter_context(open_kb(f"{name}@{build}", home.path))
-    except NotThere:
-        raise StaleModel(
-            f"the model reads facts of {name}@{build}, which is gone; here is {name}@{current.build}: train "
-            "it again, or build that one again"
-        ) from None
 
 
 def _readers(

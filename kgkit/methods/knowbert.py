@@ -55,7 +55,7 @@ class KnowBertMethod:
         start: KnowBertStart | None = None,
     ) -> None:
         self.task, self.encoder, self.start = task, encoder, start
-        self.reader = ExampleReader(reader, encoder.tokenizer, specials)
+        self.reader, self._batch = ExampleReader(reader, encoder.tokenizer, specials), reader.batch
         self.model = TaskModel(knowbert, classifier, _hidden)
 
     def read(self, examples: Iterable[Example]) -> Iterator[Reading]:
@@ -64,7 +64,7 @@ class KnowBertMethod:
 
     def collate(self, contents: Sequence[TokenizedText]) -> KnowBertBatch:
         """Return texts padded to the longest."""
-        return self.reader.reader.batch(contents)
+        return self._batch(contents)
 
     def groups(self, training: TaskTraining) -> list[dict[str, Any]]:
         """Return the parameters: those that were trained before with `lr`, the others with `lr_new`."""

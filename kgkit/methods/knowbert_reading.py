@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example, marker_pairs
+from kgkit.inputs.kambert import WordTextReader
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.markers import insert_markers, marker_positions
 from kgkit.inputs.texts import TokenizedText
@@ -60,7 +61,10 @@ class ExampleReader:
     """
 
     def __init__(
-        self, reader: KnowBertReader, tokenizer: "PreTrainedTokenizerBase", specials: Sequence[str]
+        self,
+        reader: KnowBertReader | WordTextReader,
+        tokenizer: "PreTrainedTokenizerBase",
+        specials: Sequence[str],
     ) -> None:
         vocabulary = tokenizer.get_vocab()
         if missing := [name for name in specials if name not in vocabulary]:
@@ -70,7 +74,9 @@ class ExampleReader:
             )
         self.reader = reader
         self.specials = {name: int(vocabulary[name]) for name in specials}
-        self._readers: dict[int, KnowBertReader] = {}  # by the number of pieces that are put into their texts
+        self._readers: dict[
+            int, KnowBertReader | WordTextReader
+        ] = {}  # by the number of pieces that are put into their texts
         self._warnings: set[str] = set()
 
     def __call__(self, examples: Iterable[Example]) -> Iterator[Reading]:
@@ -85,7 +91,7 @@ class ExampleReader:
             texts = self._reader_leaving_room(added)(example.texts for example in first)
             yield from (self._read(example, text) for example, text in zip(second, texts, strict=True))
 
-    def _reader_leaving_room(self, added: int) -> KnowBertReader:
+    def _reader_leaving_room(self, added: int) -> KnowBertReader | WordTextReader:
         """Return a reader of texts that leave room for so many pieces."""
         if added not in self._readers:
             reader, tokens = copy(self.reader), self.reader.tokens

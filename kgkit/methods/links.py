@@ -1,7 +1,7 @@
 """Links that a method reads: made by a linker, each text once, and never by another than in training."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from kgkit.encoder import pick_device
 from kgkit.errors import NotThere, StaleModel, UnknownName
@@ -12,21 +12,23 @@ from kgkit.types import Document, LinkedDocument
 from kgkit.versions import file_sha256, read_current
 
 FindMentions = Callable[[Iterable[Document]], Iterable[Document | LinkedDocument]]
-FindLinks = Callable[[Iterable[Document]], Iterable[LinkedDocument]]
+DocumentType = TypeVar("DocumentType", Document, LinkedDocument)
 
 _MAX_LINKED: Final = 200_000  # linked texts that are kept
 
 
-def link_once(linker: FindLinks, device: str) -> FindLinks:
+def link_once(
+    linker: Callable[[Iterable[Document]], Iterable[DocumentType]], device: str
+) -> Callable[[Iterable[Document]], Iterator[DocumentType]]:
     """Return a function that links documents, each text once: texts come again in each epoch.
 
     Args:
-        linker: `Linker`, `MultiKBLinker`, or another function.
+        linker: `Linker`, `MultiKBLinker`, `Tagger`, or another function.
         device: torch device of the linker.
     """
-    linked: dict[str, LinkedDocument] = {}
+    linked: dict[str, DocumentType] = {}
 
-    def find_links(documents: Iterable[Document]) -> Iterator[LinkedDocument]:
+    def find_links(documents: Iterable[Document]) -> Iterator[DocumentType]:
         """Yield documents with their links, which texts linked before are not linked for again."""
         import torch
 

@@ -39,12 +39,14 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         exact: whether it reads these builds themselves; else later ones that only add to them serve too.
         vectors: of entities, as KB/NAME.
         linker: another model, by name.
+        models: further models, by name, as taggers and PMI tables.
     """
 
     kbs: dict[str, str] = {}
     exact: bool = False
     vectors: tuple[str, ...] = ()
     linker: str = ""
+    models: tuple[str, ...] = ()
 
 
 class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):

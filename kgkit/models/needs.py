@@ -17,7 +17,7 @@ class Need(NamedTuple):
     """Something that a model needs.
 
     Attributes:
-        kind: `build`, `vectors` or `linker`.
+        kind: `build`, `vectors`, `linker` or `model`.
         name: KB@BUILD, KB/NAME, or the name of a model.
         available: whether it is in the home, or what serves in its place.
     """
@@ -36,6 +36,8 @@ def check_needs(needs: Needs, home: Home) -> Iterator[Need]:
         yield Need("vectors", vectors, name in vectors_names(home.kb(kb)))
     if needs.linker:
         yield Need("linker", needs.linker, _has_model(home, needs.linker))
+    for model in needs.models:
+        yield Need("model", model, _has_model(home, model))
 
 
 def lost_builds(needs: Needs, home: Home, removed: Collection[str]) -> list[str]:
@@ -68,6 +70,7 @@ def models_needing(home: Home, name: str) -> list[str]:
     names = []
     for other in model_names(home):
         with suppress(KgkitError):  # one that cannot be read needs nothing
-            if read_current(partial(find_model_folder, other, home), read_header).needs.linker == name:
+            needs = read_current(partial(find_model_folder, other, home), read_header).needs
+            if name in (needs.linker, *needs.models):
                 names.append(other)
     return names

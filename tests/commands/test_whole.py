@@ -78,15 +78,15 @@ def test_an_option_of_several_values_and_a_flag_may_be_given_twice(home):
 def test_the_commands_are_those_that_were_promised():
     assert set(VERBS) == {
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",
-        "kgkit predict", "kgkit tree",
+        "kgkit predict", "kgkit tree", "kgkit attention",
         "kgkit models list", "kgkit models info", "kgkit models verify", "kgkit models rm",
         "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
         "kgkit evaluate cloze", "kgkit evaluate classification", "kgkit evaluate relation",
         "kgkit evaluate typing", "kgkit evaluate wic", "kgkit evaluate tagging", "kgkit evaluate ranking",
         "kgkit evaluate acceptability", "kgkit evaluate choice", "kgkit evaluate pair",
         "kgkit evaluate regression",
-        "kgkit train linker", "kgkit train kbert", "kgkit train encoder", "kgkit train kalm",
-        "kgkit train knowbert",
+        "kgkit train linker", "kgkit train kambert", "kgkit train kbert", "kgkit train encoder",
+        "kgkit train kalm", "kgkit train knowbert",
         "kgkit train ebert", "kgkit train tagger", "kgkit train pmi",
         "kgkit embed", "kgkit index", "kgkit nearest",
         "kgkit align", "kgkit project",

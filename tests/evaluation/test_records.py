@@ -139,6 +139,10 @@ def test_numbers_are_read_from_tabs_and_from_json(write, content, expected):
         ),
         ({"ctx": "A man", "endings": ["a", "b"], "label": "1"}, (("A man",), ("a", "b"), 1)),
         ({"sentence1": "x", "ending0": "a", "ending1": "b", "ending2": "c"}, (("x",), ("a", "b", "c"), None)),
+        (  # CosmosQA
+            {"context": "It rained.", "question": "Why?", "answer0": "a", "answer1": "b", "label": "1"},
+            (("It rained.", "Why?"), ("a", "b"), 1),
+        ),
     ],
 )
 def test_choices_are_read_from_json(write, record, expected):

@@ -428,9 +428,23 @@ def test_probabilities_of_two_labels_give_the_area_under_the_curve():
 def test_answers_to_a_question_are_ranked_by_the_probability_that_they_are_right():
     examples = labelled("1", "0", group="q")
     predictions = [Prediction("0", "1", {"0": 0.1, "1": 0.9}), Prediction("1", "1", {"0": 0.2, "1": 0.8})]
-    assert find_task("ranking").score(examples, predictions) == {"mrr": 1.0, "map": 1.0, "accuracy": 0.5}
+    scores = {"mrr": 1.0, "map": 1.0, "accuracy": 0.5, "auc": 1.0}
+    assert find_task("ranking").score(examples, predictions) == scores
     with pytest.raises(UsageError, match=r"answer 1 \(question q\) has no score"):
         find_task("ranking").score(examples, predictions[:1])
+
+
+def test_answers_are_ranked_as_relevance_whatever_their_question():
+    """Ads: whether one is relevant to a query, by the area under the ROC curve."""
+    examples = [
+        Example(str(n), ("query", "ad"), group=group, gold=gold)
+        for n, (group, gold) in enumerate([("a", "1"), ("a", "0"), ("b", "1"), ("b", "0")])
+    ]
+    shares = (0.6, 0.5, 0.4, 0.1)  # of b the relevant one is below the irrelevant one of a
+    predictions = [Prediction(str(n), "1", {"0": 1 - share, "1": share}) for n, share in enumerate(shares)]
+    scores = find_task("ranking").score(examples, predictions)
+    assert (scores["mrr"], scores["auc"]) == (1.0, 3 / 4)
+    assert "auc" not in find_task("ranking").score(examples[::2], predictions[::2])
 
 
 def test_relations_without_directions_are_so_wherever_their_labels_are_seen():

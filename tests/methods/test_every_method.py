@@ -23,17 +23,31 @@ from kgkit.encoder import Encoder
 from kgkit.errors import DamagedModel, UnknownName, UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.tasks import TASKS
-from kgkit.heads import Classifier, EBert, EBertConfig, EntityLinkerConfig, KARConfig, KBert, KnowBert
+from kgkit.heads import (
+    Classifier,
+    EBert,
+    EBertConfig,
+    EntityLinkerConfig,
+    KamBert,
+    KamBertConfig,
+    KARConfig,
+    KBert,
+    KnowBert,
+)
 from kgkit.home import Home
 from kgkit.inputs import EBertReader, KnowBertReader, TreeReader
 from kgkit.inputs.entity_vectors import StoredEntityVectors
+from kgkit.inputs.kambert import KamBertReader, MapBuilder
+from kgkit.inputs.maps import MAPS
 from kgkit.linking import Linker
 from kgkit.methods.answering import TaskData, answers_of, batch_of, loss_of
 from kgkit.methods.contract import TaskModel
 from kgkit.methods.ebert import EBertMethod, classifier_config, special_pieces
+from kgkit.methods.kambert import KamBertMethod
 from kgkit.methods.kbert import KBertMethod
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.knowbert import KnowBertMethod
+from kgkit.methods.map_sources import MapSources
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import GROUP, find_method, method_names
 from kgkit.models.opening import open_model
@@ -41,6 +55,7 @@ from kgkit.training.methods import settings_of
 from kgkit.training.testing import check_answers, check_control, check_learning, toy_data, toy_examples
 from kgkit.trees import TreeBuilder, generators_of
 from tests.inputs.test_knowbert import encoder, knowledge
+from tests.pmi_toys import PMI
 from tests.small_kb import build
 from tests.tiny_encoder import WIDTH, tiny_encoder
 
@@ -89,6 +104,24 @@ def ebert_of(task, control, encoder, knowledge):
     return EBertMethod(task, head, classifier, encoder, reader, specials, *links)
 
 
+def kambert_of(task, control, encoder, knowledge):
+    data = data_of(task)
+    specials = data.task.specials(data.learn)
+    encoder = Encoder.load(str(encoder.folder), device="cpu", dtype="float32")  # it gets pieces and hooks
+    encoder.tokenizer.add_tokens(list(specials), special_tokens=True)
+    torch.manual_seed(0)
+    encoder.model.resize_token_embeddings(len(encoder.tokenizer))
+    drawn, kb = torch.Generator().manual_seed(0), knowledge.generator.kb
+    maps = () if control else MAPS
+    config = KamBertConfig.of(encoder.model, maps=maps, init="random", plain=control)
+    head = KamBert(encoder.model, config, generator=drawn)
+    sources = MapSources(knowledge.generator, knowledge.generator, Linker.open(kb), [kb])
+    builder = MapBuilder(maps, PMI, {kb.name: kb}, 0 if control else 2)
+    classifier = Classifier(data.classifier_config(WIDTH), drawn)
+    reader = KamBertReader(encoder, builder, size=24)
+    return KamBertMethod(task, head, classifier, encoder, reader, specials, sources)
+
+
 def plain_kbert(encoder, inputs):
     texts = {"input_ids": inputs.ids, "attention_mask": inputs.real.long(), "token_type_ids": inputs.types}
     return encoder(**texts).last_hidden_state
@@ -98,8 +131,8 @@ def plain_knowbert(encoder, inputs):
     return encoder(**inputs.inputs).last_hidden_state
 
 
-PLAIN = {"ebert": plain_kbert, "kbert": plain_kbert, "knowbert": plain_knowbert}
-MODELS = {"ebert": ebert_of, "kbert": kbert_of, "knowbert": knowbert_of}
+PLAIN = {"ebert": plain_kbert, "kambert": plain_kbert, "kbert": plain_kbert, "knowbert": plain_knowbert}
+MODELS = {"ebert": ebert_of, "kambert": kambert_of, "kbert": kbert_of, "knowbert": knowbert_of}
 OTHERS = {
     "kalm": "training/test_kalm.py",
     "linker": "training/linkers",
@@ -386,7 +419,9 @@ def test_python_trains_the_model_that_the_command_does(home, settings):
 
 
 def test_arguments_that_do_not_fit_are_refused(home, settings):
-    with pytest.raises(UnknownName, match="no method named 'bert'; there are: ebert, kbert, knowbert"):
+    with pytest.raises(
+        UnknownName, match="no method named 'bert'; there are: ebert, kambert, kbert, knowbert"
+    ):
         kgkit.train("bert", name="x", home=home)
     with pytest.raises(UsageError, match=r"kbert has no setting 'rung': there are task, data, .*, kbs"):
         kgkit.train("kbert", name="x", home=home, **settings("choice", rung="ridge"))
@@ -402,7 +437,9 @@ def test_arguments_that_do_not_fit_are_refused(home, settings):
         kgkit.train("knowbert", name="x", home=home, task="pair")
 
 
-@pytest.mark.parametrize("name", ["kbert", "knowbert"])  # whose commands are not made of their settings
+@pytest.mark.parametrize(
+    "name", ["kambert", "kbert", "knowbert"]
+)  # whose commands are not made of their settings
 def test_the_defaults_of_a_command_are_those_of_the_settings(name):
     import inspect
     from dataclasses import fields

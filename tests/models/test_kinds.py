@@ -11,6 +11,7 @@ from kgkit.errors import DamagedModel, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder, names_with
 from kgkit.models.kalm import KALM
+from kgkit.models.kambert import KAMBERT
 from kgkit.models.kinds import (
     EBERT,
     KBERT,
@@ -82,17 +83,19 @@ def test_the_kinds_of_kgkit_come_through_the_door_of_strangers():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     points = project["entry-points"]["kgkit.models"]
     kinds = {
-        "ebert": EBERT, "kalm": KALM, "kbert": KBERT, "knowbert": KNOWBERT, "linker": LINKER, "pmi": PMI,
-        "tagger": TAGGER,
+        "ebert": EBERT, "kalm": KALM, "kambert": KAMBERT, "kbert": KBERT, "knowbert": KNOWBERT,
+        "linker": LINKER, "pmi": PMI, "tagger": TAGGER,
     }  # fmt: skip
     assert sorted(points) == sorted(kinds)
     assert set(kinds) <= set(kind_names())
     for name, kind in kinds.items():
-        module = name if kind in (KALM, PMI) else "kinds"
+        module = name if kind in (KALM, KAMBERT, PMI) else "kinds"
         assert kind.name == name and points[name] == f"kgkit.models.{module}:{name.upper()}"
 
 
-@pytest.mark.parametrize("kind", [KALM, KBERT, KNOWBERT, LINKER, PMI, TAGGER], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [KALM, KAMBERT, KBERT, KNOWBERT, LINKER, PMI, TAGGER], ids=lambda kind: kind.name
+)
 def test_every_role_of_a_kind_is_a_function(kind):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")

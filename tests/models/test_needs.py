@@ -80,6 +80,15 @@ def test_a_trained_linker_is_there_while_its_folder_is(tmp_path):
     assert need.available
 
 
+def test_models_beside_a_linker_are_needed_too(tmp_path):
+    home = Home(tmp_path)
+    write_tagger(home, "names")
+    write_tagger(home, "reader", needs=Needs(linker="prior", models=("names", "table")))
+    needs = Needs(models=("names", "table"))
+    assert [*check_needs(needs, home)] == [Need("model", "names", True), Need("model", "table", False)]
+    assert models_needing(home, "names") == ["reader"] and models_needing(home, "table") == ["reader"]
+
+
 @pytest.mark.parametrize("name", ["..", "a/b", ""])
 def test_names_that_can_be_no_knowledge_base_are_not_there(tmp_path, name):
     needs = Needs(kbs={name: "0" * 12})

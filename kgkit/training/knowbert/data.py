@@ -20,6 +20,7 @@ from kgkit.inputs.passages import (
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import knowledge_of
 from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
+from kgkit.methods.settings import TaskTraining
 from kgkit.training.data import HeldOut, count_items, hold_out_each_tenth
 from kgkit.training.knowbert.linking_batches import LinkingExample, read_linking_examples
 from kgkit.training.linkers.labelled import (
@@ -34,6 +35,7 @@ from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader
+    from kgkit.inputs.texts import TextReader
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ _FEW: Final = 20  # tell little
 
 
 def passages_of(
-    training: KnowBertTraining, reader: "KnowBertReader", *, paired: bool, progress: Progress | None
+    training: TaskTraining, reader: "TextReader", *, paired: bool, progress: Progress | None
 ) -> HeldOut[Passage]:
     """Return the passages of the data; single ones are held out, `_PASSAGES` at most.
 

@@ -1,0 +1,285 @@
+"""What KAM-BERT costs, and what it gains on CoLA, RTE and STS-B.
+
+    python -m benchmarks.kambert cost [--device cuda] [--rounds 5] [--layers 12] [--width 768]
+    python -m benchmarks.kambert tasks cola|rte|sts --home HOME --out OUT_DIR --tagger NAME --chunker NAME \
+        --pmi NAME [--row NAME …] [--seed 0 …] [--alpha X …] [other options of `kgkit train kambert`]
+
+The second trains each row with every seed, asks GLUE's dev part once, and writes scores with paired tests
+against the first row. `--alpha` trains the row `KAM-BERT` with each α instead. Answers lie in OUT_DIR: what
+is there already is not done again. HOME has the tagger, the chunker and the PMI table, and for the row
+`with WordNet` the knowledge base `wordnet` and the linker `wsd-minilm`.
+"""
+
+import argparse
+import hashlib
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import BertConfig, BertModel
+
+from benchmarks.downstream import fine_tuned
+from benchmarks.harness import REPOSITORY
+from benchmarks.kbert import timed
+from benchmarks.report import Table, Target
+from benchmarks.significance import NOTES as ABOUT_P
+from benchmarks.significance import chance_of_score, matthews, pearson, spread
+from kgkit.encoder.attention import set_attention
+from kgkit.evaluation.examples import Prediction
+from kgkit.evaluation.tasks import find_task
+from kgkit.heads import KamBert, KamBertConfig, KamBertInputs
+from kgkit.inputs.maps import MAPS
+
+GLUE: Final = REPOSITORY.parent / "shared" / "data" / "glue"
+SIZES: Final = (73, 128)
+TEXTS: Final = 8
+EAGER, SDPA, KERNEL, TERMS = "BERT, eager", "BERT, sdpa", "KAM-BERT, kernel 3", "KAM-BERT, kernel 3, 8 terms"
+NONE, ONE = "KAM-BERT, kernel none", "KAM-BERT, kernel 1"
+
+COST_NOTES: Final = """
+The shape of BERT-base unless said otherwise, random weights, a batch of {texts} texts of as many word
+pieces, four maps, a twentieth of whose cells are not zero; the maps are made beforehand. Multiply-adds of
+one pass forward of one text, by `torch.utils.flop_counter`, which counts two operations for each. A step is
+forward and backward, in training mode, without the optimizer; CPU seconds of one thread, or milliseconds of
+the device. Variants in turn, {rounds} rounds; ratios are medians of those within a round: of kernel 1 over
+sdpa, of the others over eager.
+"""
+
+TASK_NOTES: Final = """
+Mean and deviation over the seeds; epochs are chosen on the held-out tenth of the training part, and GLUE's
+dev part is asked once. CoLA: Matthews' correlation; RTE: accuracy; STS-B: Pearson's correlation, with
+Spearman's beside it.
+"""
+
+
+class GlueSet(NamedTuple):
+    """A task of GLUE: the task of kgkit, the files to learn from, the file that is asked."""
+
+    task: str
+    data: tuple[Path, ...]
+    asked: Path
+
+
+SETS: Final = {
+    "cola": GlueSet(
+        "acceptability", (GLUE / "CoLA/train.tsv.xz", GLUE / "CoLA/val.tsv"), GLUE / "CoLA/dev.tsv"
+    ),
+    "rte": GlueSet("pair", (GLUE / "RTE/train.tsv.xz",), GLUE / "RTE/dev.tsv"),
+    "sts": GlueSet("regression", (GLUE / "STS-B/sts-train.csv.xz",), GLUE / "STS-B/sts-dev.csv"),
+}
+
+
+# -- cost -------------------------------------------------------------------
+
+
+def batch(size: int, terms: int, vocabulary: int) -> KamBertInputs:
+    """Return a batch of random word pieces, with maps a twentieth of which is not zero."""
+    drawn = torch.Generator().manual_seed(size)
+    ids = torch.randint(5, vocabulary, (TEXTS, size), generator=drawn)
+    cells = torch.nonzero(torch.rand(TEXTS, len(MAPS), size, size, generator=drawn) < 0.05)
+    auxiliary = torch.randint(5, vocabulary, (TEXTS, terms + 1 if terms else 0), generator=drawn)
+    real = torch.arange(auxiliary.shape[1]).expand_as(auxiliary) > 0
+    values = torch.rand(len(cells), generator=drawn)
+    return KamBertInputs(ids, torch.ones_like(ids, dtype=torch.bool), cells, values, auxiliary, real)
+
+
+def heads(config: BertConfig, device: torch.device) -> dict[str, KamBert]:
+    """Return a head of each variant, in training mode, all with the same weights of their encoders."""
+    settings: dict[str, dict[str, Any]] = {
+        EAGER: {"plain": True}, SDPA: {"plain": True, "kernel": "1"}, KERNEL: {}, TERMS: {},
+        NONE: {"kernel": "none"}, ONE: {"kernel": "1"},
+    }  # fmt: skip
+    made = {}
+    for name, chosen in settings.items():
+        torch.manual_seed(0)
+        model: Any = BertModel(config, add_pooling_layer=False).to(device)
+        if name == SDPA:
+            set_attention(model, "sdpa")
+        made[name] = KamBert(model, KamBertConfig.of(model, maps=MAPS, **chosen)).to(device).train()
+    return made
+
+
+def multiply_adds(head: KamBert, inputs: KamBertInputs) -> float:
+    """Return the multiply-adds of a pass forward, of one text."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        head(inputs)
+    return counter.get_total_flops() / 2 / len(inputs.ids)
+
+
+def peak_megabytes(head: KamBert, inputs: KamBertInputs) -> str:
+    """Return the greatest memory of a step on a GPU; "" elsewhere."""
+    if inputs.ids.device.type != "cuda":
+        return ""
+    torch.cuda.reset_peak_memory_stats()
+    step(head, inputs)
+    return f"{torch.cuda.max_memory_allocated() / 1e6:,.0f}"
+
+
+def step(head: KamBert, inputs: KamBertInputs) -> None:
+    """Compute the gradients of a batch."""
+    torch.autograd.backward(head(inputs).last_hidden_state.square().mean())
+    head.zero_grad()
+
+
+def cost(config: BertConfig, rounds: int, device: torch.device, sizes: Sequence[int] = SIZES) -> Table:
+    """Return the table of parameters, multiply-adds and time."""
+    made, measured, rows, targets = heads(config, device), timed(device), [], []
+    for size in sizes:
+        inputs = {name: batch(size, 8 if name == TERMS else 0, config.vocab_size).to(device) for name in made}
+        taken: dict[str, list[float]] = {name: [] for name in made}
+        for number in range(rounds + 1):
+            for name, head in made.items():
+                seconds = measured(lambda head=head, read=inputs[name]: step(head, read))  # type: ignore[misc]
+                if number:  # the first round warms up
+                    taken[name].append(seconds)
+        for name, head in made.items():
+            base = SDPA if name in (ONE, SDPA) else EAGER
+            ratio = statistics.median(
+                mine / plain for mine, plain in zip(taken[name], taken[base], strict=True)
+            )
+            own = sum(parameter.numel() for parameter in head.mixing.parameters())
+            every = sum(parameter.numel() for parameter in head.parameters())
+            rows.append([
+                f"{size}", name, f"{every:,}", f"{own:,}", f"{multiply_adds(head, inputs[name]) / 1e9:.2f}",
+                f"{statistics.median(taken[name]):.3g}", f"{ratio:.3f}", peak_megabytes(head, inputs[name]),
+            ])  # fmt: skip
+            if size == max(sizes) and name in (KERNEL, TERMS, ONE):
+                aim = 1.05 if name == ONE else 1.25
+                targets.append(
+                    Target(what=f"{name}, over {base}", value=ratio, aim=aim, unit="times", at_most=True)
+                )
+    columns = (
+        "size", "model", "parameters", "of its own", "G multiply-adds",
+        "CPU s" if device.type == "cpu" else "ms", "ratio", "peak MB",
+    )  # fmt: skip
+    notes = COST_NOTES.format(texts=TEXTS, rounds=rounds)
+    return Table(title="KAM-BERT: what it costs", notes=notes, columns=columns, rows=rows, targets=targets)
+
+
+# -- tasks ------------------------------------------------------------------
+
+
+def rows_of(tagger: str, chunker: str, pmi: str) -> dict[str, list[str]]:
+    """Return the options of each row; the first is what others are compared with."""
+    sources = {"entity": ["--tagger", tagger], "phrase": ["--chunker", chunker], "PMI": ["--pmi", pmi]}
+    every = [word for words in sources.values() for word in words]
+    without = {
+        f"without {name}": [word for other, words in sources.items() if other != name for word in words]
+        for name in sources
+    }
+    return {
+        "plain": ["--control"], "KAM-BERT": every, **without, "without terms": [*every, "--terms", "0"],
+        "without convolution": [*every, "--kernel", "none"], "kernel 1": [*every, "--kernel", "1"],
+        "with WordNet": [*every, "--kb", "wordnet", "--linker", "wsd-minilm"], "without any map": [],
+        "maps of another text": [*every, "--other-maps"],
+    }  # fmt: skip
+
+
+class Trainings:
+    """Trains rows, and keeps their answers.
+
+    Args:
+        home: where models lie.
+        out: where answers are kept.
+        glue: what is learnt.
+        words: further options of `kgkit train kambert`, for all rows.
+    """
+
+    def __init__(self, home: Path, out: Path, glue: GlueSet, words: Sequence[str]) -> None:
+        self.home, self.out, self.glue, self.words = home, out, glue, list(words)
+
+    def answers(self, row: Sequence[str], seed: int) -> dict[str, str]:
+        """Return the answers of a model by id; it is trained first, unless that has been done."""
+        task, data, asked = self.glue
+        key = hashlib.blake2b(repr((task, [*row], self.words)).encode(), digest_size=6).hexdigest()
+        path = self.out / f"{task}-{key}-{seed}.txt"
+        if not path.exists():
+            files = [word for file in data for word in ("--data", str(file))]
+            training = ["kambert", "--task", task, *row, *self.words, "--seed", str(seed), *files]
+            fine_tuned(self.home, path.stem, training, task, asked, path)
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return {name: label for name, _, label in (line.partition("\t") for line in lines)}
+
+
+def tasks(trainings: Trainings, rows: dict[str, list[str]], seeds: Sequence[int], title: str) -> Table:
+    """Return the table of scores; p is that of a difference to the first row."""
+    task = find_task(trainings.glue.task)
+    examples = task.read(trainings.glue.asked)
+    is_number = task.answer == "number"
+    labels = sorted({str(example.gold) for example in examples})
+    gold = np.array([_number(str(example.gold), labels, is_number) for example in examples])
+    score = pearson if is_number else matthews
+    if trainings.glue.task == "pair":
+        score = _accuracy
+    results, table = dict[str, NDArray[np.float64]](), []
+    for name, words in rows.items():
+        given = [trainings.answers(words, seed) for seed in seeds]
+        numbers = [[_number(own[example.id], labels, is_number) for example in examples] for own in given]
+        results[name] = np.array(numbers)
+        whole = [task.score(examples, _predictions(own, is_number)) for own in given]
+        further = [key for key in whole[0] if key != score.__name__.strip("_")][:3]
+        beside = [f"{np.mean([100 * each[key] for each in whole]):.2f}" for key in further]
+        first = next(iter(results))
+        p = "" if name == first else f"{chance_of_score(gold, results[first], results[name], score):.4f}"
+        table.append([name, spread(100 * score(gold, results[name])), p, *beside])
+    columns = ("model", score.__name__.strip("_"), "p", *further)
+    return Table(title=title, notes=TASK_NOTES + ABOUT_P, columns=columns, rows=table)
+
+
+def _predictions(answers: Mapping[str, str], is_number: bool) -> list[Prediction]:
+    return [Prediction(name, float(label) if is_number else label) for name, label in answers.items()]
+
+
+def _number(answer: str, labels: Sequence[str], is_number: bool) -> float:
+    return float(answer) if is_number else float(labels.index(answer) if answer in labels else -1)
+
+
+def _accuracy(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of right answers, (…) for answers (…, N)."""
+    right: NDArray[np.float64] = (answers == gold).mean(-1)
+    return right
+
+
+def main() -> None:
+    """Measure, and write the table to the standard output."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kambert")
+    commands = parser.add_subparsers(dest="command", required=True)
+    of_cost, of_tasks = commands.add_parser("cost"), commands.add_parser("tasks")
+    of_cost.add_argument("--device", default="cpu")
+    for option, usual in (("--rounds", 5), ("--layers", 12), ("--width", 768)):
+        of_cost.add_argument(option, type=int, default=usual)
+    of_tasks.add_argument("set", choices=SETS)
+    of_tasks.add_argument("--home", type=Path, required=True)
+    of_tasks.add_argument("--out", type=Path, required=True, metavar="OUT_DIR")
+    for option in ("--tagger", "--chunker", "--pmi"):
+        of_tasks.add_argument(option, required=True)
+    of_tasks.add_argument("--row", action="append")
+    of_tasks.add_argument("--seed", type=int, action="append")
+    of_tasks.add_argument("--alpha", action="append")
+    chosen, words = parser.parse_known_args()
+    if chosen.command == "cost":
+        config = BertConfig(
+            num_hidden_layers=chosen.layers, hidden_size=chosen.width, num_attention_heads=chosen.width // 64,
+            intermediate_size=4 * chosen.width,
+        )  # fmt: skip
+        table = cost(config, chosen.rounds, torch.device(chosen.device))
+        print(table.markdown())
+        for target in table.targets:
+            print(" | ".join(target.row()))
+        return
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    every = rows_of(chosen.tagger, chosen.chunker, chosen.pmi)
+    rows = {name: every[name] for name in chosen.row or every}
+    if chosen.alpha:
+        rows = {f"α = {alpha}": [*every["KAM-BERT"], "--alpha", alpha] for alpha in chosen.alpha}
+    trainings = Trainings(chosen.home, chosen.out, SETS[chosen.set], words)
+    print(tasks(trainings, rows, chosen.seed or [0, 1, 2], f"KAM-BERT: {chosen.set}").markdown())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,278 @@
+"""Maps of a text: which of its words belong together, by what is known of them. Bai et al. (2022), KAM-BERT.
+
+    W  words of a text    P  its word pieces    C  blocks of a map    S  spans
+
+    entity        1 between the words of one name                               equation (5)
+    phrase        1 between the words of one chunk; 1/l of a phrase of level l  equation (6)
+    correlation   the positive PMI of two words                                 equation (7)
+    knowledge     1 between the words of two entities that are neighbours in a knowledge base   equation (8)
+
+A map is sparse: blocks of cells, each with one value. A span is a block, two spans are a block and its
+mirror image, a pair of words is a block of one cell. Maps are made of words; `WordMap.spread` gives the word
+pieces of a word what the word has. Special pieces have nothing. Where blocks overlap, the greatest value
+holds.
+
+What names, chunks and entities a text has is decided elsewhere: functions take finished spans and links.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import UsageError
+from kgkit.inputs.pieces import Numbers
+from kgkit.kb import KnowledgeBase
+
+MapName = Literal["entity", "phrase", "correlation", "knowledge"]
+MAPS: Final[tuple[MapName, ...]] = get_args(MapName)
+"""The names of the maps, in the order in which a model has them."""
+
+Values = NDArray[np.float32]
+
+
+class WordAssociations(Protocol):
+    """How strongly two words go together, as a table of PMI has it."""
+
+    def values(self, words: Sequence[str], others: Sequence[str] | None = None) -> Values:
+        """Return the values of all pairs of *words* and *others*, (W, O); None: of *words* themselves."""
+        ...
+
+    def strongest(self, words: Iterable[str], k: int = 10) -> Sequence[tuple[str, float]]:
+        """Return the *k* words with the highest mean value with *words*, none of these, and the means."""
+        ...
+
+
+class MapCells(NamedTuple):
+    """The cells of a map that are not zero, each once, row by row.
+
+    Attributes:
+        rows, columns: (N,) int64.
+        values: (N,) float32.
+    """
+
+    rows: Numbers
+    columns: Numbers
+    values: Values
+
+
+class PhraseSpan(NamedTuple):
+    """A phrase: its words, end exclusive, and its level; a phrase without another one in it has level 1."""
+
+    first: int
+    end: int
+    level: int = 1
+
+
+class WordMap(NamedTuple):
+    """A map of a text.
+
+    Attributes:
+        size: number of words, or of word pieces after `spread`.
+        blocks: (C, 4) int64, first row, end row, first column, end column of each block, ends exclusive.
+        values: (C,) float32, value of its cells, above 0.
+    """
+
+    size: int
+    blocks: Numbers
+    values: Values
+
+    @classmethod
+    def of(cls, size: int, blocks: Iterable[tuple[int, int, int, int]], values: Iterable[float]) -> "WordMap":
+        """Return a map of *size* words from blocks and their values.
+
+        Raises:
+            UsageError: if a block goes beyond the text, or there are not as many values as blocks.
+        """
+        corners = np.array([*blocks], np.int64).reshape(-1, 4)
+        numbers = np.array([*values], np.float32)
+        if len(corners) != len(numbers):
+            raise UsageError(f"a map of {len(corners)} blocks has {len(numbers)} values")
+        if len(corners) and not (corners.min() >= 0 and corners.max() <= size):
+            raise UsageError(f"a map of {size} words has a block that goes beyond them")
+        return cls(size, corners, numbers)
+
+    def spread(self, begins: Numbers, ends: Numbers, size: int) -> "WordMap":
+        """Return the map of the word pieces.
+
+        Args:
+            begins: (W,) first piece of each word, ascending; of a word without a piece, that of the next.
+            ends: (W,) piece behind its last, equal to its *begins* where there is none.
+            size: number of pieces.
+        """
+        if not len(self.blocks):
+            return WordMap(size, self.blocks, self.values)
+        firsts, lasts = self.blocks[:, ::2], self.blocks[:, 1::2] - 1  # (C, 2)
+        corners = np.stack([begins[firsts], ends[lasts]], 2).reshape(-1, 4)
+        filled = (corners[:, 0] < corners[:, 1]) & (corners[:, 2] < corners[:, 3])
+        return WordMap(size, corners[filled], self.values[filled])
+
+    def without(self, words: Sequence[int]) -> "WordMap":
+        """Return the map without the blocks that have one of *words*, by their numbers, among theirs."""
+        hidden = np.unique(np.array([*words], np.int64))
+        firsts, ends = (
+            np.searchsorted(hidden, self.blocks[:, ::2]),
+            np.searchsorted(hidden, self.blocks[:, 1::2]),
+        )
+        kept = (firsts == ends).all(1)
+        return WordMap(self.size, self.blocks[kept], self.values[kept])
+
+    def fitted(self, words: int, size: int) -> "WordMap":
+        """Return the map for a text of *size* words: what lies beyond them is cut.
+
+        Args:
+            words: number of words of the text that the map is of; what stands behind them, as auxiliary
+                words do, stays behind.
+            size: number of words of the other text.
+        """
+        moved = size - words
+        firsts, ends = self.blocks[:, ::2], self.blocks[:, 1::2]  # (C, 2)
+        behind = firsts >= words
+        firsts = np.where(behind, firsts + moved, np.minimum(firsts, size))
+        ends = np.where(behind, ends + moved, np.minimum(ends, size))
+        kept = (firsts < ends).all(1)
+        corners = np.stack([firsts, ends], 2).reshape(-1, 4)
+        return WordMap(self.size + moved, corners[kept], self.values[kept])
+
+    def cells(self) -> MapCells:
+        """Return the cells that are not zero."""
+        first_rows, end_rows, first_columns, end_columns = self.blocks.T
+        widths = end_columns - first_columns
+        counts = (end_rows - first_rows) * widths  # (C,)
+        block = np.repeat(np.arange(len(counts)), counts)
+        offsets = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = first_rows[block] + offsets // widths[block]
+        columns = first_columns[block] + offsets % widths[block]
+        values = self.values[block]
+        cells = rows * self.size + columns
+        order = np.lexsort((-values, cells))  # of equal cells the greatest value first
+        cells = cells[order]
+        kept = order[np.append(True, cells[1:] != cells[:-1])[: len(cells)]]
+        return MapCells(rows[kept], columns[kept], values[kept])
+
+    def nonzero(self) -> int:
+        """Return how many cells are not zero."""
+        return len(self.cells().values)
+
+    def dense(self) -> Values:
+        """Return the whole map, (W, W)."""
+        matrix = np.zeros((self.size, self.size), np.float32)
+        rows, columns, values = self.cells()
+        matrix[rows, columns] = values
+        return matrix
+
+
+def word_ranges(words: Sequence[tuple[int, int]], spans: Iterable[tuple[int, int]]) -> Numbers:
+    """Return (S, 2) the words that share a character with each span, end exclusive; an empty range: none.
+
+    Args:
+        words: spans of the words in code points, ascending, end exclusive.
+        spans: spans in code points, end exclusive.
+    """
+    bounds = np.array(words, np.int64).reshape(-1, 2)
+    asked = np.array([*spans], np.int64).reshape(-1, 2)
+    firsts = np.searchsorted(bounds[:, 1], asked[:, 0], "right")
+    ends = np.searchsorted(bounds[:, 0], asked[:, 1], "left")
+    return np.stack([firsts, np.maximum(firsts, ends)], 1).astype(np.int64)
+
+
+def entity_map(size: int, names: Iterable[tuple[int, int]]) -> WordMap:
+    """Return the map of names: 1 between the words of one name, equation (5).
+
+    Args:
+        size: W.
+        names: ranges of words, end exclusive.
+    """
+    return phrase_map(size, (PhraseSpan(first, end) for first, end in names))
+
+
+def phrase_map(size: int, phrases: Iterable[PhraseSpan]) -> WordMap:
+    """Return the map of phrases: 1/l between the words of a phrase of level l, equation (6).
+
+    Two words have the value of the lowest phrase that both are in.
+
+    Args:
+        size: W.
+        phrases: phrases; chunks have level 1.
+
+    Raises:
+        UsageError: if a level is below 1.
+    """
+    chosen = [phrase for phrase in phrases if phrase.first < phrase.end]
+    if wrong := next((phrase for phrase in chosen if phrase.level < 1), None):
+        raise UsageError(f"a phrase has the level {wrong.level}; the lowest is 1")
+    blocks = ((phrase.first, phrase.end) * 2 for phrase in chosen)
+    return WordMap.of(size, blocks, (1 / phrase.level for phrase in chosen))
+
+
+def correlation_map(words: Sequence[str], table: WordAssociations, others: Sequence[str] = ()) -> WordMap:
+    """Return the map of positive PMI between the words of a text, equation (7).
+
+    A word and itself have no value, as there is nothing to learn from it.
+
+    Args:
+        words: words of the text.
+        table: values of pairs of words.
+        others: auxiliary words that are read with the text: they stand behind its words in the map.
+    """
+    every = [*words, *others]
+    if not every:
+        return WordMap.of(0, (), ())
+    matrix = np.array(table.values(every), np.float32)
+    np.fill_diagonal(matrix, 0)
+    rows, columns = np.nonzero(matrix)
+    blocks = np.stack([rows, rows + 1, columns, columns + 1], 1).astype(np.int64)
+    return WordMap(len(every), blocks, matrix[rows, columns])
+
+
+def auxiliary_words(words: Sequence[str], table: WordAssociations, k: int) -> list[str]:
+    """Return the words of highest mean PMI with the words of a text, which lacks them; the best first.
+
+    Args:
+        words: words of the text.
+        table: values of pairs of words.
+        k: number of words, at most; 0: none.
+    """
+    return [word for word, _ in table.strongest(words, k)] if k and words else []
+
+
+def knowledge_map(
+    size: int, ranges: Sequence[tuple[int, int]], entities: Sequence[int], kb: KnowledgeBase
+) -> WordMap:
+    """Return the map of a knowledge base: 1 between the words of entities that it joins, equation (8).
+
+    Args:
+        size: W.
+        ranges: words of each link, end exclusive.
+        entities: entity of each, as ids of *kb*.
+        kb: knowledge base; a fact in either direction makes two entities neighbours.
+    """
+    ids = np.array([*entities], np.int64)
+    blocks = set[tuple[int, int, int, int]]()
+    for (first, end), entity in zip(ranges, entities, strict=True):
+        for index in np.flatnonzero(np.isin(ids, kb.neighbors(int(entity)))).tolist():
+            other = ranges[index]
+            if first < end and other[0] < other[1] and ids[index] != entity:
+                blocks |= {(first, end, *other), (*other, first, end)}
+    return WordMap.of(size, sorted(blocks), [1.0] * len(blocks))
+
+
+def join_maps(maps: Sequence[WordMap]) -> WordMap:
+    """Return one map with the cells of several maps of one text."""
+    return WordMap(
+        maps[0].size,
+        np.concatenate([part.blocks for part in maps]),
+        np.concatenate([part.values for part in maps]),
+    )
+
+
+def nonzero_cells(maps: Mapping[MapName, WordMap], words: int) -> dict[str, int]:
+    """Return how many cells of each map of a text are not zero, by its name.
+
+    Args:
+        maps: maps of the text.
+        words: number of its words; cells of auxiliary words behind them are not counted.
+    """
+    cells = {name: part.cells() for name, part in maps.items()}
+    return {name: int(((own.rows < words) & (own.columns < words)).sum()) for name, own in cells.items()}

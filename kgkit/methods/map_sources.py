@@ -1,0 +1,212 @@
+"""The sources of the maps of texts, opened by name: taggers, chunkers, linkers, PMI tables and KBs."""
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from kgkit.errors import MissingExtra, StaleModel, UnknownName
+from kgkit.home import Home
+from kgkit.inputs.ebert import linked_text
+from kgkit.inputs.kambert import AnnotatedText, MapBuilder
+from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
+from kgkit.kb import KnowledgeBase
+from kgkit.linking.multi_kb import MultiKBLinker
+from kgkit.methods.kambert_settings import LINKS, KamBertTraining
+from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
+from kgkit.models.kambert import KamBertManifest
+from kgkit.models.opening import open_model
+from kgkit.types import Document, LinkedDocument, Mention
+
+SpanKind = Literal["names", "chunks"]
+
+_SPACY: Final = "spacy"
+
+
+class MapSources:
+    """Finds in texts what maps are made of.
+
+    Args:
+        names: function that finds the names of documents, as their mentions; None: there is no such map, or
+            the names are the links.
+        chunks: function that finds their chunks.
+        links: function that links documents.
+        kbs: knowledge bases of the links.
+        names_are_links: whether links are names too.
+    """
+
+    def __init__(
+        self,
+        names: FindMentions | None = None,
+        chunks: FindMentions | None = None,
+        links: FindMentions | None = None,
+        kbs: Sequence[KnowledgeBase] = (),
+        *,
+        names_are_links: bool = False,
+    ) -> None:
+        self._names, self._chunks, self._links = names, chunks, links
+        self._kbs, self._names_are_links = tuple(kbs), names_are_links
+
+    def __call__(self, texts: Iterable[str]) -> list[AnnotatedText]:
+        """Return texts with their names, chunks and links."""
+        documents = [Document(str(number), text) for number, text in enumerate(texts)]
+        results = []
+        columns = (self._column(find, documents) for find in (self._names, self._chunks, self._links))
+        for document, names, chunks, links in zip(documents, *columns, strict=True):
+            own = {
+                kb.name: linked_text(links, kb).spans for kb in self._kbs if isinstance(links, LinkedDocument)
+            }
+            spans = {link[:2] for of_kb in own.values() for link in of_kb}
+            named = sorted(spans) if self._names_are_links else _mention_spans(names)
+            phrases = [PhraseSpan(*span) for span in _mention_spans(chunks)]
+            results.append(AnnotatedText(document.text, named, phrases, own))
+        return results
+
+    @staticmethod
+    def _column(
+        find: FindMentions | None, documents: Sequence[Document]
+    ) -> Sequence[Document | LinkedDocument]:
+        return documents if find is None else [*find(documents)]
+
+
+def _mention_spans(document: Document | LinkedDocument) -> list[tuple[int, int]]:
+    """Return the spans of the mentions of a document; none if nobody has looked for any."""
+    mentions = document.mentions if isinstance(document, Document) else None
+    return [(mention.start, mention.end) for mention in mentions or ()]
+
+
+def map_names(training: KamBertTraining, kbs: Sequence[KnowledgeBase]) -> tuple[MapName, ...]:
+    """Return the names of the maps that a training asks for."""
+    chosen: Mapping[MapName, bool] = {
+        "entity": bool(training.tagger), "phrase": bool(training.chunker),
+        "correlation": bool(training.pmi) and training.correlation, "knowledge": bool(kbs),
+    }  # fmt: skip
+    return () if training.control else tuple(name for name in MAPS if chosen[name])
+
+
+def open_sources(
+    settings: KamBertTraining | KamBertManifest,
+    maps: Sequence[MapName],
+    terms: int,
+    kbs: Sequence[KnowledgeBase],
+    home: Home,
+    device: str,
+) -> tuple[MapSources, MapBuilder]:
+    """Open what the maps of a model are made from.
+
+    Args:
+        settings: names of the sources.
+        maps: names of the maps.
+        terms: number of auxiliary words.
+        kbs: knowledge bases, open.
+        home: home of the models.
+        device: torch device of taggers and linkers.
+
+    Raises:
+        UnknownName: if there is no such model, nor a spaCy pipeline of that name.
+        UsageError: if a model does not do what is asked of it.
+    """
+    names = chunks = links = table = None
+    if "entity" in maps and settings.tagger != LINKS:
+        names = open_span_finder(settings.tagger, "names", home, device)
+    if "phrase" in maps:
+        chunks = open_span_finder(settings.chunker, "chunks", home, device)
+    if kbs:
+        linker = MultiKBLinker.open(kbs, model=settings.linker, coherence=settings.coherence, device=device)
+        links = link_once(linker, device)
+    if "correlation" in maps or terms:
+        table = open_model(settings.pmi, "association_table", home=home, device=device)
+    sources = MapSources(names, chunks, links, kbs, names_are_links=settings.tagger == LINKS)
+    return sources, MapBuilder(maps, table, {kb.name: kb for kb in kbs}, terms)
+
+
+def open_span_finder(name: str, kind: SpanKind, home: Home, device: str) -> FindMentions:
+    """Return a function that finds names, or chunks, by a trained tagger or a spaCy pipeline.
+
+    Each text is read once, however often it comes.
+
+    Args:
+        name: name of a tagger, or of its folder; else of a spaCy pipeline that is installed as a package.
+        kind: what is asked of a pipeline: its named entities, or its noun chunks.
+        home: home of the taggers.
+        device: torch device of a tagger.
+
+    Raises:
+        UnknownName: if there is neither.
+        UsageError: if the model is no tagger.
+        MissingExtra: if the pipeline is there, and spaCy is not.
+    """
+    try:
+        tagger: Callable[[Iterable[Document]], Iterable[Any]] = open_model(
+            name, "tagger", home=home, device=device
+        )
+    except UnknownName:
+        if not _is_pipeline(name):
+            raise
+        tagger = _spacy_finder(name, kind)
+    return link_once(tagger, device)
+
+
+def _is_pipeline(name: str) -> bool:
+    """Say whether a package of this name is installed, which needs spaCy."""
+    return name.isidentifier() and _pipeline_version(name) is not None
+
+
+def _pipeline_version(name: str) -> str | None:
+    """Return the version of a spaCy pipeline that is installed as a package; None if there is none."""
+    try:
+        distribution = importlib.metadata.distribution(name)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return None
+    needs = distribution.requires or ()
+    return distribution.version if any(need.lower().startswith(_SPACY) for need in needs) else None
+
+
+def _spacy_finder(name: str, kind: SpanKind) -> Callable[[Iterable[Document]], Iterator[Document]]:
+    try:
+        import spacy
+    except ImportError:
+        raise MissingExtra(_SPACY, _SPACY) from None
+    pipeline = spacy.load(name)
+
+    def find_spans(documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield documents with the spans of a pipeline as mentions."""
+        batch = [*documents]
+        texts = pipeline.pipe(document.text for document in batch)
+        for document, parsed in zip(batch, texts, strict=True):
+            spans = parsed.ents if kind == "names" else parsed.noun_chunks
+            mentions = [Mention(span.start_char, span.end_char, span.text) for span in spans]
+            yield Document(document.id, document.text, mentions=mentions)
+
+    return find_spans
+
+
+def source_identities(
+    settings: KamBertTraining | KamBertManifest, maps: Sequence[MapName], terms: int, home: Home
+) -> dict[str, str]:
+    """Return what identifies the taggers, chunkers and tables of a model, by their names."""
+    used = (
+        (settings.tagger, "entity" in maps and settings.tagger != LINKS),
+        (settings.chunker, "phrase" in maps),
+        (settings.pmi, "correlation" in maps or terms > 0),
+    )
+    return {
+        name: linker_sha256_of(home, name) or f"{name} {_pipeline_version(name) or ''}".rstrip()
+        for name, is_used in used
+        if is_used
+    }
+
+
+def check_sources(manifest: KamBertManifest, home: Home) -> None:
+    """Make sure that the sources of a model's maps are those that it was trained with.
+
+    Raises:
+        StaleModel: if one was trained again, is of another version, or is gone.
+    """
+    now = source_identities(manifest, manifest.maps, manifest.terms, home)
+    for name, identity in manifest.sources.items():
+        if now.get(name) != identity:
+            raise StaleModel(
+                f"the model {manifest.name} reads maps made by {name}, which has been trained again since, "
+                "is of another version, or is gone: train it again too"
+            )

@@ -1,0 +1,60 @@
+"""KAM-BERTs among the trained models: what one says of itself, and how it is trained and opened."""
+
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from kgkit.inputs.maps import MapName
+from kgkit.models.kinds import LinkedTextManifest, Role, task_kind
+
+LANGUAGE_TASK: Final = "mlm"
+"""The task of those that predict hidden words."""
+
+
+class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
+    """What a trained KAM-BERT says of itself.
+
+    Attributes:
+        maps: names of its maps; none in a control.
+        tagger: model, or spaCy pipeline, that finds names; `links`: the links of the linker are names; empty:
+            there is no map of names.
+        chunker: model, or spaCy pipeline, that finds phrases; empty: there is no map of phrases.
+        pmi: PMI table; empty: there are neither correlations nor auxiliary words.
+        terms: number of auxiliary words of a text.
+        sources: what identifies the sources of maps when it was trained, by their names: SHA-256 of their
+            manifests, or the version of a spaCy pipeline.
+        other_maps: whether it reads maps of other texts, which lie in the folder, as a control.
+        specials: pieces that were added for the task.
+    """
+
+    maps: tuple[MapName, ...] = ()
+    tagger: str = ""
+    chunker: str = ""
+    pmi: str = ""
+    terms: int = 0
+    sources: dict[str, str] = msgspec.field(default_factory=dict)
+    other_maps: bool = False
+    specials: tuple[str, ...] = ()
+
+
+def _roles_of_kambert(manifest: KamBertManifest) -> tuple[Role, ...]:
+    return ("language_model",) if manifest.task == LANGUAGE_TASK else ("predictor",)
+
+
+KAMBERT: Final = replace(
+    task_kind(
+        "kambert",
+        "a KAM-BERT",
+        KamBertManifest,
+        "an encoder whose attention is mixed with maps of what is known of a text (Bai et al. 2022)",
+    ),
+    roles={
+        "predictor": "kgkit.methods.kambert:open_predictor",
+        "language_model": "kgkit.methods.kambert_language:open_language_model",
+    },
+    use="`kgkit predict --model {name}` answers its task, or, of the task mlm, `kgkit evaluate cloze --model "
+    "{name}` asks it for hidden words",
+    roles_of=_roles_of_kambert,
+    train="kgkit.training.kambert:train_language_model",
+)

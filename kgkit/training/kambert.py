@@ -1,0 +1,203 @@
+"""Training what a KAM-BERT has beside its encoder, as a masked language model: the task `mlm`.
+
+The masked language model stays as it is. Of the word pieces 15 % are hidden as `kgkit.inputs.masking` has it,
+drawn anew in each epoch.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from kgkit.errors import UsageError
+from kgkit.heads.attention_mixing import KamBertConfig
+from kgkit.heads.folder import ENCODER
+from kgkit.heads.kambert import KamBert
+from kgkit.home import Home
+from kgkit.inputs.kambert import AnnotatedText, KamBertReader
+from kgkit.inputs.masking import Masking, masking_of
+from kgkit.inputs.passages import Passage
+from kgkit.methods.cloze_opening import open_masked_lm
+from kgkit.methods.kambert import FOLDER, Annotate, begin_maps
+from kgkit.methods.kambert_language import MaskedMaps, hidden_logits, masked_maps
+from kgkit.methods.kambert_settings import KamBertTraining
+from kgkit.methods.settings import ChosenKB
+from kgkit.models.kambert import KAMBERT
+from kgkit.training.config import TrainingConfig
+from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.knowbert.data import passages_of
+from kgkit.training.tasks import about_data, manifest_fields
+from kgkit.types import Progress
+
+if TYPE_CHECKING:
+    from kgkit.methods.cloze_opening import MaskedLanguageModel
+    from kgkit.methods.kambert import MapsBeginning
+
+
+def train_language_model(
+    home: Home,
+    name: str,
+    training: KamBertTraining,
+    kbs: Sequence[ChosenKB] = (),
+    *,
+    device: str = "auto",
+    command: str = "",
+    progress: Progress | None = None,
+) -> Path:
+    """Train the new weights of a KAM-BERT as a masked language model, and write it to `models/NAME`.
+
+    Args:
+        home: home that the model is kept in; a training that was stopped goes on there.
+        name: name of the model.
+        training: settings.
+        kbs: knowledge bases, open, whose facts are a map.
+        device: torch device on which it is trained.
+        command: command that trains the like.
+        progress: function that receives what is done.
+
+    Returns:
+        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
+
+    Raises:
+        UsageError: if the encoder is no masked language model, or there is nothing to learn.
+        The rest as `kgkit.training.tasks.train_method` does.
+    """
+    return run_job(
+        KAMBERT, home, name, training,
+        lambda stack: _plan(home, training, kbs, device, progress, stack),
+        files=training.files, command=command, seed=training.seed,
+    )  # fmt: skip
+
+
+class MaskedPassages:
+    """Batches of passages with hidden words, in another order each epoch: see `kgkit.training.batches`.
+
+    Args:
+        passages: texts.
+        reader: reader of the texts.
+        annotate: function that finds in texts what maps are made of.
+        masking: what hides words.
+        size: texts of a batch.
+        seed: seed of order and hidden words.
+    """
+
+    def __init__(
+        self,
+        passages: Sequence[Passage],
+        reader: KamBertReader,
+        annotate: Annotate,
+        masking: Masking,
+        *,
+        size: int,
+        seed: int,
+    ) -> None:
+        self.passages, self.reader, self.masking = passages, reader, masking
+        self.size, self.seed, self._annotate = size, seed, annotate
+        self._annotated: dict[str, AnnotatedText] = {}
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.passages) / self.size)
+
+    def epoch(self, number: int, indices: Sequence[int]) -> Iterator[MaskedMaps]:
+        """Yield the batches at *indices* of an epoch's order, which depends on seed and *number* alone."""
+        order = np.random.default_rng([self.seed, number]).permutation(len(self.passages))
+        for index in indices:
+            chosen = order[index * self.size : (index + 1) * self.size]
+            yield self.batch([self.passages[at] for at in chosen], (number, index))
+
+    def batch(self, passages: Sequence[Passage], drawn: tuple[int, int]) -> MaskedMaps:
+        """Return passages as a batch; what is hidden depends on the seed and on *drawn*."""
+        texts = [passage.texts[0] for passage in passages]
+        new = [text for text in dict.fromkeys(texts) if text not in self._annotated]
+        self._annotated.update(zip(new, self._annotate(new), strict=True))
+        generators = np.random.default_rng([self.seed, *drawn, 1]).spawn(len(texts))
+        read = self.reader((text,) for text in texts)
+        masked = [self.masking(text, own) for text, own in zip(read, generators, strict=True)]
+        return masked_maps(self.reader, [[self._annotated[text]] for text in texts], masked)
+
+
+def _loss(model: nn.Module, batch: MaskedMaps) -> tuple[Tensor, float]:
+    kambert: Any = model
+    logits, gold = hidden_logits(kambert, batch)
+    return functional.cross_entropy(logits, gold), float(len(gold))
+
+
+def _plan(
+    home: Home,
+    training: KamBertTraining,
+    kbs: Sequence[ChosenKB],
+    device: str,
+    progress: Progress | None,
+    stack: ExitStack,
+) -> Plan:
+    """Begin a model, and read its data."""
+    masked_lm = stack.enter_context(open_masked_lm(training.encoder, home, device))
+    begun = begin_maps(training, [chosen.kb for chosen in kbs], home, device)
+    kambert = _begin_head(masked_lm, begun, training)
+    encoder = masked_lm.encoder
+    reader = KamBertReader(encoder, begun.builder, size=training.size)
+    passages = passages_of(training, reader, paired=False, progress=progress)
+    settings = {"size": training.batch, "seed": training.seed}
+    learnt = MaskedPassages(passages.learn, reader, begun.sources, masking_of(encoder), **settings)
+    strict = MaskedPassages(passages.held_out, reader, begun.sources, masking_of(encoder, "mask"), **settings)
+
+    @torch.inference_mode()
+    def evaluate(_: Any) -> dict[str, float]:
+        surprise, right, count = 0.0, 0, 0
+        for index in range(len(strict)):
+            part = passages.held_out[index * training.batch : (index + 1) * training.batch]
+            logits, gold = hidden_logits(kambert, strict.batch(part, (0, index)).to(encoder.device))
+            surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
+            right, count = right + int((logits.argmax(-1) == gold).sum()), count + len(gold)
+        perplexity = math.exp(surprise / count)
+        return {"gain": -perplexity, "perplexity": perplexity, "accuracy": right / count}
+
+    def train(work: Path) -> Outcome:
+        config = TrainingConfig(
+            epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
+            seed=training.seed,
+        )  # fmt: skip
+        groups = [{"params": [*kambert.mixing.parameters()], "lr": training.lr_new, "weight_decay": 0.0}]
+        trained = fit(
+            kambert, learnt, _loss, [torch.optim.AdamW(groups, fused=True)], config, work,
+            evaluate=evaluate if passages.held_out else None, progress=progress,
+        )  # fmt: skip
+        counts = {"passages": len(passages.learn), "held_out": len(passages.held_out)}
+        scores = scores_by_epoch(trained)
+        for row in (scores, *scores["epochs"]):
+            row.pop("gain", None)
+        return Outcome({**scores, **counts, "seconds": trained.seconds}, save)
+
+    def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
+        kambert.save_pretrained(folder / FOLDER, about=about_data(training))
+        encoder.save_tokenizer(folder / FOLDER / ENCODER)
+        return {**manifest_fields(training), **begun.fields}
+
+    return Plan((encoder.fingerprint, begun.identity), train)
+
+
+def _begin_head(
+    masked_lm: "MaskedLanguageModel", begun: "MapsBeginning", training: KamBertTraining
+) -> KamBert:
+    """Return a head around a masked language model, whose own weights are not trained.
+
+    Raises:
+        UsageError: if it has no weights to train.
+    """
+    model = masked_lm.model
+    drawn = torch.Generator().manual_seed(training.seed)
+    kambert = KamBert(model, KamBertConfig.of(model, **begun.config), generator=drawn)
+    if not any(True for _ in kambert.mixing.parameters()):
+        raise UsageError(
+            f"the kernel {training.kernel} has no weights to train as it is set: choose another kernel, or "
+            "skip connections"
+        )
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    return kambert.to(masked_lm.encoder.device)

@@ -1,0 +1,105 @@
+"""The benchmark of KAM-BERT on small models, and paired tests of correlations."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("scipy")
+
+import torch
+from scipy.stats import pearsonr
+from transformers import BertConfig
+
+from benchmarks import kambert
+from benchmarks.significance import chance_of_score, matthews, pearson
+from kgkit.evaluation.examples import Example
+from kgkit.evaluation.tasks import find_task
+
+
+def test_costs_are_measured_for_each_variant():
+    config = BertConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    table = kambert.cost(config, 1, torch.device("cpu"), sizes=(12,))
+    assert [row[1] for row in table.rows] == [
+        kambert.EAGER, kambert.SDPA, kambert.KERNEL, kambert.TERMS, kambert.NONE, kambert.ONE,
+    ]  # fmt: skip
+    own = {row[1]: int(row[3].replace(",", "")) for row in table.rows}
+    assert own[kambert.EAGER] == own[kambert.SDPA] == 0 and own[kambert.NONE] == 1
+    assert own[kambert.KERNEL] == 2 * 2 * 6 * 9 + 1 and own[kambert.ONE] == 2 * 2 * 4
+    assert [target.aim for target in table.targets] == [1.25, 1.25, 1.05]
+    assert all(float(row[6]) > 0 for row in table.rows) and "| 12 | BERT, eager |" in table.markdown()
+
+
+def test_multiply_adds_are_those_of_a_count_by_hand():
+    config = BertConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    made, size = kambert.heads(config, torch.device("cpu")), 12
+    inputs = kambert.batch(size, 0, 50)
+    layer = 4 * size * 16 * 16 + 2 * size * 16 * 32 + 2 * size * size * 16
+    assert kambert.multiply_adds(made[kambert.EAGER], inputs) == layer
+    convolution = size * size * 2 * 6 * 9
+    assert kambert.multiply_adds(made[kambert.KERNEL], inputs) == layer + convolution
+
+
+def test_each_row_is_trained_with_each_seed_once(tmp_path, monkeypatch):
+    asked = tmp_path / "dev.tsv"
+    asked.write_text("".join(f"x\t{number % 2}\t\tthe dog {number}\n" for number in range(12)))
+    trained = []
+
+    def answer(home, name, training, task, file, answers):
+        trained.append(training)
+        seed = int(training[training.index("--seed") + 1])
+        examples = find_task(task).read(file)
+        wrong = 4 if "--control" in training else 0
+        labels = [example.gold if number >= wrong + seed else "0" for number, example in enumerate(examples)]
+        lines = [f"{example.id}\t{label}\n" for example, label in zip(examples, labels, strict=True)]
+        answers.write_text("".join(lines))
+
+    monkeypatch.setattr(kambert, "fine_tuned", answer)
+    glue = kambert.GlueSet("acceptability", (tmp_path / "train.tsv",), asked)
+    rows = kambert.rows_of("names", "chunks", "table")
+    trainings = kambert.Trainings(tmp_path, tmp_path, glue, ["--epochs", "1"])
+    chosen = {name: rows[name] for name in ("plain", "KAM-BERT", "without PMI", "without any map")}
+    table = kambert.tasks(trainings, chosen, [0, 1], "KAM-BERT: cola")
+    assert len(trained) == 8 and [row[0] for row in table.rows] == [*chosen]
+    assert trained[0][:3] == ["kambert", "--task", "acceptability"] and "--control" in trained[0]
+    assert "--pmi" in trained[2] and "--pmi" not in trained[4] and "--tagger" not in trained[6]
+    assert table.columns[:3] == ("model", "matthews", "p") and table.rows[0][2] == ""
+    assert table.rows[1][1].startswith("100.00") or float(table.rows[1][1].split()[0]) > 80
+    assert all(0 < float(row[2]) <= 1 for row in table.rows[1:])
+    kambert.tasks(trainings, chosen, [0, 1], "again")
+    assert len(trained) == 8
+
+
+def test_correlations_are_those_of_scipy_and_of_the_task():
+    drawn = np.random.default_rng(0)
+    gold, answers = drawn.random(30), drawn.random((2, 30))
+    assert pearson(gold, answers) == pytest.approx([pearsonr(gold, row).statistic for row in answers])
+    assert pearson(gold, np.ones((1, 30))).tolist() == [0]
+    labels, guesses = drawn.integers(0, 2, 30), drawn.integers(0, 2, 30)
+    examples = [Example(str(n), ("x",), gold=str(label)) for n, label in enumerate(labels)]
+    task = find_task("acceptability")
+    from kgkit.evaluation.examples import Prediction
+
+    predictions = [Prediction(str(n), str(guess)) for n, guess in enumerate(guesses)]
+    score = task.score(examples, predictions)["matthews"]
+    assert float(matthews(labels.astype(float), guesses.astype(float))) == pytest.approx(score)
+
+
+def test_a_paired_test_agrees_with_all_ways_to_exchange_answers():
+    gold = np.array([0.0, 1, 0, 1, 1, 0])
+    first = np.array([[0.0, 0, 0, 1, 0, 1], [1.0, 1, 0, 0, 0, 0]])
+    second = np.array([[0.0, 1, 0, 1, 1, 1], [0.0, 1, 0, 1, 0, 0]])
+    observed = abs(matthews(gold, second).mean() - matthews(gold, first).mean())
+    differences = []
+    for swapped in itertools.product([False, True], repeat=6):
+        one, other = np.where(swapped, second, first), np.where(swapped, first, second)
+        differences.append(abs(matthews(gold, other).mean() - matthews(gold, one).mean()))
+    exact = np.mean(np.array(differences) >= observed - 1e-12)
+    assert chance_of_score(gold, first, second, matthews, 4_000) == pytest.approx(exact, abs=0.03)
+    assert chance_of_score(gold, first, first, matthews, 100) == 1

@@ -1,0 +1,348 @@
+"""KAM-BERT's attention: what the equations say, what padding does not change, what is the encoder's."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+import transformers
+
+from kgkit.encoder.attention import attention_of, set_attention
+from kgkit.errors import DamagedModel, NotThere, UsageError
+from kgkit.heads import KamBert, KamBertConfig, KamBertInputs
+from kgkit.heads.attention_mixing import AttentionMixing
+
+WIDTH, HEADS = 16, 2
+MAPS = ("entity", "correlation")
+
+
+def bert(kind="Bert", layers=2, **settings):
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{kind}Config")(
+        **{
+            "vocab_size": 30, "hidden_size": WIDTH, "num_hidden_layers": layers, "num_attention_heads": HEADS,
+            "intermediate_size": 24, "max_position_embeddings": 32, "initializer_range": 0.5, **settings,
+        }
+    )  # fmt: skip
+    return getattr(transformers, f"{kind}Model")(config).eval().double()
+
+
+def texts(length=6, padding=0, auxiliary=3, seed=0):
+    """Return a text with the cells of two maps, and auxiliary word pieces behind an empty place."""
+    drawn = torch.Generator().manual_seed(seed)
+    size = length + padding
+    ids = torch.randint(4, 30, (1, length), generator=drawn)
+    ids = torch.cat([ids, torch.zeros(1, padding).long()], 1)
+    real = torch.arange(size)[None] < length
+    cells = [(0, 0, row, column) for row in (1, 2) for column in (1, 2)]
+    cells += [(0, 1, 0, length - 1), (0, 1, length - 1, 0), (0, 1, length - 1, length - 2)]
+    pieces = torch.randint(4, 30, (1, auxiliary), generator=drawn)
+    behind = torch.cat([torch.zeros(1, 1).long(), pieces], 1) if auxiliary else torch.zeros(1, 0).long()
+    if auxiliary:
+        cells += [(0, 1, 2, size + 1), (0, 1, size + 1, 2), (0, 1, size + auxiliary, length - 1)]
+    values = torch.linspace(0.2, 1, len(cells)).double()
+    shown = torch.arange(behind.shape[1])[None] > 0
+    return KamBertInputs(ids, real, torch.tensor(cells), values, behind, shown, torch.zeros(1, size).long())
+
+
+def joined(*parts):
+    """Return a batch of texts of one length."""
+    columns = [torch.cat([part[index] for part in parts]) for index in range(7)]
+    owners = torch.repeat_interleave(
+        torch.arange(len(parts)), torch.tensor([len(part.cells) for part in parts])
+    )
+    columns[2] = torch.cat([owners[:, None], columns[2][:, 1:]], 1)
+    return KamBertInputs(*columns)
+
+
+def head_of(model, **settings):
+    """Return a head whose weights have moved from where they began."""
+    head = KamBert(model, KamBertConfig.of(model, maps=MAPS, **settings)).double().eval()
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in head.mixing.parameters():
+            parameter += torch.randn_like(parameter) * 0.3
+    return head
+
+
+def plain(model, inputs):
+    return model(
+        input_ids=inputs.ids, attention_mask=inputs.real.long(), token_type_ids=inputs.types
+    ).last_hidden_state
+
+
+# -- equations --------------------------------------------------------------
+
+
+def convolved(channels, weight):
+    """Return a 3 × 3 convolution of (c, M, M), cell by cell."""
+    count, size = len(weight), channels.shape[1]
+    out = torch.zeros(count, size, size).double()
+    for head in range(count):
+        for row in range(size):
+            for column in range(size):
+                for down in (-1, 0, 1):
+                    for right in (-1, 0, 1):
+                        y, x = row + down, column + right
+                        if 0 <= y < size and 0 <= x < size:
+                            out[head, row, column] += weight[head, :, down + 1, right + 1] @ channels[:, y, x]
+    return out
+
+
+def twin(head, inputs):
+    """Return the vectors of one text, computed cell by cell from the module's docstring."""
+    model, config, mixing = head.model, head.config, head.mixing
+    hidden = model.embeddings(input_ids=inputs.ids, token_type_ids=inputs.types)[0]  # (N, H)
+    length = len(hidden)
+    behind = model.embeddings.LayerNorm(model.embeddings.word_embeddings(inputs.auxiliary[0]))
+    real = torch.cat([inputs.real[0], inputs.auxiliary_real[0]])
+    maps = head.dense_maps(inputs)[0]
+    before = None
+    for number, layer in enumerate(model.encoder.layer):
+        states, mine = torch.cat([hidden, behind]), layer.attention.self
+        size, width = len(states), WIDTH // HEADS
+        logits = torch.stack([
+            mine.query(states)[:, part] @ mine.key(states)[:, part].T / width**0.5
+            for part in (slice(head * width, (head + 1) * width) for head in range(HEADS))
+        ])  # fmt: skip
+        unpadded = torch.stack([
+            torch.stack([one if real[i] and real[j] else one * 0 for j, one in enumerate(row)])
+            for i, row in enumerate(logits.permute(1, 2, 0))
+        ]).permute(2, 0, 1)  # fmt: skip
+        every = torch.cat([unpadded, maps])
+        if config.kernel == "3":
+            mixed = convolved(every, mixing.weight[number])
+        elif config.kernel == "none":
+            mixed = (sum(every) / len(every)).expand(HEADS, size, size)
+        else:
+            mixed = logits + torch.stack([
+                sum(weight * one for weight, one in zip(row, maps, strict=True))
+                for row in mixing.weight[number]
+            ])  # fmt: skip
+        results = (1 - config.alpha) * logits + config.alpha * mixed
+        if config.has_skip and before is not None:
+            results = results + mixing.skip[number - 1] * before
+        before = results
+        weights = results.masked_fill(~real, -torch.inf).softmax(-1)
+        read = torch.cat([
+            weights[head] @ mine.value(states)[:, head * width : (head + 1) * width] for head in range(HEADS)
+        ], 1)  # fmt: skip
+        attended = layer.attention.output(read, states)
+        hidden = layer.output(layer.intermediate(attended), attended)[:length]
+    return hidden
+
+
+@pytest.mark.parametrize("kernel", ["3", "1", "none"])
+@pytest.mark.parametrize("auxiliary", [0, 3])
+def test_it_computes_what_the_equations_say(kernel, auxiliary):
+    head, inputs = head_of(bert(), kernel=kernel, alpha=0.4), texts(padding=1, auxiliary=auxiliary)
+    hidden = head(inputs).last_hidden_state[0]
+    torch.testing.assert_close(hidden[:6], twin(head, inputs)[:6])
+
+
+def test_without_a_skip_connection_a_layer_knows_nothing_of_the_one_before():
+    head = head_of(bert(), skip=False)
+    assert head.mixing.skip is None
+    torch.testing.assert_close(head(texts()).last_hidden_state[0], twin(head, texts()))
+
+
+def test_maps_are_made_dense_from_their_cells():
+    model = bert()
+    head, inputs = KamBert(model, KamBertConfig.of(model, maps=MAPS)), texts(auxiliary=0)
+    maps = head.dense_maps(inputs)
+    assert maps.shape == (1, 2, 6, 6) and int((maps > 0).sum()) == len(inputs.cells)
+    assert maps[0, 1, 5, 4] == inputs.values[6]
+
+
+# -- padding, batches, auxiliary words --------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["3", "1", "none"])
+@pytest.mark.parametrize("auxiliary", [0, 3])
+def test_padding_and_the_other_texts_of_a_batch_change_nothing(kernel, auxiliary):
+    """The last word piece stands beside a padded one, which a kernel reads as zero, as it reads the edge."""
+    head = head_of(bert(), kernel=kernel)
+    first, second = texts(auxiliary=auxiliary), texts(7, auxiliary=auxiliary, seed=1)
+    alone = [head(inputs).last_hidden_state[0] for inputs in (first, second)]
+    both = joined(texts(padding=5, auxiliary=auxiliary), texts(7, padding=4, auxiliary=auxiliary, seed=1))
+    together = head(both).last_hidden_state
+    for row, hidden in enumerate(alone):
+        torch.testing.assert_close(together[row, : len(hidden)], hidden)
+
+
+def test_a_text_with_fewer_auxiliary_words_is_read_as_alone():
+    head, inputs = head_of(bert()), texts(auxiliary=2)
+    alone = head(inputs).last_hidden_state
+    longer = inputs._replace(
+        auxiliary=torch.cat([inputs.auxiliary, torch.zeros(1, 2).long()], 1),
+        auxiliary_real=torch.cat([inputs.auxiliary_real, torch.zeros(1, 2).bool()], 1),
+    )
+    torch.testing.assert_close(head(longer).last_hidden_state, alone)
+
+
+@pytest.mark.parametrize("kind", ["Bert", "Roberta", "Camembert", "Electra", "Ernie", "XLMRoberta"])
+def test_auxiliary_words_are_read_by_each_layer_and_trimmed(kind):
+    narrow = {"embedding_size": 8} if kind == "Electra" else {}
+    head, inputs = head_of(bert(kind, **narrow)), texts()._replace(types=None)
+    lengths = []
+    layers = head.model.encoder.layer
+    handles = [
+        layer.attention.register_forward_hook(lambda *call: lengths.append(call[2][0].shape[1]))
+        for layer in layers
+    ]
+    output = head(inputs, output_attentions=True)
+    for handle in handles:
+        handle.remove()
+    assert lengths == [10, 10] and output.last_hidden_state.shape == (1, 6, WIDTH)
+    assert [tuple(weights.shape) for weights in output.attentions] == [(1, HEADS, 10, 10)] * 2
+    assert all((weights[..., 6] == 0).all() for weights in output.attentions)  # the empty place
+    others = inputs._replace(auxiliary=inputs.auxiliary.flip(1).roll(1, 1))
+    assert not torch.allclose(head(others).last_hidden_state, output.last_hidden_state)
+
+
+# -- what is the encoder ----------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["3", "none"])
+def test_without_a_share_skip_and_auxiliary_words_it_is_eager_bert_bit_for_bit(kernel):
+    for dtype in (torch.float32, torch.float64):
+        model, inputs = bert().to(dtype), texts(padding=2, auxiliary=0)
+        inputs = inputs._replace(values=inputs.values.to(dtype))
+        set_attention(model, "eager")
+        expected = plain(model, inputs)
+        config = KamBertConfig.of(model, maps=MAPS, kernel=kernel, alpha=0.0, skip=False)
+        assert torch.equal(KamBert(model, config)(inputs).last_hidden_state, expected)
+
+
+@pytest.mark.parametrize("kernel", ["3", "1"])
+def test_the_first_step_of_the_identity_has_the_attention_of_the_checkpoint(kernel):
+    model, inputs = bert(), texts(padding=2, auxiliary=0)
+    expected = plain(model, inputs)
+    head = KamBert(model, KamBertConfig.of(model, maps=MAPS, kernel=kernel)).double()
+    torch.testing.assert_close(head(inputs).last_hidden_state[:, :6], expected[:, :6])
+    loss = head(inputs).last_hidden_state.square().sum()
+    torch.autograd.backward(loss)
+    assert all(parameter.grad.any() for parameter in head.mixing.parameters())
+    assert head.mixing.weight.grad[:, :, -2:].any()  # maps are learnt from the first step on
+
+
+def test_random_weights_are_drawn_by_the_generator_and_the_skip_is_a_sum():
+    config = KamBertConfig(layers=2, heads=HEADS, maps=MAPS, init="random")
+    first, second = (AttentionMixing(config, torch.Generator().manual_seed(3)) for _ in range(2))
+    assert torch.equal(first.weight, second.weight) and first.weight.abs().max() <= 1 / 6
+    assert first.skip.tolist() == [1.0]
+    assert AttentionMixing(config).weight.std() > 0.05
+
+
+def test_a_control_is_the_encoder_bit_for_bit_and_has_nothing_of_its_own():
+    model, inputs = bert(), texts(padding=2)
+    head = KamBert(model, KamBertConfig.of(model, maps=MAPS, plain=True))
+    assert attention_of(model) == "eager" and not [*head.mixing.parameters()]
+    assert torch.equal(head(inputs).last_hidden_state, plain(model, inputs))
+
+
+def test_an_encoder_that_is_called_by_itself_reads_without_maps():
+    model, inputs = bert(), texts(padding=2)
+    expected = plain(copy.deepcopy(model), inputs)
+    head_of(model)
+    torch.testing.assert_close(plain(model, inputs), expected)
+
+
+def test_of_two_heads_around_one_encoder_each_reads_its_own_auxiliary_words():
+    model, inputs = bert(), texts()
+    first = head_of(model)
+    expected = first(inputs).last_hidden_state
+    head_of(model, alpha=0.5)
+    assert torch.equal(first(inputs).last_hidden_state, expected)
+
+
+def test_a_masked_language_model_is_read_as_well():
+    torch.manual_seed(0)
+    model = transformers.BertForMaskedLM(bert().config).eval().double()
+    logits = head_of(model)(texts()).logits
+    assert logits.shape == (1, 6, 30)
+
+
+def test_the_kernel_of_one_weight_serves_an_encoder_with_rotary_positions():
+    settings = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
+    model = bert("ModernBert", **settings)
+    inputs = texts(padding=2, auxiliary=0)._replace(types=None)
+    expected = model(input_ids=inputs.ids, attention_mask=inputs.real.long()).last_hidden_state
+    untrained = KamBert(model, KamBertConfig.of(model, maps=MAPS, kernel="1")).double()
+    torch.testing.assert_close(untrained(inputs).last_hidden_state[:, :6], expected[:, :6])
+    head = head_of(model, kernel="1")
+    assert not torch.allclose(head(inputs).last_hidden_state[:, :6], expected[:, :6])
+    weights = head(inputs, output_attentions=True)
+    torch.testing.assert_close(weights.last_hidden_state, head(inputs).last_hidden_state)
+    with pytest.raises(
+        UsageError, match="modernbert gives every token a position: auxiliary words have none"
+    ):
+        head(texts()._replace(types=None))
+    with pytest.raises(
+        UsageError, match="ModernBertModel cannot mix attention heads: the kernel 3 takes enc"
+    ):
+        head_of(bert("ModernBert", **settings))
+
+
+def test_under_autocast_it_stays_near():
+    head, inputs = head_of(bert()).float(), texts()
+    inputs = inputs._replace(values=inputs.values.float())
+    expected = head(inputs).last_hidden_state
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = head(inputs).last_hidden_state
+    torch.testing.assert_close(hidden.float(), expected, atol=0.3, rtol=0.3)
+
+
+# -- what does not fit, and folders -----------------------------------------
+
+
+def test_what_does_not_fit_is_refused():
+    model = bert()
+    head, inputs = head_of(model), texts()
+    with pytest.raises(
+        UsageError, match=r"expected ids \(B, N\) and auxiliary pieces \(B, T\), found \(6,\)"
+    ):
+        head(inputs._replace(ids=inputs.ids[0]))
+    with pytest.raises(UsageError, match=r"real has the shape \(1, 5\), expected \(1, 6\)"):
+        head(inputs._replace(real=inputs.real[:, :5]))
+    with pytest.raises(UsageError, match="a cell lies outside of 1 texts with 2 maps of 10 × 10"):
+        head(inputs._replace(cells=inputs.cells + 9))
+    with pytest.raises(
+        UsageError, match="the head is for 3 layers of 2 attention heads, BertModel has 2 of 2"
+    ):
+        KamBert(model, KamBertConfig(layers=3, heads=2))
+    with pytest.raises(UsageError, match=r"alpha is 1\.5; it is from 0 to 1"):
+        KamBertConfig.of(model, alpha=1.5)
+    model.encoder.layer[0].gradient_checkpointing = True
+    with pytest.raises(UsageError, match="which gradient checkpointing computes twice"):
+        head.train()(inputs)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "1"}, {"plain": True}])
+def test_a_model_that_was_saved_reads_the_same(tmp_path, settings):
+    pytest.importorskip("safetensors")
+    head, inputs = head_of(bert(), **settings).float(), texts()
+    inputs = inputs._replace(values=inputs.values.float())
+    head.save_pretrained(tmp_path / "new", about="Of nothing.")
+    again = KamBert.from_pretrained(tmp_path / "new", device="cpu")
+    assert again.config == replace(head.config, model="BertModel")
+    assert torch.equal(again(inputs).last_hidden_state, head(inputs).last_hidden_state)
+    card = (tmp_path / "new" / "README.md").read_text()
+    assert "Of nothing." in card and "Maps: entity, correlation" in card
+    assert ("a control" in card) == ("plain" in settings)
+    assert "kgkit_maps" not in (tmp_path / "new" / "encoder" / "config.json").read_text()
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    pytest.importorskip("safetensors")
+    head_of(bert()).save_pretrained(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text().replace('"layers": 2', '"layers": 2000000000'))
+    with pytest.raises(DamagedModel, match=r"config.json asks for skip \[1999999999\]"):
+        KamBert.from_pretrained(tmp_path, device="cpu")
+    with pytest.raises(NotThere):
+        KamBert.from_pretrained(tmp_path / "none")
