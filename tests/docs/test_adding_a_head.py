@@ -89,11 +89,11 @@ def test_the_page_can_be_followed_from_its_first_line_to_its_last(folder):
 
 BROKEN = {
     "nothing": ("nowhere:KIND", "names nowhere:KIND, which cannot be loaded (ModuleNotFoundError"),
-    "nameless": ("broken:MISSING", "names broken:MISSING, which cannot be loaded (AttributeError"),
-    "other": ("broken:OTHER", "is broken:OTHER, a int; it is to be a kgkit.models.kinds.Kind"),
-    "renamed": ("broken:KIND", "is the kind broken: both are to have one name"),
-    "broken": ("broken:KIND", "the kind broken names broken:Settings, which cannot be loaded"),
-    "typed": ("broken:TYPED", "a setting odd of the type dict[str, int] | None: an option is a str"),
+    "nameless": ("broken_head:MISSING", "names broken_head:MISSING, which cannot be loaded (AttributeError"),
+    "other": ("broken_head:OTHER", "is broken_head:OTHER, a int; it is to be a kgkit.models.kinds.Kind"),
+    "renamed": ("broken_head:KIND", "is the kind broken: both are to have one name"),
+    "broken": ("broken_head:KIND", "the kind broken names broken_head:Settings, which cannot be loaded"),
+    "typed": ("broken_head:TYPED", "a setting odd of the type dict[str, int] | None: an option is a str"),
 }
 PACKAGE = """
 from dataclasses import dataclass, replace
@@ -103,10 +103,10 @@ from kgkit.models.manifest import ModelManifest
 
 OTHER = 1
 KIND = Kind(
-    name="broken", title="a broken model", manifest=ModelManifest, roles={"predictor": "broken:open"},
-    use="-", command="-", settings="broken:Settings", begin="broken:begin",
+    name="broken", title="a broken model", manifest=ModelManifest, roles={"predictor": "broken_head:open"},
+    use="-", command="-", settings="broken_head:Settings", begin="broken_head:begin",
 )
-TYPED = replace(KIND, name="typed", settings="broken:Typed")
+TYPED = replace(KIND, name="typed", settings="broken_head:Typed")
 
 @dataclass(frozen=True, kw_only=True)
 class Typed(TaskTraining):
@@ -119,7 +119,7 @@ class Typed(TaskTraining):
 @pytest.fixture
 def broken(tmp_path, monkeypatch):
     """A folder in which packages are installed whose entry points are damaged."""
-    (tmp_path / "broken.py").write_text(PACKAGE)
+    (tmp_path / "broken_head.py").write_text(PACKAGE)
     install(tmp_path, "broken", "kgkit.models", {name: target for name, (target, _) in BROKEN.items()})
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
@@ -147,5 +147,5 @@ def test_a_model_whose_package_is_damaged_or_gone_is_listed_with_a_sentence(brok
     errors = {model["name"]: model.get("error", "") for model in json.loads(done.out)}
     assert "which cannot be loaded" in errors["nothing"] and "no installed package knows" in errors["gone"]
     done = run("predict", "--model", "broken", "--home", tmp_path / "home", PAGE)
-    assert "the role predictor of the kind broken names broken:open, which cannot be loaded" in done.err
+    assert "the role predictor of the kind broken names broken_head:open, which cannot be loaded" in done.err
     assert run("models", "rm", "gone", "nothing", "--home", tmp_path / "home").code == 0
