@@ -69,8 +69,8 @@ class Kind(Generic[ManifestType]):
             `MODULE:NAME`; "" for a kind that `kgkit.train` does not train.
         begin: function from these settings, the data (`kgkit.methods.answering.TaskData`) and
             `kgkit.methods.contract.Resources` to a `kgkit.methods.contract.Beginning`, as `MODULE:NAME`.
-        train: function that trains it for tasks of its own, which `kgkit.evaluation.tasks` does not have, as
-            `MODULE:NAME`; called as `kgkit.training.tasks.train_method`, without the kind. "": it has none.
+        plan: function that prepares a training for tasks of its own, which `kgkit.evaluation.tasks` does not
+            have, as `MODULE:NAME`; a `kgkit.training.tasks.PlanTask`. "": it has none.
         encoder: path of the encoder in the folder of a model that has one, as `Encoder.load` takes it; "" for
             a kind that has none.
     """
@@ -86,7 +86,7 @@ class Kind(Generic[ManifestType]):
     roles_of: Callable[[ManifestType], tuple[Role, ...]] | None = None
     settings: str = ""
     begin: str = ""
-    train: str = ""
+    plan: str = ""
     encoder: str = ""
 
     def read(self, folder: Path) -> ManifestType:
@@ -446,7 +446,7 @@ KNOWBERT: Final = Kind(
     roles_of=_roles_of_knowbert,
     settings="kgkit.methods.knowbert_settings:KnowBertTraining",
     begin="kgkit.methods.knowbert:begin_task",
-    train="kgkit.training.knowbert.train:train_stage",
+    plan="kgkit.training.knowbert.train:plan_stage",
     encoder="knowbert/encoder",
 )
 
@@ -491,5 +491,5 @@ EBERT: Final = replace(
     },
     uses=dict.fromkeys(("wsd", "el"), "`kgkit link --model {name}` links with it"),
     roles_of=_roles_of_ebert,
-    train="kgkit.training.linkers.ebert:train_ebert_linker",
+    plan="kgkit.training.linkers.ebert:plan_ebert_linker",
 )
