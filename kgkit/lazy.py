@@ -6,6 +6,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
+from kgkit.errors import MissingExtra
+
 SHORTCUTS: Final[Mapping[str, str]] = {
     "encoder_of": "kgkit.embedding.text",
     "export_kb": "kgkit.exchange.exporting",
@@ -24,6 +26,18 @@ _NO_HINTS: Mapping[str, str] = {}
 def shortcut(name: str) -> Any:
     """Return the function of that name in `SHORTCUTS`."""
     return getattr(import_module(SHORTCUTS[name]), name)
+
+
+def import_pandas() -> Any:
+    """Return the package pandas.
+
+    Raises:
+        MissingExtra: if it is not installed.
+    """
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise MissingExtra("pandas", "pandas") from None
 
 
 def lazy_attributes(

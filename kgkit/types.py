@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import MissingExtra
-from kgkit.lazy import attribute_error, shortcut
+from kgkit.lazy import attribute_error, import_pandas, shortcut
 
 if TYPE_CHECKING:
     import pandas
@@ -312,39 +311,33 @@ NO_CANDIDATES: Final = Candidates(np.empty(0, CANDIDATE))
 """What a surface means that nobody knows."""
 
 
-class Candidate(msgspec.Struct, frozen=True, gc=False):
-    """One candidate, decoded: the entity, the key of the sense that matched, the prior."""
+class EntityRecord(msgspec.Struct, frozen=True, gc=False):
+    """An entity, and what is said of it."""
 
     entity: Entity
+
+    @property
+    def key(self) -> str:
+        """The key of the entity."""
+        return self.entity.key
+
+    @property
+    def label(self) -> str:
+        """The label of the entity."""
+        return self.entity.label
+
+
+class Candidate(EntityRecord, frozen=True, gc=False):
+    """One candidate, decoded: the entity, the key of the sense that matched, the prior."""
+
     sense: str | None
     prior: float
 
-    @property
-    def key(self) -> str:
-        """The key of the entity."""
-        return self.entity.key
 
-    @property
-    def label(self) -> str:
-        """The label of the entity."""
-        return self.entity.label
-
-
-class Neighbour(msgspec.Struct, frozen=True, gc=False):
+class Neighbour(EntityRecord, frozen=True, gc=False):
     """An entity near another one, or near a vector; the score is the cosine, in [-1, 1]."""
 
-    entity: Entity
     score: float
-
-    @property
-    def key(self) -> str:
-        """The key of the entity."""
-        return self.entity.key
-
-    @property
-    def label(self) -> str:
-        """The label of the entity."""
-        return self.entity.label
 
 
 class Mention(msgspec.Struct, gc=False):
@@ -479,13 +472,10 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         Raises:
             MissingExtra: if pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtra("pandas", "pandas") from None
         columns = ["start", "end", "text", "entity", "label", "score", "nil", "sense", "kb", "id"]
         rows = [[getattr(link, name) for name in columns] for link in self.links]
-        return pandas.DataFrame(rows, columns=columns)
+        frame: pandas.DataFrame = import_pandas().DataFrame(rows, columns=columns)
+        return frame
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
 

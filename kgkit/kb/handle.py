@@ -7,7 +7,7 @@ from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, overload
 
-from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
+from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.hints import HINTS
@@ -15,7 +15,7 @@ from kgkit.kb.nearest import Near
 from kgkit.kb.parts_of_speech import PartsOfSpeech
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import attribute_error, shortcut
+from kgkit.lazy import attribute_error, import_pandas, shortcut
 from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.text import fold
 from kgkit.types import (
@@ -464,11 +464,9 @@ class KnowledgeBase(PartsOfSpeech):
         Raises:
             MissingExtra: if pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtra("pandas", "pandas") from None
-        return pandas.DataFrame.from_records([entity.to_dict() for entity in self]).set_index("id")
+        rows = [entity.to_dict() for entity in self]
+        frame: pandas.DataFrame = import_pandas().DataFrame.from_records(rows).set_index("id")
+        return frame
 
     def export(
         self, path: str | os.PathLike[str], *, format: str | None = None, progress: Progress | None = None
