@@ -68,7 +68,7 @@ def encoder(
     """
     from kgkit.encoder.fresh import EncoderShape
     from kgkit.training.job import note_best_epoch
-    from kgkit.training.pretraining import KIND, EncoderTraining, train_encoder
+    from kgkit.training.masked_lm.pretraining import KIND, EncoderTraining, train_encoder
 
     shape = EncoderShape(
         layers=layers, width=width, heads=heads, positions=max(512, size), lowercase=not cased
