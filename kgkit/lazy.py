@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from kgkit.errors import MissingExtra
 
@@ -77,6 +77,19 @@ def attribute_error(owner: object, name: str, hints: Mapping[str, str]) -> Attri
     )
     hint = f": {hints[name]}" if name in hints else ""
     return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=owner)
+
+
+def missing_attribute(hints: Mapping[str, str]) -> Callable[[object, str], NoReturn]:
+    """Return the method `__getattr__` of a class whose objects say what serves in the place of a name.
+
+    Args:
+        hints: expression that serves in the place of a name that people try.
+    """
+
+    def refuse(self: object, name: str) -> NoReturn:
+        raise attribute_error(self, name, hints)
+
+    return refuse
 
 
 def make_callable(package: str, module: str) -> None:
