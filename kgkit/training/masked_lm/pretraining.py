@@ -10,8 +10,6 @@ from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 from kgkit.home import Home
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.models.kinds import KNOWBERT
-from kgkit.training.tasks import train_method
-from kgkit.types import Progress
 from kgkit.versions import write_once
 
 KIND: Final = KNOWBERT
@@ -21,37 +19,25 @@ EncoderTraining = KnowBertTraining
 """Data and settings of a training."""
 
 
-def train_encoder(
-    home: Home,
-    name: str,
-    training: EncoderTraining,
-    vocabulary: Path,
-    shape: EncoderShape,
-    *,
-    device: str = "auto",
-    command: str = "",
-    progress: Progress | None = None,
-) -> Path:
-    """Train an encoder from nothing as a masked language model, and write it to `models/NAME` of *home*.
+def begin_encoder(
+    home: Home, training: EncoderTraining, vocabulary: Path, shape: EncoderShape
+) -> EncoderTraining:
+    """Draw the weights of an encoder, and return the settings that train it as a masked language model.
 
-    It is a KnowBert without knowledge bases, and trained as one.
+    It is a KnowBert without knowledge bases, and trained as one; the encoder is then in `knowbert/encoder`
+    of the model, as transformers has it.
 
     Args:
-        home: home that the model is kept in; what it begins as is kept in its cache.
-        vocabulary, shape: as `fresh_encoder` takes them.
+        home: home whose cache keeps what the training begins as.
         training: data and settings; its encoder is not looked at.
-        name, device, command, progress: as `train_method` takes them.
+        vocabulary, shape: as `fresh_encoder` takes them.
 
-    Returns:
-        Folder of the model's files, a version of `models/NAME`; the encoder is in `knowbert/encoder`, as
-        transformers has it.
-
-    Raises: as `fresh_encoder` and `train_method` do.
+    Raises:
+        The errors of `fresh_encoder`.
     """
     identity = repr((sha256_of(vocabulary), shape, training.seed)).encode()
     folder = home.path / "cache" / "fresh" / hashlib.blake2b(identity, digest_size=6).hexdigest()
     if not folder.exists():
         with write_once(folder) as staged:
             fresh_encoder(staged, vocabulary, shape, training.seed)
-    begins = replace(training, encoder=str(folder), control=True)
-    return train_method(KNOWBERT, home, name, begins, device=device, command=command, progress=progress)
+    return replace(training, encoder=str(folder), control=True)
