@@ -4,7 +4,9 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
+
+from kgkit.errors import MissingExtra
 
 SHORTCUTS: Final[Mapping[str, str]] = {
     "encoder_of": "kgkit.embedding.text",
@@ -24,6 +26,18 @@ _NO_HINTS: Mapping[str, str] = {}
 def shortcut(name: str) -> Any:
     """Return the function of that name in `SHORTCUTS`."""
     return getattr(import_module(SHORTCUTS[name]), name)
+
+
+def import_pandas() -> Any:
+    """Return the package pandas.
+
+    Raises:
+        MissingExtra: if it is not installed.
+    """
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise MissingExtra("pandas", "pandas") from None
 
 
 def lazy_attributes(
@@ -63,6 +77,19 @@ def attribute_error(owner: object, name: str, hints: Mapping[str, str]) -> Attri
     )
     hint = f": {hints[name]}" if name in hints else ""
     return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=owner)
+
+
+def missing_attribute(hints: Mapping[str, str]) -> Callable[[object, str], NoReturn]:
+    """Return the method `__getattr__` of a class whose objects say what serves in the place of a name.
+
+    Args:
+        hints: expression that serves in the place of a name that people try.
+    """
+
+    def refuse(self: object, name: str) -> NoReturn:
+        raise attribute_error(self, name, hints)
+
+    return refuse
 
 
 def make_callable(package: str, module: str) -> None:

@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import MissingExtra
-from kgkit.lazy import attribute_error, shortcut
+from kgkit.lazy import attribute_error, import_pandas, missing_attribute, shortcut
 
 if TYPE_CHECKING:
     import pandas
@@ -42,6 +41,25 @@ class Progress(Protocol):
     def __call__(self, stage: str, completed: int, total: int, /) -> None:
         """Take notice; what it raises ends the work."""
         ...
+
+
+_ENTITY_HINTS: Final = {  # names that people try, from other libraries
+    "aliases": "kb.candidates(SURFACE) says what a surface can mean; entity.label is the entity's name",
+    "definition": "entity.description is its definition",
+    "examples": "entity.attributes has what else the source says, as 'examples'",
+    "gloss": "entity.description is its definition",
+    "hypernyms": "kb.neighbors(entity, 'hypernym') gives its hypernyms",
+    "hyponyms": "kb.neighbors(entity, 'hyponym') gives its hyponyms",
+    "kb_id": "entity.key is its stable name, entity.id a number in one build",
+    "lemma_names": "entity.attributes has what else the source says, as 'lemmas'",
+    "lemmas": "entity.attributes has what else the source says, as 'lemmas'",
+    "name": "entity.label is its name, entity.key its key",
+    "properties": "entity.attributes has what else the source says",
+    "related": "kb.neighbors(entity) gives the entities beside it",
+    "title": "entity.label is its name, entity.key its key",
+    "uri": "entity.key is its stable name",
+    "vector": "kb.vectors(NAME) has vectors, a row for each entity.id",
+}
 
 
 class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -95,9 +113,7 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return kb.neighbors(self, relation, direction)
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-
-        def __getattr__(self, name: str) -> Any:
-            raise attribute_error(self, name, _ENTITY_HINTS)
+        __getattr__ = missing_attribute(_ENTITY_HINTS)
 
 
 class Graph(Protocol):
@@ -108,25 +124,6 @@ class Graph(Protocol):
     ) -> list[Entity]:
         """Return the entities that stand beside *entity*."""
         ...
-
-
-_ENTITY_HINTS: Final = {  # names that people try, from other libraries
-    "aliases": "kb.candidates(SURFACE) says what a surface can mean; entity.label is the entity's name",
-    "definition": "entity.description is its definition",
-    "examples": "entity.attributes has what else the source says, as 'examples'",
-    "gloss": "entity.description is its definition",
-    "hypernyms": "kb.neighbors(entity, 'hypernym') gives its hypernyms",
-    "hyponyms": "kb.neighbors(entity, 'hyponym') gives its hyponyms",
-    "kb_id": "entity.key is its stable name, entity.id a number in one build",
-    "lemma_names": "entity.attributes has what else the source says, as 'lemmas'",
-    "lemmas": "entity.attributes has what else the source says, as 'lemmas'",
-    "name": "entity.label is its name, entity.key its key",
-    "properties": "entity.attributes has what else the source says",
-    "related": "kb.neighbors(entity) gives the entities beside it",
-    "title": "entity.label is its name, entity.key its key",
-    "uri": "entity.key is its stable name",
-    "vector": "kb.vectors(NAME) has vectors, a row for each entity.id",
-}
 
 
 class Alias(msgspec.Struct, frozen=True, gc=False):
@@ -219,6 +216,11 @@ Single = Entity | Alias | Triple | Redirect | Form | Occurrences
 Record = Single | Attribute | Aliases | Triples
 
 
+_ROW_HINTS: Final = dict.fromkeys(
+    ("entity", "key", "kb_id", "label"), "kb.decode(candidates) gives candidates with their entities"
+)
+
+
 class CandidateRow(NamedTuple):
     """One of `Candidates`, as the store has it; `KnowledgeBase.decode` gives entities.
 
@@ -236,8 +238,9 @@ class CandidateRow(NamedTuple):
         raise attribute_error(self, name, _ROW_HINTS)
 
 
-_ROW_HINTS: Final = dict.fromkeys(
-    ("entity", "key", "kb_id", "label"), "kb.decode(candidates) gives candidates with their entities"
+_CANDIDATES_HINTS: Final = dict.fromkeys(
+    ("entities", "keys", "labels", "to_dict", "to_frame"),
+    "kb.decode(candidates) gives candidates with their entities",
 )
 
 
@@ -297,54 +300,40 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
         return hash((self.rows.tobytes(), self.null, self.link_probability))
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-
-        def __getattr__(self, name: str) -> Any:
-            raise attribute_error(self, name, _CANDIDATES_HINTS)
-
-
-_CANDIDATES_HINTS: Final = dict.fromkeys(
-    ("entities", "keys", "labels", "to_dict", "to_frame"),
-    "kb.decode(candidates) gives candidates with their entities",
-)
+        __getattr__ = missing_attribute(_CANDIDATES_HINTS)
 
 
 NO_CANDIDATES: Final = Candidates(np.empty(0, CANDIDATE))
 """What a surface means that nobody knows."""
 
 
-class Candidate(msgspec.Struct, frozen=True, gc=False):
-    """One candidate, decoded: the entity, the key of the sense that matched, the prior."""
+class EntityRecord(msgspec.Struct, frozen=True, gc=False):
+    """An entity, and what is said of it."""
 
     entity: Entity
+
+    @property
+    def key(self) -> str:
+        """The key of the entity."""
+        return self.entity.key
+
+    @property
+    def label(self) -> str:
+        """The label of the entity."""
+        return self.entity.label
+
+
+class Candidate(EntityRecord, frozen=True, gc=False):
+    """One candidate, decoded: the entity, the key of the sense that matched, the prior."""
+
     sense: str | None
     prior: float
 
-    @property
-    def key(self) -> str:
-        """The key of the entity."""
-        return self.entity.key
 
-    @property
-    def label(self) -> str:
-        """The label of the entity."""
-        return self.entity.label
-
-
-class Neighbour(msgspec.Struct, frozen=True, gc=False):
+class Neighbour(EntityRecord, frozen=True, gc=False):
     """An entity near another one, or near a vector; the score is the cosine, in [-1, 1]."""
 
-    entity: Entity
     score: float
-
-    @property
-    def key(self) -> str:
-        """The key of the entity."""
-        return self.entity.key
-
-    @property
-    def label(self) -> str:
-        """The label of the entity."""
-        return self.entity.label
 
 
 class Mention(msgspec.Struct, gc=False):
@@ -401,6 +390,21 @@ class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     parts: dict[str, float] | None = None
 
 
+_LINK_HINTS: Final = {
+    "description": "kb[link.entity].description is the entity's",
+    "end_char": "link.end is one past its last code point",
+    "kb_id": "link.entity is the entity's key",
+    "kb_id_": "link.entity is the entity's key",
+    "label_": "link.label is the entity's name",
+    "mention": "link.text is the text that is linked",
+    "name": "link.label is the entity's name, link.entity its key",
+    "prob": "link.score is the probability",
+    "probability": "link.score is the probability",
+    "span": "link.start and link.end are its offsets",
+    "start_char": "link.start is its first code point",
+}
+
+
 class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A span and what it means; `entity` is None and `nil` true when nothing in the KB does.
 
@@ -426,23 +430,15 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return fields
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-
-        def __getattr__(self, name: str) -> Any:
-            raise attribute_error(self, name, _LINK_HINTS)
+        __getattr__ = missing_attribute(_LINK_HINTS)
 
 
-_LINK_HINTS: Final = {
-    "description": "kb[link.entity].description is the entity's",
-    "end_char": "link.end is one past its last code point",
-    "kb_id": "link.entity is the entity's key",
-    "kb_id_": "link.entity is the entity's key",
-    "label_": "link.label is the entity's name",
-    "mention": "link.text is the text that is linked",
-    "name": "link.label is the entity's name, link.entity its key",
-    "prob": "link.score is the probability",
-    "probability": "link.score is the probability",
-    "span": "link.start and link.end are its offsets",
-    "start_char": "link.start is its first code point",
+_DOCUMENT_HINTS: Final = {
+    **dict.fromkeys(("entities", "ents", "mentions", "spans"), "linked.links are the links"),
+    "render": "linked.to_html() gives a page",
+    "to_df": "linked.to_frame() gives a DataFrame",
+    "to_json": "json.dumps(linked.to_dict()) gives JSON",
+    "to_pandas": "linked.to_frame() gives a DataFrame",
 }
 
 
@@ -479,24 +475,10 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         Raises:
             MissingExtra: if pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtra("pandas", "pandas") from None
         columns = ["start", "end", "text", "entity", "label", "score", "nil", "sense", "kb", "id"]
         rows = [[getattr(link, name) for name in columns] for link in self.links]
-        return pandas.DataFrame(rows, columns=columns)
+        frame: pandas.DataFrame = import_pandas().DataFrame(rows, columns=columns)
+        return frame
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-
-        def __getattr__(self, name: str) -> Any:
-            raise attribute_error(self, name, _DOCUMENT_HINTS)
-
-
-_DOCUMENT_HINTS: Final = {
-    **dict.fromkeys(("entities", "ents", "mentions", "spans"), "linked.links are the links"),
-    "render": "linked.to_html() gives a page",
-    "to_df": "linked.to_frame() gives a DataFrame",
-    "to_json": "json.dumps(linked.to_dict()) gives JSON",
-    "to_pandas": "linked.to_frame() gives a DataFrame",
-}
+        __getattr__ = missing_attribute(_DOCUMENT_HINTS)

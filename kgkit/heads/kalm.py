@@ -39,7 +39,7 @@ What the paper leaves open:
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +47,7 @@ from torch.nn import functional
 
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.heads.folder import SavedHead, card_of, load_head
+from kgkit.heads.log_sums import LogSumExp
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 KIND: Final = "kalm"
 
 _INITIAL: Final = 0.1  # weights are drawn from ± this
-_LOGITS: Final = (2_000_000, 200_000_000)  # that are computed at a time: on a CPU, elsewhere
 
 State = list[tuple[Tensor, Tensor]]
 """Hidden and cell state, (B, width) each, of every layer."""
@@ -340,7 +340,7 @@ class KALM(SavedHead):
         columns = []
         for part, members in zip(self._vocabularies(), self.members, strict=True):
             rows = members[targets].nonzero()[:, 0]  # the others have no use for the sum
-            sums = _LogSumExp.apply(vectors[rows], self.embedding[part], self.bias[part])  # type: ignore[no-untyped-call]
+            sums = LogSumExp.apply(vectors[rows], self.embedding[part], self.bias[part])  # type: ignore[no-untyped-call]
             column = torch.full_like(own, -torch.inf).index_copy(0, rows, own[rows] - sums)  # (4)
             columns.append(column.view(words.shape))
         return output.types + torch.stack(columns, dim=-1)  # (3)
@@ -422,42 +422,6 @@ class KALM(SavedHead):
         except UsageError as error:
             raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
         return kalm
-
-
-class _LogSumExp(torch.autograd.Function):
-    """log Σ_v exp(W_v · x + b_v) of rows x, which keeps no logits: the gradient computes them again.
-
-    Some rows at a time, whose logits fit into a cache of a CPU.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, vectors: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
-        """Return (N,), of vectors (N, E), weights (W, E) and bias (W,)."""
-        sums = vectors.new_empty(len(vectors))
-        for part in _parts(vectors, weights):
-            sums[part] = torch.addmm(bias, vectors[part], weights.T).logsumexp(-1)
-        ctx.save_for_backward(vectors, weights, bias, sums)
-        return sums
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the gradients of the three, for that (N,) of the sums."""
-        vectors, weights, bias, sums = ctx.saved_tensors
-        of_vectors, of_weights = torch.empty_like(vectors), torch.zeros_like(weights)
-        of_bias = torch.zeros_like(bias)
-        for part in _parts(vectors, weights):
-            shares = torch.addmm(bias, vectors[part], weights.T).sub_(sums[part, None]).exp_()
-            shares.mul_(gradients[0][part, None])
-            of_vectors[part] = shares @ weights
-            of_weights.addmm_(shares.T, vectors[part])
-            of_bias += shares.sum(0)
-        return of_vectors, of_weights, of_bias
-
-
-def _parts(vectors: Tensor, weights: Tensor) -> list[slice]:
-    """Return slices of rows, such that so many logits are computed at a time as the device computes well."""
-    size = max(1, _LOGITS[vectors.device.type != "cpu"] // max(1, len(weights)))
-    return [slice(begin, begin + size) for begin in range(0, len(vectors), size)]
 
 
 def _locked(like: Tensor, share: float, training: bool) -> Tensor:

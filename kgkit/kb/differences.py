@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from kgkit.errors import NotThere
 from kgkit.home import Home
-from kgkit.kb.handle import KnowledgeBase, open_kb
+from kgkit.kb.handle import KnowledgeBase
+from kgkit.kb.opening import open_kb
 from kgkit.store import codec
 from kgkit.types import NO_SENSE, Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 

@@ -7,16 +7,16 @@ from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, overload
 
-from kgkit.errors import MissingExtra, UnknownEntity, UnknownName, UsageError
-from kgkit.home import Home, KBHome
+from kgkit.errors import UnknownEntity, UnknownName, UsageError
+from kgkit.home import KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.hints import HINTS
 from kgkit.kb.nearest import Near
 from kgkit.kb.parts_of_speech import PartsOfSpeech
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import attribute_error, shortcut
-from kgkit.store import Manifest, StoreReader, open_build
+from kgkit.lazy import import_pandas, missing_attribute, shortcut
+from kgkit.store import Manifest, StoreReader
 from kgkit.text import fold
 from kgkit.types import (
     NO_CANDIDATES,
@@ -464,11 +464,9 @@ class KnowledgeBase(PartsOfSpeech):
         Raises:
             MissingExtra: if pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtra("pandas", "pandas") from None
-        return pandas.DataFrame.from_records([entity.to_dict() for entity in self]).set_index("id")
+        rows = [entity.to_dict() for entity in self]
+        frame: pandas.DataFrame = import_pandas().DataFrame.from_records(rows).set_index("id")
+        return frame
 
     def export(
         self, path: str | os.PathLike[str], *, format: str | None = None, progress: Progress | None = None
@@ -488,33 +486,4 @@ class KnowledgeBase(PartsOfSpeech):
         return losses
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-
-        def __getattr__(self, name: str) -> Any:
-            raise attribute_error(self, name, HINTS)
-
-
-def open_kb(
-    name: str | None = None, home: str | os.PathLike[str] | None = None, *, verify: bool = False
-) -> KnowledgeBase:
-    """Open a knowledge base for reading.
-
-    Args:
-        name: `NAME`, the published build, or `NAME@BUILD`; None for the default (`KGKIT_KB`, else what
-            `kgkit kb default` has set), or the only one.
-        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
-        verify: whether to read its files first (about 1 GB a second) and compare their SHA-256 with the
-            manifest's. Without it only sizes are compared: damage within a file is met by the look-up that
-            cannot decode a row, and what can be decoded is answered, right or wrong.
-
-    Raises:
-        NotThere: if it has not been built.
-        UsageError: if none was named, there are several, and none of them is the default.
-        FormatMismatch, DamagedKB: if it cannot be used as it is.
-
-    Example:
-        >>> kgkit.open_kb("wordnet")["dog.n.01"].label
-        'dog'
-    """
-    where = Home.find(home)
-    build, store = open_build(where, name if name is not None else where.default_kb().name, verify=verify)
-    return KnowledgeBase(store, build.name)
+        __getattr__ = missing_attribute(HINTS)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ from kgkit.candidates import (
 from kgkit.errors import UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.lazy import attribute_error
+from kgkit.lazy import missing_attribute
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import find_scorer
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
@@ -73,6 +73,13 @@ class LinkerConfig:
         if self.explain and not self.top_k:
             raise UsageError("explain says what the scores of candidates are made of, and top_k shows none")
         check_overlaps(self.overlaps)
+
+
+_HINTS: Final = dict.fromkeys(
+    ("annotate", "link", "predict", "process", "run"),
+    "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
+)
+"""What serves in the place of names that people try, from other libraries."""
 
 
 class Linker:
@@ -222,9 +229,7 @@ class Linker:
         self.close()
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-
-        def __getattr__(self, name: str) -> Any:
-            raise attribute_error(self, name, _HINTS)
+        __getattr__ = missing_attribute(_HINTS)
 
     @property
     def model(self) -> str:
@@ -385,13 +390,6 @@ class Linker:
             entity = self.kb[number]
             name = self._names[number] = (entity.key, entity.label)
         return name
-
-
-_HINTS: Final = dict.fromkeys(
-    ("annotate", "link", "predict", "process", "run"),
-    "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
-)
-"""What serves in the place of names that people try, from other libraries."""
 
 
 def _generated_null(candidates: Candidates) -> float:

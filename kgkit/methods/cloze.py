@@ -7,7 +7,7 @@ one that reads vectors of entities in the place of names. `ClozeModel` is what t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,7 +20,8 @@ from kgkit.evaluation.cloze import NAME_TEMPLATE, TOP_NAMES, ClozeGuess, NameQue
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.masking import NOTHING, MaskedText, hide
-from kgkit.inputs.pieces import Numbers, WordPieces
+from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
+from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.hidden_words import HiddenPieces, predict_hidden
 from kgkit.types import Progress
 
@@ -36,7 +37,8 @@ class ClozeModel(ABC):
 
     Args:
         name: name in messages.
-        encoder: encoder whose tokenizer cuts the questions.
+        encoder: encoder whose vocabulary answers.
+        tokens: what cuts the questions into word pieces.
 
     Attributes:
         mask: piece [MASK].
@@ -46,12 +48,13 @@ class ClozeModel(ABC):
         UsageError: if the tokenizer has no piece [MASK].
     """
 
-    def __init__(self, name: str, encoder: Encoder) -> None:
+    def __init__(self, name: str, encoder: Encoder, tokens: PieceTokenizer) -> None:
         if encoder.tokenizer.mask_token_id is None:
             raise UsageError(
                 f"the tokenizer of {encoder.name} has no [MASK]: it cannot be a masked language model"
             )
         self.name, self.encoder, self.mask = name, encoder, int(encoder.tokenizer.mask_token_id)
+        self.tokens = tokens
         self.pieces, _ = encoder.word_pieces()
         self.words = {row: word for word, row in unsplit_words(self.pieces).items()}
 
@@ -59,9 +62,16 @@ class ClozeModel(ABC):
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
         """Return what the model says of the hidden names of questions, read at once."""
 
-    @abstractmethod
     def hidden_pieces(self, question: ClozeQuestion) -> Numbers:
         """Return the word pieces of the name that a question hides."""
+        pieces = self.tokens(question.text)
+        begin, end = pieces.within(*question.span)
+        return pieces.ids[begin:end]
+
+    def no_pieces(self, counts: list[int]) -> HiddenPieces:
+        """Return what the model says where no hidden name fits into a text; *counts* are zeros."""
+        none = torch.zeros(0, len(self.pieces))
+        return HiddenPieces(none, torch.zeros(0, dtype=torch.int64), counts)
 
     def answer_piece(self, question: ClozeQuestion) -> int | None:
         """Return the word piece that a question's name is; None if it is not a single whole word."""
@@ -82,34 +92,19 @@ class KnowBertClozeModel(ClozeModel):
     """
 
     def __init__(self, name: str, encoder: Encoder, knowbert: "KnowBert", reader: KnowBertReader) -> None:
-        super().__init__(name, encoder)
+        super().__init__(name, encoder, reader.tokens)
         self.knowbert, self.reader = knowbert, reader
-
-    def hidden_pieces(self, question: ClozeQuestion) -> Numbers:
-        """Return the word pieces of the name that a question hides."""
-        pieces = self.reader.tokens(question.text)
-        begin, end = pieces.within(*question.span)
-        return pieces.ids[begin:end]
 
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
         """Return what the model says of the hidden names of questions, read at once."""
-        before, after = len(self.reader.tokens.before), len(self.reader.tokens.after)
-        counts, masked = list[int](), list[MaskedText]()
         texts = self.reader((question.text,) for question in questions)
-        for question, text in zip(questions, texts, strict=True):
-            targets, hidden = (
-                positions + before
-                for positions in name_positions(self.reader.tokens(question.text), question)
-            )
-            fits = len(targets) and hidden[-1] < len(text.ids) - after
-            counts.append(len(targets) if fits else 0)
-            if fits:
-                text, labels = hide(text, hidden, self.mask)
-                labels[np.setdiff1d(hidden, targets)] = NOTHING
-                masked.append(MaskedText(text, labels))
+        counts, names = hide_names(self.tokens, questions, texts, self.mask)
+        masked = [name.text for name in names if name is not None]
         if not masked:
-            none = torch.zeros(0, len(self.pieces))
-            return HiddenPieces(none, torch.zeros(0, dtype=torch.int64), counts)
+            return self.no_pieces(counts)
+        for name in names:
+            if name is not None:
+                name.text.labels[name.others] = NOTHING
         logits, gold, _ = predict_hidden(self.knowbert, self.reader, masked)
         return HiddenPieces(logits, gold, counts)
 
@@ -119,6 +114,45 @@ def name_positions(pieces: WordPieces, question: ClozeQuestion) -> tuple[Numbers
     target = np.arange(*pieces.within(*question.span))
     others = [np.arange(*pieces.within(*span)) for span in question.others]
     return target, np.unique(np.concatenate([target, *others]))
+
+
+class HiddenName(NamedTuple):
+    """A question as it was read, with [MASK] for all word pieces that say the name.
+
+    Attributes:
+        text: the text; its labels are all pieces that are hidden.
+        others: (m,) positions of those that are hidden and not asked for.
+    """
+
+    text: MaskedText
+    others: Numbers
+
+
+def hide_names(
+    tokens: PieceTokenizer, questions: Sequence[ClozeQuestion], texts: Iterable[TokenizedText], mask: int
+) -> tuple[list[int], list[HiddenName | None]]:
+    """Return how many word pieces each question asks for, and the question with its name hidden.
+
+    Args:
+        tokens: what cut the questions into word pieces.
+        questions: questions.
+        texts: what was read of each.
+        mask: piece [MASK].
+
+    Returns:
+        0 and None for a question whose name does not fit into what was read.
+    """
+    counts, names = list[int](), list[HiddenName | None]()
+    before, after = len(tokens.before), len(tokens.after)
+    for question, text in zip(questions, texts, strict=True):
+        targets, hidden = (
+            positions + before for positions in name_positions(tokens(question.text), question)
+        )
+        fits = len(targets) and hidden[-1] < len(text.ids) - after
+        counts.append(len(targets) if fits else 0)
+        others = np.setdiff1d(hidden, targets)
+        names.append(HiddenName(hide(text, hidden, mask), others) if fits else None)
+    return counts, names
 
 
 # -- asking -----------------------------------------------------------------

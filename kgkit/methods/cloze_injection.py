@@ -40,14 +40,8 @@ class EBertClozeModel(ClozeModel):
     """
 
     def __init__(self, encoder: Any, ebert: EBert, reader: EBertReader, entities: NDArray[np.int64]) -> None:
-        super().__init__(encoder.name, encoder)
+        super().__init__(encoder.name, encoder, reader.tokens)
         self.ebert, self.reader, self.entities = ebert, reader, entities
-
-    def hidden_pieces(self, question: ClozeQuestion) -> Numbers:
-        """Return the word pieces of the name that a question hides."""
-        pieces = self.reader.tokens(question.text)
-        begin, end = pieces.within(*question.span)
-        return pieces.ids[begin:end]
 
     @torch.inference_mode()
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
@@ -63,8 +57,7 @@ class EBertClozeModel(ClozeModel):
                 sequences.append(sequence)
         gold = [sequence.ids[target] for sequence, target in zip(sequences, targets, strict=True)]
         if not sequences:
-            none = torch.zeros(0, len(self.pieces))
-            return HiddenPieces(none, torch.zeros(0, dtype=torch.int64), counts)
+            return self.no_pieces(counts)
         device = next(self.ebert.parameters()).device
         fitting = [question for question, count in zip(questions, counts, strict=True) if count]
         masked = [self._hide(*pair) for pair in zip(sequences, fitting, strict=True)]

@@ -18,10 +18,9 @@ from kgkit.encoder import Encoder
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.heads.folder import ENCODER
 from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MappedText
-from kgkit.inputs.masking import NOTHING, MaskedText, hide, pad_labels
-from kgkit.inputs.pieces import Numbers
+from kgkit.inputs.masking import NOTHING, MaskedText, pad_labels
 from kgkit.linking.hidden_words import HiddenPieces, logits_of
-from kgkit.methods.cloze import ClozeModel, name_positions
+from kgkit.methods.cloze import ClozeModel, hide_names
 from kgkit.methods.kambert import FOLDER, Annotate, open_maps
 from kgkit.methods.links import check_linker
 from kgkit.models.kambert import KamBertManifest
@@ -101,44 +100,27 @@ class KamBertClozeModel(ClozeModel, OpenModel):
         annotate: Annotate,
         resources: "ExitStack",
     ) -> None:
-        super().__init__(name, encoder)
+        super().__init__(name, encoder, reader.tokens)
         self.kambert, self.reader, self._annotate = kambert.eval(), reader, annotate
         self._resources = resources
-
-    def hidden_pieces(self, question: ClozeQuestion) -> Numbers:
-        """Return the word pieces of the name that a question hides."""
-        pieces = self.reader.tokens(question.text)
-        begin, end = pieces.within(*question.span)
-        return pieces.ids[begin:end]
 
     @torch.inference_mode()
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
         """Return what the model says of the hidden names of questions, read at once."""
-        before, after = len(self.reader.tokens.before), len(self.reader.tokens.after)
-        counts, masked, chosen = list[int](), list[MaskedText](), list[AnnotatedText]()
         annotated = self._annotate(_blanked(question) for question in questions)
         texts = self.reader((question.text,) for question in questions)
-        for question, text, own in zip(questions, texts, annotated, strict=True):
-            asked, hidden = (
-                positions + before
-                for positions in name_positions(self.reader.tokens(question.text), question)
-            )
-            fits = len(asked) and hidden[-1] < len(text.ids) - after
-            counts.append(len(asked) if fits else 0)
-            if fits:
-                text, labels = hide(text, hidden, self.mask)
-                masked.append(MaskedText(text, labels))
-                chosen.append(own._replace(text=question.text))
-        if not masked:
-            none = torch.zeros(0, len(self.pieces))
-            return HiddenPieces(none, torch.zeros(0, dtype=torch.int64), counts)
-        batch = masked_maps(self.reader, [[own] for own in chosen], masked)
+        counts, names = hide_names(self.tokens, questions, texts, self.mask)
+        chosen = [
+            (name, own._replace(text=question.text))
+            for question, name, own in zip(questions, names, annotated, strict=True)
+            if name is not None
+        ]
+        if not chosen:
+            return self.no_pieces(counts)
+        batch = masked_maps(self.reader, [[own] for _, own in chosen], [name.text for name, _ in chosen])
         asked_for = batch.labels.clone()
-        for row, question in enumerate(
-            question for question, count in zip(questions, counts, strict=True) if count
-        ):
-            asked, hidden = name_positions(self.reader.tokens(question.text), question)
-            asked_for[row, np.setdiff1d(hidden, asked) + before] = NOTHING
+        for row, (name, _) in enumerate(chosen):
+            asked_for[row, name.others] = NOTHING
         device = self.kambert.model.device
         logits, gold = hidden_logits(self.kambert, batch._replace(labels=asked_for).to(device))
         return HiddenPieces(logits, gold, counts)

@@ -41,6 +41,5 @@ KALM: Final = Kind(
         "tagger": "kgkit.linking.kalm:open_tagger",
     },
     use="`kgkit evaluate ppl --model {name}` scores it; one of both directions finds mentions, as a tagger",
-    command="kgkit train kalm",
     roles_of=_roles_of_kalm,
 )

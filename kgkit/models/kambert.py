@@ -56,5 +56,5 @@ KAMBERT: Final = replace(
     use="`kgkit predict --model {name}` answers its task, or, of the task mlm, `kgkit evaluate cloze --model "
     "{name}` asks it for hidden words",
     roles_of=_roles_of_kambert,
-    train="kgkit.training.kambert:train_language_model",
+    plan="kgkit.training.masked_lm.kambert:plan_language_model",
 )

@@ -62,15 +62,15 @@ class Kind(Generic[ManifestType]):
             and a `kgkit.models.opening.Opening`.
         use: what one does with a model, in a sentence; `{name}` stands for the model's name.
         uses: the same by task, for tasks whose models are used otherwise.
-        command: that trains one.
+        command: that trains one; `kgkit train NAME` unless given.
         roles_of: roles that a single model has, the main one first; None: all of them, in the order of
             *roles*.
         settings: class of the settings of a training, a `kgkit.methods.settings.TaskTraining`, as
             `MODULE:NAME`; "" for a kind that `kgkit.train` does not train.
         begin: function from these settings, the data (`kgkit.methods.answering.TaskData`) and
             `kgkit.methods.contract.Resources` to a `kgkit.methods.contract.Beginning`, as `MODULE:NAME`.
-        train: function that trains it for tasks of its own, which `kgkit.evaluation.tasks` does not have, as
-            `MODULE:NAME`; called as `kgkit.training.tasks.train_method`, without the kind. "": it has none.
+        plan: function that prepares a training for tasks of its own, which `kgkit.evaluation.tasks` does not
+            have, as `MODULE:NAME`; a `kgkit.training.tasks.PlanTask`. "": it has none.
         encoder: path of the encoder in the folder of a model that has one, as `Encoder.load` takes it; "" for
             a kind that has none.
     """
@@ -80,14 +80,18 @@ class Kind(Generic[ManifestType]):
     manifest: type[ManifestType]
     roles: Mapping[Role, str]
     use: str
-    command: str
+    command: str = ""
     about: str = ""
     uses: Mapping[str, str] = field(default_factory=dict)
     roles_of: Callable[[ManifestType], tuple[Role, ...]] | None = None
     settings: str = ""
     begin: str = ""
-    train: str = ""
+    plan: str = ""
     encoder: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            object.__setattr__(self, "command", f"kgkit train {self.name}")
 
     def read(self, folder: Path) -> ManifestType:
         """Return the manifest of the model in *folder*.
@@ -416,7 +420,6 @@ LINKER: Final = Kind(
     manifest=LinkerManifest,
     roles={"linker": "kgkit.linking.models:open_linker"},
     use="link with `--model {name}`",
-    command="kgkit train linker",
     encoder="encoder",
 )
 
@@ -426,7 +429,6 @@ TAGGER: Final = Kind(
     manifest=TaggerManifest,
     roles={"tagger": "kgkit.linking.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
-    command="kgkit train tagger",
     encoder="head/encoder",
 )
 
@@ -442,11 +444,10 @@ KNOWBERT: Final = Kind(
         "predictor": "kgkit.methods.knowbert:open_predictor",
     },
     use="link with `--model {name}`, or open it with kgkit.linking.knowbert.TrainedKnowBert",
-    command="kgkit train knowbert",
     roles_of=_roles_of_knowbert,
     settings="kgkit.methods.knowbert_settings:KnowBertTraining",
     begin="kgkit.methods.knowbert:begin_task",
-    train="kgkit.training.knowbert.train:train_stage",
+    plan="kgkit.training.knowbert.train:plan_stage",
     encoder="knowbert/encoder",
 )
 
@@ -466,7 +467,7 @@ def task_kind(name: str, title: str, manifest: type[ManifestType], about: str = 
     """
     settings = manifest.__name__.removesuffix("Manifest") + "Training"
     return Kind(
-        name=name, title=title, about=about, manifest=manifest, command=f"kgkit train {name}",
+        name=name, title=title, about=about, manifest=manifest,
         roles={"predictor": f"kgkit.methods.{name}:open_predictor"},
         use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
         settings=f"kgkit.methods.{name}_settings:{settings}",
@@ -491,5 +492,5 @@ EBERT: Final = replace(
     },
     uses=dict.fromkeys(("wsd", "el"), "`kgkit link --model {name}` links with it"),
     roles_of=_roles_of_ebert,
-    train="kgkit.training.linkers.ebert:train_ebert_linker",
+    plan="kgkit.training.linkers.ebert:plan_ebert_linker",
 )

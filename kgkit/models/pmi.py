@@ -46,7 +46,6 @@ PMI: Final = Kind(
     manifest=PMIManifest,
     roles={"association_table": "kgkit.models.pmi:open_table"},
     use="`kgkit nearest WORD --pmi {name}` lists the words that go with one",
-    command="kgkit train pmi",
 )
 
 

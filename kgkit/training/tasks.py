@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -31,7 +31,20 @@ if TYPE_CHECKING:
     from torch import nn
 
     from kgkit.methods.answering import TaskData
-    from kgkit.methods.contract import Beginning
+    from kgkit.methods.contract import Beginning, Resources
+
+
+class PlanTask(Protocol):
+    """Function that prepares the training of a method for tasks of its own."""
+
+    def __call__(self, training: Any, resources: "Resources", progress: Progress | None) -> Plan:
+        """Begin a model, and read its data.
+
+        Args:
+            training: settings of the method.
+            resources: what the training has beside settings and data.
+            progress: function that receives what is done.
+        """
 
 
 def train_method(
@@ -74,21 +87,20 @@ def train_method(
     if training.ONLY_KB:
         check_knowledge(kbs, training.control)
     owner = f"the kind {kind.name}"
-    if training.task not in TASKS:
-        if not kind.train:
-            raise UsageError(f"{owner} is trained for tasks of kgkit alone, not for {training.task}")
-        train_own = kind.load(kind.train)
-        folder: Path = train_own(home, name, training, kbs, device=device, command=command, progress=progress)
-        return folder
+    if training.task not in TASKS and not kind.plan:
+        raise UsageError(f"{owner} is trained for tasks of kgkit alone, not for {training.task}")
 
     def prepare(stack: ExitStack) -> Plan:
         from kgkit.methods.answering import TaskData
         from kgkit.methods.contract import Resources
 
+        resources = Resources(home, () if training.control else kbs, device, stack)
+        if training.task not in TASKS:
+            plan_task: PlanTask = kind.load(kind.plan)
+            return plan_task(training, resources, progress)
         data = TaskData.read(training)
         begin = kind.load(kind.begin)
-        chosen = () if training.control else kbs
-        beginning: Beginning = begin(training, data, Resources(home, chosen, device, stack))
+        beginning: Beginning = begin(training, data, resources)
         make_manifest(kind, name, **_fields(training, beginning))  # before the first step: does it fit?
         return _plan(training, data, beginning, device, progress)
 

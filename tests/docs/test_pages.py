@@ -149,11 +149,37 @@ def test_no_file_names_a_place_on_the_disk_of_a_person():
     assert found == []
 
 
-def test_the_architecture_has_every_room():
+def rooms_of_the_architecture() -> dict[str, list[str]]:
+    """Return the rooms that the architecture describes, each with the modules that it lists of it."""
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    section = page.split("\n## Rooms\n")[1].split("\n## ")[0]
+    first, *others = re.split(r"^### ", section, flags=re.MULTILINE)
+    rooms = {room: list[str]() for room in re.findall(r"^- `([^`]+)`: ", first, re.MULTILINE)}
+    for other in others:
+        if heading := re.match(r"`([^`]+/)`\n", other):
+            listed = re.findall(r"^- (`.+?): ", other, re.MULTILINE)
+            rooms[heading[1]] = re.findall(r"`([^`]+)`", " ".join(listed))
+    return rooms
+
+
+def test_the_architecture_has_every_room():
     paths = [path for path in (ROOT / "kgkit").iterdir() if not path.name.startswith(("_", "py.typed"))]
     rooms = [f"{path.name}/" if path.is_dir() else path.name for path in paths]
-    assert [room for room in sorted(rooms) if f"| `{room}` |" not in page] == []
+    assert sorted(rooms_of_the_architecture()) == sorted(rooms)
+
+
+def test_the_architecture_lists_modules_that_are_there_and_each_once():
+    for room, modules in rooms_of_the_architecture().items():
+        assert modules or room.endswith(".py"), f"{room} lists nothing"
+        assert len(modules) == len(set(modules)), room
+        for module in modules:
+            path = ROOT / "kgkit" / room / (module if module.endswith("/") else f"{module}.py")
+            assert path.exists(), f"{room} has no {module}"
+
+
+def test_a_line_of_the_architecture_is_short_enough_to_be_merged():
+    lines = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 140] == []
 
 
 def test_the_architecture_draws_the_arrows_that_are_checked():

@@ -24,10 +24,7 @@ class EvaluateCommands(TyperGroup):
 
 app = typer.Typer(cls=EvaluateCommands, no_args_is_help=True, help="Score a model on a data set.")
 
-app.command("cloze")(cloze.cloze)
-app.command("el")(el.el)
-app.command("ner")(ner.ner)
-app.command("ppl")(language.ppl)
-app.command("wsd")(wsd.wsd)
+for command in (cloze.cloze, el.el, ner.ner, language.ppl, wsd.wsd):
+    app.command(command.__name__)(command)
 for name, sentence in tasks.HELP.items():
     app.command(name, help=sentence)(tasks.task_command(name))

@@ -48,8 +48,5 @@ def _command_of(method: str) -> Any:
 
 app = typer.Typer(cls=Methods, no_args_is_help=True, help="Train a model.")
 
-app.command("linker")(linker.linker)
-app.command("encoder")(encoder.encoder)
-app.command("kalm")(kalm.kalm)
-app.command("tagger")(tagger.tagger)
-app.command("pmi")(pmi.pmi)
+for command in (linker.linker, encoder.encoder, kalm.kalm, tagger.tagger, pmi.pmi):
+    app.command(command.__name__)(command)

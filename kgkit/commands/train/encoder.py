@@ -68,7 +68,8 @@ def encoder(
     """
     from kgkit.encoder.fresh import EncoderShape
     from kgkit.training.job import note_best_epoch
-    from kgkit.training.pretraining import KIND, EncoderTraining, train_encoder
+    from kgkit.training.masked_lm.pretraining import KIND, EncoderTraining, begin_encoder
+    from kgkit.training.tasks import train_method
 
     shape = EncoderShape(
         layers=layers, width=width, heads=heads, positions=max(512, size), lowercase=not cased
@@ -80,9 +81,8 @@ def encoder(
     files = [*training.files, vocabulary]
 
     def train(where: "Home", tell: "Progress") -> Path:
-        return train_encoder(
-            where, name, training, vocabulary, shape, device=device, command=typed(), progress=tell
-        )
+        begins = begin_encoder(where, training, vocabulary, shape)
+        return train_method(KIND, where, name, begins, device=device, command=typed(), progress=tell)
 
     manifest = record_training(
         KIND, name, asdict(training) | {"shape": asdict(shape)}, files, train, note_best_epoch,

@@ -108,7 +108,8 @@ def kalm(
     """
     from kgkit.models.kalm import KALM
     from kgkit.training.job import note_best_epoch
-    from kgkit.training.kalm import KALMTraining, train_kalm
+    from kgkit.training.kalm.settings import KALMTraining
+    from kgkit.training.kalm.train import train_kalm
 
     training = KALMTraining(
         data=tuple(data), dev=tuple(dev or ()), kb=kb, senses=senses, words=tuple(words or ()), style=style,

@@ -136,8 +136,8 @@ def record_training(
     train: "Callable[[Home, Progress], Path]",
     note_scores: "Callable[[RunRecord, ManifestType], object]",
     *,
-    seeds: Sequence[int],
-    device: str,
+    seeds: Sequence[int] = (),
+    device: str = "cpu",
     home: Path | None,
     as_json: bool,
     quiet: bool,
@@ -152,7 +152,7 @@ def record_training(
         train: function that trains the model, and returns the folder of its files.
         note_scores: function that notes what was measured, of the model's manifest.
         seeds: seeds of what is trained.
-        device: torch device on which it is trained.
+        device: torch device on which it is trained, if it is trained by gradient.
         home, as_json, quiet: as `follow_training` takes them.
 
     Returns:

@@ -8,11 +8,10 @@ import typer
 
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import typed, write_line
-from kgkit.commands.train.methods import follow_training, write_results
+from kgkit.commands.train.methods import record_training, write_results
 
 if TYPE_CHECKING:
     from kgkit.home import Home
-    from kgkit.training.job import TrainedModel
     from kgkit.types import Progress
 
 
@@ -64,9 +63,7 @@ def pmi(
 
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
-    from kgkit.catalog.runs import recorded
     from kgkit.models.pmi import PMI
-    from kgkit.training.job import train_recorded
     from kgkit.training.pmi.settings import PMITraining
     from kgkit.training.pmi.train import train_pmi
 
@@ -75,17 +72,15 @@ def pmi(
         norm=norm,
     )  # fmt: skip
 
-    def train(where: "Home", tell: "Progress") -> "TrainedModel":
-        run = recorded(where, command=typed(), config=asdict(training), data=training.data)
+    def train(where: "Home", tell: "Progress") -> Path:
+        return train_pmi(
+            where, name, training, memory=memory, workers=workers, command=typed(), progress=tell
+        )
 
-        def train_table() -> Path:
-            return train_pmi(
-                where, name, training, memory=memory, workers=workers, command=typed(), progress=tell
-            )
-
-        return train_recorded(run, where, name, PMI, train_table, lambda record, manifest: None)
-
-    manifest = follow_training(name, training.data, train, home=home, as_json=as_json, quiet=quiet)
+    manifest = record_training(
+        PMI, name, asdict(training), training.data, train, lambda record, manifest: None, home=home,
+        as_json=as_json, quiet=quiet,
+    )  # fmt: skip
     if manifest is not None:
         write_line(f"{name}: PMI of words at most {window} apart, within a {scope}")
         write_results(manifest.results)

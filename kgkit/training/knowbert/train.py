@@ -12,66 +12,38 @@ Departures:
     A linker is as published for entities (`el`) or for senses, whatever knowledge base it is of.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kgkit.home import Home
 from kgkit.methods.knowbert_settings import KnowBertTraining
-from kgkit.methods.settings import ChosenKB
-from kgkit.models.kinds import KNOWBERT
-from kgkit.training.job import Outcome, Plan, run_job
+from kgkit.training.job import Outcome, Plan
 from kgkit.training.tasks import about_data, fit_method, manifest_fields
 from kgkit.types import Progress
 
+if TYPE_CHECKING:
+    from kgkit.methods.contract import Resources
 
-def train_stage(
-    home: Home,
-    name: str,
-    training: KnowBertTraining,
-    kbs: Sequence[ChosenKB] = (),
-    *,
-    device: str = "auto",
-    command: str = "",
-    progress: Progress | None = None,
-) -> Path:
-    """Train a stage of a KnowBert (wsd, el, mlm), and write it to `models/NAME` of *home*.
 
-    An older model of that name is replaced.
+def plan_stage(training: KnowBertTraining, resources: "Resources", progress: Progress | None) -> Plan:
+    """Begin a KnowBert, and read the data of its stage (wsd, el, mlm).
 
     Args:
-        kbs: knowledge bases that are put above those that the model has already, from the bottom up.
-        home, name, training, device, command, progress: as `kgkit.training.tasks.train_method` takes them.
-
-    Returns:
-        Folder of the model's files, as `train_method` does.
+        training: settings.
+        resources: home and device; its knowledge bases are put above those that the model has already, from
+            the bottom up.
+        progress: as `kgkit.training.tasks.train_method` takes it.
 
     Raises:
         StaleModel: if the model that it begins as was trained with other builds.
         The rest as `kgkit.training.tasks.train_method` does.
     """
-    return run_job(
-        KNOWBERT, home, name, training,
-        lambda stack: _plan(home, training, kbs, device, progress, stack),
-        files=training.files, command=command, seed=training.seed,
-    )  # fmt: skip
-
-
-def _plan(
-    home: Home,
-    training: KnowBertTraining,
-    kbs: Sequence[ChosenKB],
-    device: str,
-    progress: Progress | None,
-    stack: ExitStack,
-) -> Plan:
-    """Begin a model, and read the data of its stage."""
     from kgkit.methods.contract import group_parameters
     from kgkit.methods.knowbert import save_knowbert
     from kgkit.methods.knowbert_start import begin_knowbert, pretrained_parameters
     from kgkit.training.knowbert.stages import stage_of
 
+    home, kbs, device, stack = resources
     start = begin_knowbert(home, training, kbs, device, stack)
     stage = stage_of(training, start, progress)
 

@@ -33,14 +33,14 @@ from kgkit.linking.ebert_encoder import begin_head
 from kgkit.linking.ebert_vectors import vectors_fields
 from kgkit.linking.knowbert import knowledge_of
 from kgkit.methods.cloze_opening import MaskedLanguageModel, open_masked_lm
-from kgkit.methods.contract import group_parameters
+from kgkit.methods.contract import Resources, group_parameters
 from kgkit.methods.ebert_settings import EBertTraining
 from kgkit.methods.settings import ChosenKB
-from kgkit.models.kinds import EBERT, EBertLinking
+from kgkit.models.kinds import EBertLinking
 from kgkit.models.manifest import Needs
 from kgkit.training.batches import Shuffled
 from kgkit.training.data import count_items, hold_out_each_tenth
-from kgkit.training.job import Outcome, Plan, run_job, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, scores_by_epoch
 from kgkit.training.knowbert.stages import linking_scores
 from kgkit.training.linkers.ebert_examples import (
     MaskedExample,
@@ -75,40 +75,6 @@ class EBertLinkerStart(NamedTuple):
     knowledge: Knowledge
 
 
-def train_ebert_linker(
-    home: Home,
-    name: str,
-    training: EBertTraining,
-    kbs: Sequence[ChosenKB] = (),
-    *,
-    device: str = "auto",
-    command: str = "",
-    progress: Progress | None = None,
-) -> Path:
-    """Train an E-BERT to link (wsd, el), and write it to `models/NAME` of *home*.
-
-    Without epochs nothing is trained: the model is published as it begins, and scored on what would choose
-    the epoch, or without that on all data.
-
-    Args:
-        kbs: the knowledge base, open, with the name of its vectors.
-        home, name, training, device, command, progress: as `kgkit.training.tasks.train_method` takes them.
-
-    Returns:
-        Folder of the model's files, as `train_method` does.
-
-    Raises:
-        UsageError: if the encoder is no masked language model, or its decoder not tied to its word pieces; if
-            vectors, map and encoder do not fit each other; if there is nothing to learn.
-        The rest as `train_method` does.
-    """
-    return run_job(
-        EBERT, home, name, training,
-        lambda stack: _plan(home, training, kbs, device, progress, stack),
-        files=training.files, command=command, seed=training.seed,
-    )  # fmt: skip
-
-
 def begin_ebert_linker(
     home: Home, training: EBertTraining, kbs: Sequence[ChosenKB], device: str, stack: ExitStack
 ) -> EBertLinkerStart:
@@ -122,7 +88,7 @@ def begin_ebert_linker(
         stack: stack for what is opened.
 
     Raises:
-        UsageError, NotThere: as `train_ebert_linker` does.
+        UsageError, NotThere: as `plan_ebert_linker` does.
     """
     if len(kbs) != 1 or len(kbs[0].vectors) != 1:
         raise UsageError(
@@ -150,15 +116,23 @@ def begin_ebert_linker(
     return EBertLinkerStart(linker, reader, masked_lm, knowledge)
 
 
-def _plan(
-    home: Home,
-    training: EBertTraining,
-    kbs: Sequence[ChosenKB],
-    device: str,
-    progress: Progress | None,
-    stack: ExitStack,
-) -> Plan:
-    """Begin a model, and read its data."""
+def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: Progress | None) -> Plan:
+    """Begin an E-BERT that links (wsd, el), and read its data.
+
+    Without epochs nothing is trained: the model is published as it begins, and scored on what would choose
+    the epoch, or without that on all data.
+
+    Args:
+        training: settings.
+        resources: home and device; its knowledge base, with the name of its vectors, is linked to.
+        progress: as `kgkit.training.tasks.train_method` takes it.
+
+    Raises:
+        UsageError: if the encoder is no masked language model, or its decoder not tied to its word pieces; if
+            vectors, map and encoder do not fit each other; if there is nothing to learn.
+        The rest as `train_method` does.
+    """
+    home, kbs, device, stack = resources
     start = begin_ebert_linker(home, training, kbs, device, stack)
     learn, held_out = _documents(training, kbs[0].kb, progress)
     null = start.linker.config.null

@@ -26,8 +26,9 @@ from kgkit.models.folder import find_trained, has_model  # noqa: E402
 from kgkit.models.kalm import KALM as KIND  # noqa: E402
 from kgkit.models.kinds import TAGGER  # noqa: E402
 from kgkit.models.opening import open_model  # noqa: E402
-from kgkit.training import kalm as training_kalm  # noqa: E402
-from kgkit.training.kalm import PRESETS, KALMTraining, read_data, train_kalm  # noqa: E402
+from kgkit.training.kalm import train as training_kalm  # noqa: E402
+from kgkit.training.kalm.settings import PRESETS, KALMTraining  # noqa: E402
+from kgkit.training.kalm.train import read_data, train_kalm  # noqa: E402
 from kgkit.training.teaching import read_untagged, teach  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.cli_helpers import run  # noqa: E402

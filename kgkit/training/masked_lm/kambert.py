@@ -6,7 +6,6 @@ drawn anew in each epoch.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +18,16 @@ from kgkit.errors import UsageError
 from kgkit.heads.attention_mixing import KamBertConfig
 from kgkit.heads.folder import ENCODER
 from kgkit.heads.kambert import KamBert
-from kgkit.home import Home
 from kgkit.inputs.kambert import AnnotatedText, KamBertReader
 from kgkit.inputs.masking import Masking, masking_of
 from kgkit.inputs.passages import Passage
 from kgkit.methods.cloze_opening import open_masked_lm
+from kgkit.methods.contract import Resources
 from kgkit.methods.kambert import FOLDER, Annotate, begin_maps
 from kgkit.methods.kambert_language import MaskedMaps, hidden_logits, masked_maps
 from kgkit.methods.kambert_settings import KamBertTraining
-from kgkit.methods.settings import ChosenKB
-from kgkit.models.kambert import KAMBERT
 from kgkit.training.config import TrainingConfig
-from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, fit, scores_by_epoch
 from kgkit.training.knowbert.data import passages_of
 from kgkit.training.tasks import about_data, manifest_fields
 from kgkit.types import Progress
@@ -38,41 +35,6 @@ from kgkit.types import Progress
 if TYPE_CHECKING:
     from kgkit.methods.cloze_opening import MaskedLanguageModel
     from kgkit.methods.kambert import MapsBeginning
-
-
-def train_language_model(
-    home: Home,
-    name: str,
-    training: KamBertTraining,
-    kbs: Sequence[ChosenKB] = (),
-    *,
-    device: str = "auto",
-    command: str = "",
-    progress: Progress | None = None,
-) -> Path:
-    """Train the new weights of a KAM-BERT as a masked language model, and write it to `models/NAME`.
-
-    Args:
-        home: home that the model is kept in; a training that was stopped goes on there.
-        name: name of the model.
-        training: settings.
-        kbs: knowledge bases, open, whose facts are a map.
-        device: torch device on which it is trained.
-        command: command that trains the like.
-        progress: function that receives what is done.
-
-    Returns:
-        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
-
-    Raises:
-        UsageError: if the encoder is no masked language model, or there is nothing to learn.
-        The rest as `kgkit.training.tasks.train_method` does.
-    """
-    return run_job(
-        KAMBERT, home, name, training,
-        lambda stack: _plan(home, training, kbs, device, progress, stack),
-        files=training.files, command=command, seed=training.seed,
-    )  # fmt: skip
 
 
 class MaskedPassages:
@@ -128,15 +90,19 @@ def _loss(model: nn.Module, batch: MaskedMaps) -> tuple[Tensor, float]:
     return functional.cross_entropy(logits, gold), float(len(gold))
 
 
-def _plan(
-    home: Home,
-    training: KamBertTraining,
-    kbs: Sequence[ChosenKB],
-    device: str,
-    progress: Progress | None,
-    stack: ExitStack,
-) -> Plan:
-    """Begin a model, and read its data."""
+def plan_language_model(training: KamBertTraining, resources: Resources, progress: Progress | None) -> Plan:
+    """Begin a KAM-BERT, and read the texts that it is trained on as a masked language model.
+
+    Args:
+        training: settings.
+        resources: home and device; the facts of its knowledge bases are a map.
+        progress: as `kgkit.training.tasks.train_method` takes it.
+
+    Raises:
+        UsageError: if the encoder is no masked language model, or there is nothing to learn.
+        The rest as `kgkit.training.tasks.train_method` does.
+    """
+    home, kbs, device, stack = resources
     masked_lm = stack.enter_context(open_masked_lm(training.encoder, home, device))
     begun = begin_maps(training, [chosen.kb for chosen in kbs], home, device)
     kambert = _begin_head(masked_lm, begun, training)

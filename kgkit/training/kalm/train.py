@@ -1,18 +1,15 @@
 """Training a KALM: from plain text and a knowledge base of types to a model's folder.
 
-No label is read. Two presets say how large the model is, and how it learns:
-
-    paper   the sizes and the averaged SGD of AWD-LSTM, as Liu et al. (2019) took them: for a GPU
-    cpu     a smaller one, by Adam: about a minute an epoch of CoNLL-2003 on two cores
+No label is read. Presets (`kgkit.training.kalm.settings`) say how large the model is, and how it learns.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,7 +18,6 @@ from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs.kalm import (
     TypedVocabulary,
-    WordStyle,
     control_vocabulary,
     count_types,
     make_vocabulary,
@@ -31,12 +27,12 @@ from kgkit.inputs.pieces import Numbers
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.kalm import FOLDER, WORDS, score_words
 from kgkit.models.kalm import KALM as KALM_KIND
-from kgkit.ranges import check_range
 from kgkit.training.batches import Batches, Shuffled
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items
 from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.kalm.settings import AUTO, PRESETS, KALMPreset, KALMTraining
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -49,115 +45,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TASK: Final = "lm"
-AUTO: Final = "auto"
 _HELD_OUT: Final = 10  # the last part in so many, where no file is named
-
-
-@dataclass(frozen=True, kw_only=True)
-class KALMPreset:
-    """How large a KALM is, and how it learns.
-
-    Attributes:
-        sizes: settings of `KALMConfig`.
-        schedule: how the optimizer is set, fields of `TrainingConfig`.
-        optimizer: averaged SGD, or Adam.
-        lr, decay: learning rate and weight decay.
-        batch: rows that are read at once.
-        length: words of each that are read at once.
-        epochs: epochs, at most; after `patience` of them without a gain the training stops.
-    """
-
-    sizes: Mapping[str, float]
-    schedule: Mapping[str, Any]
-    optimizer: Literal["sgd", "adam"]
-    lr: float
-    decay: float
-    batch: int
-    length: int
-    epochs: int
-    patience: int
-
-
-PRESETS: Final[Mapping[str, KALMPreset]] = {
-    "paper": KALMPreset(
-        sizes={},
-        schedule={"schedule": "constant", "warmup": 0.0, "clip": 0.25, "average_after": 5},
-        optimizer="sgd", lr=10.0, decay=1.2e-6, batch=80, length=70, epochs=500, patience=10,
-    ),
-    "cpu": KALMPreset(
-        sizes={
-            "embedding": 100, "hidden": 200, "type_width": 32, "layers": 2, "dropout_words": 0.05,
-            "dropout_input": 0.3, "dropout_hidden": 0.2, "dropout_output": 0.3, "activation": 1.0,
-        },
-        schedule={"schedule": "cosine", "warmup": 0.05, "clip": 0.5},
-        optimizer="adam", lr=4e-3, decay=0.0, batch=20, length=35, epochs=10, patience=3,
-    ),
-}  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class KALMTraining:
-    """What a KALM is trained on, and how.
-
-    Attributes:
-        data: files of plain text to learn from.
-        dev: files that choose the epoch; none: the last tenth of the data, which is not learnt from then.
-        kb: knowledge base of types, as `kgkit build-kb type_vocabulary` makes it; None in a control alone.
-        senses: knowledge base that counts the other senses of words with types, which have no type; `auto`:
-            the one that *kb* was made of, if it is there; `none`: no word with a type has a share of type 0.
-        words: files whose words the vocabulary has beside those of *data*.
-        style: how texts are cut into words.
-        overlap: whether words with a type are general words too.
-        min_count: occurrences of a word without a type, below which it is unknown, so that unknown words are
-            learnt too.
-        open_names: whether words with a capital that *kb* lacks may be of any type, which contexts tell.
-        bidirectional: whether words are predicted from both sides.
-        feedback: whether types are fed back.
-        control: whether types are left out: an AWD-LSTM of the same words.
-        prior_weight: λ of equation (11).
-        preset: `paper` or `cpu`.
-        epochs: epochs, at most; None: the preset's.
-        seed: seed of weights, order and dropout.
-    """
-
-    data: tuple[Path, ...]
-    dev: tuple[Path, ...] = ()
-    kb: str | None = None
-    senses: str = AUTO
-    words: tuple[Path, ...] = ()
-    style: WordStyle = "cased"
-    overlap: bool = False
-    min_count: int = 1
-    open_names: bool = False
-    bidirectional: bool = False
-    feedback: bool = True
-    control: bool = False
-    prior_weight: float = 0.0
-    preset: Literal["cpu", "paper"] = "cpu"
-    epochs: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.data:
-            raise UsageError("there is nothing to learn from: name files of plain text")
-        if self.kb is None and not self.control:
-            raise UsageError(
-                "a KALM needs a knowledge base of types: name one with --kb, or train the AWD-LSTM below it "
-                "with --control"
-            )
-        if self.preset not in PRESETS:
-            raise UsageError(f"preset is {self.preset!r}; it is one of {', '.join(PRESETS)}")
-        if self.open_names and self.style == "recipe":
-            raise UsageError("open names are words with a capital, and recipes are read in small letters")
-        if self.control and self.prior_weight:
-            raise UsageError("a control has no types, and prior_weight weighs priors of types: leave it out")
-        check_range(self, "epochs", "min_count", least=1)
-        check_range(self, "prior_weight", "seed", least=0)
-
-    @property
-    def files(self) -> list[Path]:
-        """Files that are read."""
-        return [*self.data, *self.dev, *self.words]
 
 
 class WordData(NamedTuple):

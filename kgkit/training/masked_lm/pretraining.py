@@ -1,0 +1,43 @@
+"""Training an encoder from nothing, as a masked language model."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from kgkit.catalog.runs import sha256_of
+from kgkit.encoder.fresh import EncoderShape, fresh_encoder
+from kgkit.home import Home
+from kgkit.methods.knowbert_settings import KnowBertTraining
+from kgkit.models.kinds import KNOWBERT
+from kgkit.versions import write_once
+
+KIND: Final = KNOWBERT
+"""The kind of the model: its encoder is that of a KnowBert without knowledge bases."""
+
+EncoderTraining = KnowBertTraining
+"""Data and settings of a training."""
+
+
+def begin_encoder(
+    home: Home, training: EncoderTraining, vocabulary: Path, shape: EncoderShape
+) -> EncoderTraining:
+    """Draw the weights of an encoder, and return the settings that train it as a masked language model.
+
+    It is a KnowBert without knowledge bases, and trained as one; the encoder is then in `knowbert/encoder`
+    of the model, as transformers has it.
+
+    Args:
+        home: home whose cache keeps what the training begins as.
+        training: data and settings; its encoder is not looked at.
+        vocabulary, shape: as `fresh_encoder` takes them.
+
+    Raises:
+        The errors of `fresh_encoder`.
+    """
+    identity = repr((sha256_of(vocabulary), shape, training.seed)).encode()
+    folder = home.path / "cache" / "fresh" / hashlib.blake2b(identity, digest_size=6).hexdigest()
+    if not folder.exists():
+        with write_once(folder) as staged:
+            fresh_encoder(staged, vocabulary, shape, training.seed)
+    return replace(training, encoder=str(folder), control=True)
