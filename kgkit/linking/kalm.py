@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby, pairwise
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -84,7 +85,14 @@ class TrainedKALM(WordModel, OpenModel):
 
         Raises:
             NotThere, SourceError, UsageError: if a file cannot be read.
+            UsageError: if *rows* is below 1.
+            TypeError: if *paths* is one path: give a list of it.
         """
+        if isinstance(paths, str | PathLike):
+            raise TypeError("a list of files is expected, not one path: perplexity([path])")
+        if rows < 1:
+            raise UsageError(f"rows is {rows}; it is at least 1")
+        paths = [Path(path) for path in paths]
         sequence, unknown = self.vocabulary.read(paths), self.vocabulary.all_unknown
         return score_words(
             self.kalm, sequence, unknown, length=self.manifest.length, rows=rows, progress=progress

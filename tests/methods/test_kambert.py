@@ -260,6 +260,16 @@ def test_names_and_chunks_of_a_spacy_pipeline_are_found(monkeypatch):
     assert map_sources.source_identities(described, ("entity",), 0, home) == {"en_toy": "en_toy 3.8.0"}
 
 
+def test_a_package_that_needs_spacy_and_is_no_pipeline_is_refused(monkeypatch):
+    def load(name):
+        raise OSError("[E050] Can't find model 'en_toy'")
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
+    monkeypatch.setattr(map_sources, "_pipeline_version", lambda name: "1.0")
+    with pytest.raises(UsageError, match=r"en_toy cannot be loaded as a spaCy pipeline .*E050"):
+        map_sources.open_span_finder("en_toy", "names", Home.find(None), "cpu")
+
+
 def test_a_manifest_that_does_not_fit_the_head_is_damage(home, tmp_path):
     shutil.copytree(home.path, tmp_path / "copied", symlinks=True)
     copied = Home(tmp_path / "copied")

@@ -422,3 +422,27 @@ def test_a_tagger_of_one_direction_is_refused(trained):
         KALMTagger(model)
     with pytest.raises(UsageError, match="type_prior is 2"):
         KALMTagger(open_model("both", "language_model", home=trained, device="cpu"), type_prior=2)
+
+
+def test_a_share_of_the_prior_is_refused_where_nothing_takes_it(trained):
+    for name, role in (("forward", None), ("both", "language_model")):
+        with pytest.raises(UsageError, match=rf"{name} is opened as language_model: leave it out"):
+            open_model(name, role, home=trained, device="cpu", type_prior=0.5)
+
+
+def test_perplexity_takes_a_list_of_files_and_one_row_at_least(trained):
+    path = trained.path / "dev.txt"
+    for name in ("both", "forward"):
+        model = open_model(name, "language_model", home=trained, device="cpu")
+        assert model.perplexity([str(path)]) == model.perplexity([path])
+        for one in (path, str(path)):
+            with pytest.raises(TypeError, match="a list of files is expected, not one path"):
+                model.perplexity(one)
+        with pytest.raises(UsageError, match="rows is 0; it is at least 1"):
+            model.perplexity([path], rows=0)
+
+
+def test_what_is_no_document_is_told_to_a_tagger_in_one_sentence(trained):
+    tagger = open_model("both", "tagger", home=trained, device="cpu")
+    with pytest.raises(TypeError, match=r"a document is a str or a kgkit\.Document, not NoneType"):
+        [*tagger(["Oslo", None])]
