@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder.loading import check_installed
-from kgkit.errors import UsageError
+from kgkit.errors import DamagedModel, UsageError
 from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import TypedVocabulary, WordStyle, load_words, spell_word, word_spans
 from kgkit.inputs.pieces import Numbers
@@ -87,6 +87,7 @@ class TrainedKALM(WordModel, OpenModel):
             NotThere, SourceError, UsageError: if a file cannot be read.
             UsageError: if *rows* is below 1.
             TypeError: if *paths* is one path: give a list of it.
+            DamagedModel: if the model gives words no probabilities.
         """
         if isinstance(paths, str | PathLike):
             raise TypeError("a list of files is expected, not one path: perplexity([path])")
@@ -94,9 +95,15 @@ class TrainedKALM(WordModel, OpenModel):
             raise UsageError(f"rows is {rows}; it is at least 1")
         paths = [Path(path) for path in paths]
         sequence, unknown = self.vocabulary.read(paths), self.vocabulary.all_unknown
-        return score_words(
+        result = score_words(
             self.kalm, sequence, unknown, length=self.manifest.length, rows=rows, progress=progress
         )
+        if not math.isfinite(result.nats):
+            raise DamagedModel(
+                f"the model {self.manifest.name} gives words the log likelihood {-result.nats}, as its "
+                "weights are too large: train it again"
+            )
+        return result
 
 
 class KALMTagger(MentionTagger):

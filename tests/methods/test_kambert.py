@@ -178,6 +178,19 @@ def test_settings_that_do_not_fit_are_refused(home, settings, sources):
         kgkit.train("kambert", name="x", home=home, **settings(encoder="knows"))
 
 
+def test_a_source_named_by_its_folder_in_the_home_is_needed_all_the_same(settings, tmp_path):
+    home = Home(tmp_path)
+    for by_path in (False, True):
+        name = "path" if by_path else "name"
+        table = pmi_folder(home.models / f"by_{name}", PAIRS)
+        source = str(table) if by_path else table.name
+        kgkit.train("kambert", name=name, home=home, **settings(steps=1, pmi=source))
+        assert KAMBERT.read(find_trained(home, name)).needs.models == (table.name,)
+        done = run("models", "rm", table.name, "--home", home.path)
+        assert done.code == 2 and f"{name} cannot be opened without the model {table.name}" in done.err
+        assert table.is_dir()
+
+
 def test_links_can_be_the_names(home, settings):
     model = kgkit.train(
         "kambert", name="links", home=home, kbs=["friends"], **settings(steps=1, tagger="links")
@@ -278,6 +291,7 @@ def test_a_manifest_that_does_not_fit_the_head_is_damage(home, tmp_path):
     for change, sentence in (
         ({"maps": ["entity"]}, "and the head has"),
         ({"maps": ["nothing"]}, "model.json cannot be read"),
+        ({"terms": -1}, "model.json cannot be read"),
         ({"size": 1}, "a setting in model.json is out of range"),
     ):
         path.write_text(json.dumps(manifest | change))

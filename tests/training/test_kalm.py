@@ -1,6 +1,7 @@
 """A KALM from plain text to perplexities and names: it learns, resumes, and is used by the commands."""
 
 import json
+import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from safetensors.torch import load_file  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from kgkit.building import Alias, Entity  # noqa: E402
 from kgkit.errors import DamagedModel, UsageError  # noqa: E402
@@ -404,8 +405,6 @@ def test_the_command_trains_it_with_its_options(home):
 
 
 def test_a_model_whose_manifest_says_otherwise_is_refused(trained, tmp_path):
-    import shutil
-
     folder = tmp_path / "copy"
     shutil.copytree(find_trained(trained, "forward"), folder)
     manifest = json.loads((folder / "model.json").read_text())
@@ -446,3 +445,23 @@ def test_what_is_no_document_is_told_to_a_tagger_in_one_sentence(trained):
     tagger = open_model("both", "tagger", home=trained, device="cpu")
     with pytest.raises(TypeError, match=r"a document is a str or a kgkit\.Document, not NoneType"):
         [*tagger(["Oslo", None])]
+
+
+def test_weights_that_give_no_probabilities_are_damage(trained, tmp_path):
+    folder = shutil.copytree(find_trained(trained, "forward"), tmp_path / "copy")
+    path = folder / "kalm" / "model.safetensors"
+    finite = load_file(path)
+    manifest = json.loads((folder / "model.json").read_text()) | {"sizes": {}}
+    (folder / "model.json").write_text(json.dumps(manifest))
+    changed = {name: torch.full_like(weight, 3e38) for name, weight in finite.items() if weight.ndim == 2}
+    save_file({**finite, **changed, "members": finite["members"], "prior": finite["prior"]}, path)
+    with pytest.raises(DamagedModel, match="the model forward gives words the log likelihood nan"):
+        open_model(folder, home=trained, device="cpu").perplexity([trained.path / "dev.txt"])
+    for kind in (torch.int64, torch.bool):
+        save_file({name: weight.to(kind) for name, weight in finite.items()}, path)
+        with pytest.raises(DamagedModel, match=f"cannot be loaded: its weights are {kind}"):
+            open_model(folder, home=trained, device="cpu")
+    config = json.loads((folder / "kalm" / "config.json").read_text())
+    (folder / "kalm" / "config.json").write_text(json.dumps(config | {"layers": 10**9}))
+    with pytest.raises(DamagedModel, match="layers is 1000000000; it is from 1 to 100"):
+        open_model(folder, home=trained, device="cpu")
