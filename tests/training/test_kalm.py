@@ -465,3 +465,23 @@ def test_weights_that_give_no_probabilities_are_damage(trained, tmp_path):
     (folder / "kalm" / "config.json").write_text(json.dumps(config | {"layers": 10**9}))
     with pytest.raises(DamagedModel, match="layers is 1000000000; it is from 1 to 100"):
         open_model(folder, home=trained, device="cpu")
+
+
+def test_names_and_types_of_a_model_do_nothing_to_a_terminal(trained, tmp_path):
+    folder = shutil.copytree(find_trained(trained, "both"), tmp_path / "copy")
+    types = ["L\x1b[31m", "P\x07"]
+    for path, change in (
+        (folder / "model.json", {"sizes": {}, "types": types, "name": "x\x1b[2J"}),
+        (folder / "kalm" / "config.json", {"types": types}),
+    ):
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    gold, encoder = tmp_path / "gold.conll", tiny_encoder(tmp_path / "encoder")
+    gold.write_text("Oslo B-LOC\nlives O\n\n")
+    scored = run("evaluate", "ner", "--data", gold, "--model", folder, "--home", tmp_path)
+    taught = run(
+        "train", "tagger", "--teacher", folder, "--data", trained.path / "dev.txt", "--name", "taught",
+        "--encoder", encoder, "--size", 16, "--epochs", 1, "--home", tmp_path, "--device", "cpu",
+    )  # fmt: skip
+    for done in (scored, taught):
+        assert done.code == 0, done.err
+        assert not {"\x1b", "\x07"} & {*done.out, *done.err}
