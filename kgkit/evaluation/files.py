@@ -126,8 +126,10 @@ def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:
 
     Raises:
         NotThere: if there is no folder to put it in.
-        UsageError: if it is a folder, or one of the files that are read.
+        UsageError: if it is a folder, one of the files that are read, or `-`, which is standard output.
     """
+    if path == Path("-"):
+        raise UsageError("- is standard output, and this goes to a file: name one")
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file")
     if not path.parent.is_dir():

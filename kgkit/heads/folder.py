@@ -294,7 +294,9 @@ def load_head(
     with reading_weights(folder) as weights:
         precisions = {weight.dtype for weight in weights.values()}
         if len(precisions) == 1:
-            module.to(precisions.pop())
+            if not (precision := precisions.pop()).is_floating_point:
+                raise DamagedModel(f"the head in {folder} cannot be loaded: its weights are {precision}")
+            module.to(precision)
         module.load_state_dict(weights)
     return module.to(where).eval()
 

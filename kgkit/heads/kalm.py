@@ -57,6 +57,8 @@ KIND: Final = "kalm"
 
 _INITIAL: Final = 0.1  # weights are drawn from ± this
 
+_MOST_LAYERS: Final = 100  # settings of a few bytes ask for no more
+
 State = list[tuple[Tensor, Tensor]]
 """Hidden and cell state, (B, width) each, of every layer."""
 
@@ -99,7 +101,8 @@ class KALMConfig:
     smoothing: float = 0.01
 
     def __post_init__(self) -> None:
-        check_range(self, "words", "embedding", "hidden", "type_width", "layers", least=1)
+        check_range(self, "words", "embedding", "hidden", "type_width", least=1)
+        check_range(self, "layers", least=1, most=_MOST_LAYERS)
         drops = "dropout_words", "dropout_input", "dropout_hidden", "dropout_output"
         check_range(self, *drops, least=0, below=1)
         check_range(self, "activation", "slowness", "prior_weight", least=0)

@@ -67,6 +67,8 @@ def search(
     kb: "KnowledgeBase", text: str, k: int = 10, kind: str | None = None, scan: bool | None = None
 ) -> list[SearchResult]:
     """Return the entities that a text finds, as `KnowledgeBase.search` promises."""
+    if not isinstance(text, str):
+        raise TypeError(f"a text is a str, not {type(text).__name__}")
     if not text.strip():
         raise UsageError("there is nothing to search for: the text is empty")
     if k < 1:

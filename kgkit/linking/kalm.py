@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby, pairwise
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder.loading import check_installed
-from kgkit.errors import UsageError
+from kgkit.errors import DamagedModel, UsageError
 from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import TypedVocabulary, WordStyle, load_words, spell_word, word_spans
 from kgkit.inputs.pieces import Numbers
@@ -84,11 +85,25 @@ class TrainedKALM(WordModel, OpenModel):
 
         Raises:
             NotThere, SourceError, UsageError: if a file cannot be read.
+            UsageError: if *rows* is below 1.
+            TypeError: if *paths* is one path: give a list of it.
+            DamagedModel: if the model gives words no probabilities.
         """
+        if isinstance(paths, str | PathLike):
+            raise TypeError("a list of files is expected, not one path: perplexity([path])")
+        if rows < 1:
+            raise UsageError(f"rows is {rows}; it is at least 1")
+        paths = [Path(path) for path in paths]
         sequence, unknown = self.vocabulary.read(paths), self.vocabulary.all_unknown
-        return score_words(
+        result = score_words(
             self.kalm, sequence, unknown, length=self.manifest.length, rows=rows, progress=progress
         )
+        if not math.isfinite(result.nats):
+            raise DamagedModel(
+                f"the model {self.manifest.name} gives words the log likelihood {-result.nats}, as its "
+                "weights are too large: train it again"
+            )
+        return result
 
 
 class KALMTagger(MentionTagger):

@@ -135,7 +135,7 @@ class MentionTagger(ABC):
         A string among them is a document of its own.
 
         Raises:
-            TypeError: if *documents* is one string: give a list of it.
+            TypeError: if *documents* is one string: give a list of it; or something in it is no document.
         """
         if isinstance(documents, str):
             raise TypeError("a tagger takes documents, not one text: tagger([text])")
@@ -148,6 +148,9 @@ class MentionTagger(ABC):
                 Document(str(number), document) if isinstance(document, str) else document
                 for number, document in read
             ]
+            for document in chunk:
+                if not isinstance(document, Document):
+                    raise TypeError(f"a document is a str or a kgkit.Document, not {type(document).__name__}")
             names = iter(self.mentions([document for document in chunk if document.mentions is None]))
             for document in chunk:
                 if document.mentions is None:

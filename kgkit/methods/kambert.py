@@ -30,7 +30,7 @@ from kgkit.methods.map_sources import check_sources, map_names, open_sources, so
 from kgkit.methods.other_texts import OtherTexts, count_words
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
-from kgkit.models.folder import BUILT_IN, has_model
+from kgkit.models.folder import BUILT_IN, name_in_home
 from kgkit.models.kambert import KAMBERT, KamBertManifest
 from kgkit.models.manifest import Needs, checking_settings
 
@@ -172,8 +172,9 @@ def begin_maps(
     fields = {
         "encoder": training.encoder, "size": training.size, "maps": maps,
         "needs": Needs(
-            kbs=builds, exact=True, linker="" if linker in BUILT_IN else linker,
-            models=tuple(name for name in identities if has_model(home, name)),
+            kbs=builds, exact=True,
+            linker="" if linker in BUILT_IN else name_in_home(home, linker) or linker,
+            models=tuple({name: None for source in identities if (name := name_in_home(home, source))}),
         ),
         "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
         "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,

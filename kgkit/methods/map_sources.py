@@ -5,7 +5,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from kgkit.errors import MissingExtra, StaleModel, UnknownName
+from kgkit.errors import MissingExtra, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs.ebert import linked_text
 from kgkit.inputs.kambert import AnnotatedText, MapBuilder
@@ -133,7 +133,7 @@ def open_span_finder(name: str, kind: SpanKind, home: Home, device: str) -> Find
 
     Raises:
         UnknownName: if there is neither.
-        UsageError: if the model is no tagger.
+        UsageError: if the model is no tagger, or the package no pipeline.
         MissingExtra: if the pipeline is there, and spaCy is not.
     """
     try:
@@ -167,7 +167,13 @@ def _spacy_finder(name: str, kind: SpanKind) -> Callable[[Iterable[Document]], I
         import spacy
     except ImportError:
         raise MissingExtra(_SPACY, _SPACY) from None
-    pipeline = spacy.load(name)
+    try:
+        pipeline = spacy.load(name)
+    except Exception as error:  # whatever the package does when it is loaded
+        raise UsageError(
+            f"the package {name} cannot be loaded as a spaCy pipeline ({type(error).__name__}: {error}): "
+            "name another one, or a tagger of `kgkit train tagger`"
+        ) from error
 
     def find_spans(documents: Iterable[Document]) -> Iterator[Document]:
         """Yield documents with the spans of a pipeline as mentions."""

@@ -142,6 +142,17 @@ def has_model(home: Home, name: str) -> bool:
     return is_name(name) and find_content(home.models / name, MANIFEST) is not None
 
 
+def name_in_home(home: Home, model: str) -> str | None:
+    """Return the name of a model that was trained in *home*, given by its name or its folder; else None."""
+    if has_model(home, model):
+        return model
+    try:
+        name = Path(model).resolve().relative_to(home.models.resolve()).parts[0]
+    except (OSError, ValueError, LookupError):  # elsewhere, or no path
+        return None
+    return name if has_model(home, name) else None
+
+
 def _names(folder: Path) -> list[str]:
     """Return the names of the models in *folder*."""
     names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()

@@ -1,7 +1,7 @@
 """KAM-BERTs among the trained models: what one says of itself, and how it is trained and opened."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -32,7 +32,7 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     tagger: str = ""
     chunker: str = ""
     pmi: str = ""
-    terms: int = 0
+    terms: Annotated[int, msgspec.Meta(ge=0)] = 0
     sources: dict[str, str] = msgspec.field(default_factory=dict)
     other_maps: bool = False
     specials: tuple[str, ...] = ()

@@ -132,11 +132,15 @@ def decode_manifest(folder: Path, manifest: type[ManifestType]) -> ManifestType:
 
 
 def check_sizes(folder: Path, manifest: ModelManifest) -> None:
-    """Make sure that each file of a model is as long as it was.
+    """Make sure that each file of a model is as long as it was, and that none could be read for ever.
 
     Raises:
-        DamagedModel: if one is not there, or has another size.
+        DamagedModel: if one is not there, or has another size, or something is a device or a pipe.
     """
+    for path in folder.rglob("*"):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            what = f"{path.relative_to(folder)} is a device or a pipe, or a link to one; expected a file"
+            raise damaged(folder, what)
     for name, size in manifest.sizes.items():
         path = file_in(folder, name)
         if not path.is_file() or path.stat().st_size != size:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgkit.errors import UnknownName
+from kgkit.errors import UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import LACKS, Role, find_kind
@@ -83,7 +83,8 @@ def open_model(
 
     Raises:
         UnknownName, NotThere: if there is no such model, or something that it needs is gone.
-        UsageError: if the model does not have the role; says what it does instead.
+        UsageError: if the model does not have the role; says what it does instead. If *type_prior* is given,
+            and it is opened as no tagger.
         DamagedModel, StaleModel: if it cannot be read, or was trained for something else.
         MissingExtra: if torch, transformers or safetensors is not installed.
 
@@ -115,5 +116,10 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
         raise kind.missing(role, manifest)
     check_sizes(folder, manifest)
     chosen = role or roles[0]
+    if opening.type_prior is not None and chosen != "tagger":
+        raise UsageError(
+            f"type_prior weighs the types of the names that a tagger finds, and {header.name} is opened as "
+            f"{chosen}: leave it out{', or name the role tagger' if 'tagger' in roles else ''}"
+        )
     open_role = kind.load(kind.roles[chosen], f"the role {chosen} of")
     return open_role(folder, manifest, opening)

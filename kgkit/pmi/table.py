@@ -146,9 +146,12 @@ class PMITable:
             (F, S) float32.
 
         Raises:
+            TypeError: if a text stands where words are expected: cut it with `text_words`.
             DamagedModel: if the pairs of a word are none.
         """
         second = first if second is None else second
+        _check_words(first)
+        _check_words(second)
         numbers = np.array([self._number_or(word, -1) for word in second], np.int64)
         values = np.zeros((len(first), len(second)), np.float32)
         for row, word in enumerate(first):
@@ -175,8 +178,10 @@ class PMITable:
 
         Raises:
             UsageError: if *k* is below 1.
+            TypeError: if *words* is a text: cut it with `text_words`.
             DamagedModel: if the pairs of a word are none.
         """
+        _check_words(words)
         if k < 1:
             raise UsageError(f"k is {k}; it is at least 1")
         numbers = sorted({number for word in words if (number := self._number(fold(word))) is not None})
@@ -244,3 +249,13 @@ class PMITable:
             return self._bytes(number).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
             raise self._damaged(f"the word of number {number} is not UTF-8") from error
+
+
+def _check_words(words: object) -> None:
+    """Refuse a text where words are expected: its letters would be the words.
+
+    Raises:
+        TypeError: if it is one.
+    """
+    if isinstance(words, str):
+        raise TypeError("words are expected, not one text: give a list of words, as text_words(text) makes")

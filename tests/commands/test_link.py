@@ -378,3 +378,12 @@ def test_what_is_read_is_not_written_over(home, tmp_path):
     done = run("link", text, "--output", tmp_path / "a", "--html", tmp_path / "a", "--home", home)
     assert (done.code, "both name" in done.err) == (2, True)
     assert text.read_text() == "the dog"
+
+
+@pytest.mark.parametrize("command", [["link"], ["tag", "--model", "none"]], ids=lambda command: command[0])
+def test_a_page_on_standard_output_is_refused_and_no_file_is_called_dash(command, home, text, monkeypatch):
+    monkeypatch.chdir(text.parent)
+    done = run(*command, text, "--home", home, "--html", "-")
+    assert (done.code, done.out) == (2, "")
+    assert "- is standard output, and this goes to a file: name one" in done.err
+    assert not (text.parent / "-").exists()

@@ -83,3 +83,9 @@ def test_a_search_ends_with_the_results_not_with_the_knowledge_base(kb, monkeypa
 
 def test_a_handle_searches_in_another_thread_too(kb):
     assert kgkit.KnowledgeBase.search(kb, "dog", 1)[0].entity == kb["dog"]
+
+
+def test_what_is_no_text_is_refused(kb):
+    for value in (None, 5, b"dog"):
+        with pytest.raises(TypeError, match=r"a text is a str, not (NoneType|int|bytes)"):
+            kb.search(value)

@@ -178,6 +178,19 @@ def test_settings_that_do_not_fit_are_refused(home, settings, sources):
         kgkit.train("kambert", name="x", home=home, **settings(encoder="knows"))
 
 
+def test_a_source_named_by_its_folder_in_the_home_is_needed_all_the_same(settings, tmp_path):
+    home = Home(tmp_path)
+    for by_path in (False, True):
+        name = "path" if by_path else "name"
+        table = pmi_folder(home.models / f"by_{name}", PAIRS)
+        source = str(table) if by_path else table.name
+        kgkit.train("kambert", name=name, home=home, **settings(steps=1, pmi=source))
+        assert KAMBERT.read(find_trained(home, name)).needs.models == (table.name,)
+        done = run("models", "rm", table.name, "--home", home.path)
+        assert done.code == 2 and f"{name} cannot be opened without the model {table.name}" in done.err
+        assert table.is_dir()
+
+
 def test_links_can_be_the_names(home, settings):
     model = kgkit.train(
         "kambert", name="links", home=home, kbs=["friends"], **settings(steps=1, tagger="links")
@@ -260,6 +273,16 @@ def test_names_and_chunks_of_a_spacy_pipeline_are_found(monkeypatch):
     assert map_sources.source_identities(described, ("entity",), 0, home) == {"en_toy": "en_toy 3.8.0"}
 
 
+def test_a_package_that_needs_spacy_and_is_no_pipeline_is_refused(monkeypatch):
+    def load(name):
+        raise OSError("[E050] Can't find model 'en_toy'")
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
+    monkeypatch.setattr(map_sources, "_pipeline_version", lambda name: "1.0")
+    with pytest.raises(UsageError, match=r"en_toy cannot be loaded as a spaCy pipeline .*E050"):
+        map_sources.open_span_finder("en_toy", "names", Home.find(None), "cpu")
+
+
 def test_a_manifest_that_does_not_fit_the_head_is_damage(home, tmp_path):
     shutil.copytree(home.path, tmp_path / "copied", symlinks=True)
     copied = Home(tmp_path / "copied")
@@ -268,6 +291,7 @@ def test_a_manifest_that_does_not_fit_the_head_is_damage(home, tmp_path):
     for change, sentence in (
         ({"maps": ["entity"]}, "and the head has"),
         ({"maps": ["nothing"]}, "model.json cannot be read"),
+        ({"terms": -1}, "model.json cannot be read"),
         ({"size": 1}, "a setting in model.json is out of range"),
     ):
         path.write_text(json.dumps(manifest | change))

@@ -1,6 +1,7 @@
 """Folders of models whose files ask for the impossible: refused in one sentence, before memory is taken."""
 
 import json
+import os
 import resource
 import zipfile
 from io import BytesIO
@@ -35,7 +36,7 @@ from kgkit.linking.tagger import Tagger  # noqa: E402
 from kgkit.linking.trained_coherence import FILE, TrainedCoherence  # noqa: E402
 from kgkit.models.arrays import read_archive, read_array  # noqa: E402
 from kgkit.models.kinds import EBERT, KBERT, KNOWBERT, TAGGER  # noqa: E402
-from kgkit.models.manifest import MANIFEST, read_header  # noqa: E402
+from kgkit.models.manifest import MANIFEST, ModelManifest, check_sizes, read_header  # noqa: E402
 from tests.model_folders import tagger_folder  # noqa: E402
 from tests.tiny_encoder import WIDTH, tiny_encoder, write  # noqa: E402
 
@@ -209,6 +210,22 @@ def test_an_array_that_is_longer_than_its_file_is_damage(content, tmp_path):
             archive.writestr("mean 0.npy", content)
         with pytest.raises(DamagedModel, match=r"coherence\.npz holds no arrays of numbers"):
             read_archive(tmp_path / FILE)
+
+
+@pytest.mark.parametrize("file", ["words.txt", "inner/model.npy"])
+def test_a_pipe_or_a_device_in_the_folder_of_a_model_is_refused_and_not_waited_for(file, tmp_path):
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    (tmp_path / MANIFEST).touch()
+    os.mkfifo(path)
+    header = ModelManifest(format=1, kind="pmi", name="x")
+    for _ in range(2):
+        with pytest.raises(DamagedModel, match=rf"{path.name} is a device or a pipe, or a link to one; exp"):
+            check_sizes(tmp_path, header)
+        path.unlink()
+        path.symlink_to("/dev/zero")
+    path.unlink()
+    check_sizes(tmp_path, header)
 
 
 def test_archives_are_read_as_numpy_reads_them(tmp_path):

@@ -142,3 +142,14 @@ def test_words_that_are_no_text_are_refused_when_they_are_shown():
     table = table_of(TABLE, changed={"words": list(b"andbarksdogna" + b"\xff\xffvethe" + "苹".encode())})
     with pytest.raises(DamagedModel, match="the word of number 3 is not UTF-8"):
         table.strongest(["dog"])
+
+
+def test_a_text_is_not_taken_for_the_words_of_its_letters():
+    table = table_of(TABLE)
+    for call, words in (
+        (table.strongest, ["dog"]),
+        (table.values, ["dog"]),
+        (table.values, [["dog"], "the"]),
+    ):
+        with pytest.raises(TypeError, match="words are expected, not one text"):
+            call(*words)

@@ -16,7 +16,7 @@ from kgkit.commands.options import (
     TaggerOption,
     TypePriorOption,
 )
-from kgkit.commands.output import number, typed, write_json, write_line
+from kgkit.commands.output import number, plain, typed, write_json, write_line
 
 if TYPE_CHECKING:
     from kgkit.evaluation.ner import NameScores
@@ -86,6 +86,6 @@ def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:
             counts = map(number, (counted.gold, counted.predicted, counted.right))
             yield part, *counts, *percents(counted.precision, counted.recall, counted.f1)
 
-    write_line(f"model {model}")
+    write_line(plain(f"model {model}"))
     headings = "names", "found", "right", "P", "R", "F1"
     write_scores(["type"], headings, ((name, rows(score)) for name, score in scores))

@@ -16,7 +16,7 @@ from kgkit.commands.options import (
     SeedOption,
     flag,
 )
-from kgkit.commands.output import typed, write_line
+from kgkit.commands.output import plain, typed, write_line
 from kgkit.commands.train.methods import record_training, write_results
 
 if TYPE_CHECKING:
@@ -128,5 +128,5 @@ def kalm(
     if manifest is None:
         return
     sides = "of both directions" if bidirectional else "from left to right"
-    write_line(f"{name}: {', '.join(manifest.types) or 'no types'}, {sides}")
+    write_line(plain(f"{name}: {', '.join(manifest.types) or 'no types'}, {sides}"))
     write_results(manifest.results)

@@ -15,7 +15,7 @@ from kgkit.commands.options import (
     QuietOption,
     SeedOption,
 )
-from kgkit.commands.output import Column, typed, write_line, write_table
+from kgkit.commands.output import Column, plain, typed, write_line, write_table
 from kgkit.commands.train.methods import (
     Bf16Option,
     DevOption,
@@ -100,7 +100,7 @@ def tagger(
     )  # fmt: skip
     if manifest is None:
         return
-    write_line(f"{name}: a tagger of {', '.join(manifest.types)}")
+    write_line(plain(f"{name}: a tagger of {', '.join(manifest.types)}"))
     results = manifest.results
     write_figures((what, f"{results[what]:,}") for what in ("documents", "words", "names"))
     if results["epochs"]:

@@ -1,6 +1,7 @@
 """A KALM from plain text to perplexities and names: it learns, resumes, and is used by the commands."""
 
 import json
+import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from safetensors.torch import load_file  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from kgkit.building import Alias, Entity  # noqa: E402
 from kgkit.errors import DamagedModel, UsageError  # noqa: E402
@@ -405,8 +406,6 @@ def test_the_command_trains_it_with_its_options(home):
 
 
 def test_a_model_whose_manifest_says_otherwise_is_refused(trained, tmp_path):
-    import shutil
-
     folder = tmp_path / "copy"
     shutil.copytree(find_trained(trained, "forward"), folder)
     manifest = json.loads((folder / "model.json").read_text())
@@ -423,3 +422,67 @@ def test_a_tagger_of_one_direction_is_refused(trained):
         KALMTagger(model)
     with pytest.raises(UsageError, match="type_prior is 2"):
         KALMTagger(open_model("both", "language_model", home=trained, device="cpu"), type_prior=2)
+
+
+def test_a_share_of_the_prior_is_refused_where_nothing_takes_it(trained):
+    for name, role in (("forward", None), ("both", "language_model")):
+        with pytest.raises(UsageError, match=rf"{name} is opened as language_model: leave it out"):
+            open_model(name, role, home=trained, device="cpu", type_prior=0.5)
+
+
+def test_perplexity_takes_a_list_of_files_and_one_row_at_least(trained):
+    path = trained.path / "dev.txt"
+    for name in ("both", "forward"):
+        model = open_model(name, "language_model", home=trained, device="cpu")
+        assert model.perplexity([str(path)]) == model.perplexity([path])
+        for one in (path, str(path)):
+            with pytest.raises(TypeError, match="a list of files is expected, not one path"):
+                model.perplexity(one)
+        with pytest.raises(UsageError, match="rows is 0; it is at least 1"):
+            model.perplexity([path], rows=0)
+
+
+def test_what_is_no_document_is_told_to_a_tagger_in_one_sentence(trained):
+    tagger = open_model("both", "tagger", home=trained, device="cpu")
+    with pytest.raises(TypeError, match=r"a document is a str or a kgkit\.Document, not NoneType"):
+        [*tagger(["Oslo", None])]
+
+
+def test_weights_that_give_no_probabilities_are_damage(trained, tmp_path):
+    folder = shutil.copytree(find_trained(trained, "forward"), tmp_path / "copy")
+    path = folder / "kalm" / "model.safetensors"
+    finite = load_file(path)
+    manifest = json.loads((folder / "model.json").read_text()) | {"sizes": {}}
+    (folder / "model.json").write_text(json.dumps(manifest))
+    changed = {name: torch.full_like(weight, 3e38) for name, weight in finite.items() if weight.ndim == 2}
+    save_file({**finite, **changed, "members": finite["members"], "prior": finite["prior"]}, path)
+    with pytest.raises(DamagedModel, match="the model forward gives words the log likelihood nan"):
+        open_model(folder, home=trained, device="cpu").perplexity([trained.path / "dev.txt"])
+    for kind in (torch.int64, torch.bool):
+        save_file({name: weight.to(kind) for name, weight in finite.items()}, path)
+        with pytest.raises(DamagedModel, match=f"cannot be loaded: its weights are {kind}"):
+            open_model(folder, home=trained, device="cpu")
+    config = json.loads((folder / "kalm" / "config.json").read_text())
+    (folder / "kalm" / "config.json").write_text(json.dumps(config | {"layers": 10**9}))
+    with pytest.raises(DamagedModel, match="layers is 1000000000; it is from 1 to 100"):
+        open_model(folder, home=trained, device="cpu")
+
+
+def test_names_and_types_of_a_model_do_nothing_to_a_terminal(trained, tmp_path):
+    folder = shutil.copytree(find_trained(trained, "both"), tmp_path / "copy")
+    types = ["L\x1b[31m", "P\x07"]
+    for path, change in (
+        (folder / "model.json", {"sizes": {}, "types": types, "name": "x\x1b[2J"}),
+        (folder / "kalm" / "config.json", {"types": types}),
+    ):
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    gold, encoder = tmp_path / "gold.conll", tiny_encoder(tmp_path / "encoder")
+    gold.write_text("Oslo B-LOC\nlives O\n\n")
+    scored = run("evaluate", "ner", "--data", gold, "--model", folder, "--home", tmp_path)
+    taught = run(
+        "train", "tagger", "--teacher", folder, "--data", trained.path / "dev.txt", "--name", "taught",
+        "--encoder", encoder, "--size", 16, "--epochs", 1, "--home", tmp_path, "--device", "cpu",
+    )  # fmt: skip
+    for done in (scored, taught):
+        assert done.code == 0, done.err
+        assert not {"\x1b", "\x07"} & {*done.out, *done.err}
