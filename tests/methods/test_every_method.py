@@ -134,7 +134,7 @@ def plain_knowbert(encoder, inputs):
 PLAIN = {"ebert": plain_kbert, "kambert": plain_kbert, "kbert": plain_kbert, "knowbert": plain_knowbert}
 MODELS = {"ebert": ebert_of, "kambert": kambert_of, "kbert": kbert_of, "knowbert": knowbert_of}
 OTHERS = {
-    "kalm": "training/test_kalm.py",
+    "kalm": "training/kalm",
     "linker": "training/linkers",
     "pmi": "training/pmi",
     "tagger": "training/test_tagging.py",
