@@ -27,7 +27,7 @@ from kgkit.models.kinds import TAGGER, TaggerManifest
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 EXTRA: Final = 2.62
 """Words of WikiText-2 for each of CoNLL-2003's training part, as in the paper."""
-KNOWN: Final = 0.928
+PAPER_COVERAGE: Final = 0.928
 """Share of the tokens of names that the paper's vocabulary knew."""
 LEFT_OUT: Final = (0, 40, 80)
 TUNED_ON: Final = 200
@@ -134,13 +134,13 @@ class Bench:
         """Return 2.62 times as many words of WikiText-2, without its headings."""
         path = self.texts / "extra.txt"
         if not path.exists():
-            left = EXTRA * len(self.text("train").read_text(encoding="utf-8").split())
+            remaining = EXTRA * len(self.text("train").read_text(encoding="utf-8").split())
             lines = []
             with opened(self.data / "wikitext2" / "train.txt.xz") as file:
                 for line in map(bytes.decode, file):
-                    if line.strip() and not line.lstrip().startswith("=") and left > 0:
+                    if line.strip() and not line.lstrip().startswith("=") and remaining > 0:
                         lines.append(line.strip())
-                        left -= len(line.split())
+                        remaining -= len(line.split())
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
 
@@ -148,7 +148,9 @@ class Bench:
         """Return the knowledge base with words of the training labels, which is built if it is not there."""
         words, source = kalm_kb.words_of(self.home, self.kb)
         labels = kalm_kb.label_words(self.gold("train"))
-        kalm_kb.build_types(self.home, f"{self.kb}-oracle", kalm_kb.filled(words, labels, KNOWN), source)
+        kalm_kb.build_types(
+            self.home, f"{self.kb}-oracle", kalm_kb.filled(words, labels, PAPER_COVERAGE), source
+        )
         return f"{self.kb}-oracle"
 
     def left_out(self, percent: int) -> str:
@@ -208,12 +210,12 @@ class Bench:
 
 def write_sentences(gold: Path, path: Path, count: int) -> None:
     """Write the first sentences of a labelled file."""
-    left = count
+    remaining = count
     with opened(gold) as source, path.open("wb") as file:
         for line in source:
             file.write(line)
-            left -= not line.strip()
-            if not left:
+            remaining -= not line.strip()
+            if not remaining:
                 break
 
 
@@ -275,7 +277,7 @@ def left_out_table(bench: Bench) -> Table:
     return Table(title="KALM with words left out", notes=LEFT_OUT_NOTES, columns=columns, rows=rows)
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Train what is not there, and write the tables to the standard output."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kalm")
     parser.add_argument("--home", type=Path, required=True)
@@ -283,7 +285,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--kb", default="conll", help="knowledge base of types")
     parser.add_argument("--part", action="append", choices=["language", "names", "left-out"])
     parser.add_argument("--only", action="append", choices=[*MODELS], help="train and score these alone")
-    chosen, options = parser.parse_known_args(given)
+    chosen, options = parser.parse_known_args(arguments)
     bench = Bench(Home(chosen.home), chosen.data, chosen.kb, options)
     parts = chosen.part or ["language", "names"]
     wanted = {*LANGUAGE} if "language" in parts else set[str]()

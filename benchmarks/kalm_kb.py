@@ -70,18 +70,20 @@ def label_words(data: Path) -> Counter[tuple[str, str]]:
 def filled(words: TypeWords, labels: Counter[tuple[str, str]], share: float) -> TypeWords:
     """Return words with those of labels, the most frequent first, until a share of these tokens is known."""
     result = {kind: dict(counts) for kind, counts in words.items()}
-    known = {word for counts in words.values() for word in counts}
+    vocabulary = {word for counts in words.values() for word in counts}
     tokens: Counter[str] = Counter()
     for (word, _), count in labels.items():
         tokens[word] += count
-    left = share * sum(tokens.values()) - sum(count for word, count in tokens.items() if word in known)
+    remaining = share * sum(tokens.values()) - sum(
+        count for word, count in tokens.items() if word in vocabulary
+    )
     added: set[str] = set()
     for word, count in sorted(tokens.items(), key=lambda item: (-item[1], item[0])):
-        if left <= 0:
+        if remaining <= 0:
             break
-        if word not in known:
+        if word not in vocabulary:
             added.add(word)
-            left -= count
+            remaining -= count
     for (word, kind), count in labels.items():
         if word in added:
             result.setdefault(kind, {})[word] = float(count)

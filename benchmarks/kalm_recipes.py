@@ -191,14 +191,14 @@ def food_table(bench: RecipeBench, names: Sequence[str]) -> Table:
     return Table(title="Foods without a label", notes=FOOD_NOTES, columns=columns, rows=rows)
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Train what is not there, and write the tables to the standard output."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kalm_recipes")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of data sets")
     parser.add_argument("--share", type=float, default=0.1, help="share of the corpus, from 0 to 1")
     parser.add_argument("--only", action="append", choices=[*MODELS], help="train and score these alone")
-    chosen, options = parser.parse_known_args(given)
+    chosen, options = parser.parse_known_args(arguments)
     bench = RecipeBench(Home(chosen.home), chosen.data, chosen.share, options)
     names = chosen.only or [*MODELS]
     for name in names:

@@ -39,7 +39,7 @@ GLUE: Final = REPOSITORY.parent / "shared" / "data" / "glue"
 SIZES: Final = (73, 128)
 TEXTS: Final = 8
 EAGER, SDPA, KERNEL, TERMS = "BERT, eager", "BERT, sdpa", "KAM-BERT, kernel 3", "KAM-BERT, kernel 3, 8 terms"
-NONE, ONE = "KAM-BERT, kernel none", "KAM-BERT, kernel 1"
+NONE, KERNEL_ONE = "KAM-BERT, kernel none", "KAM-BERT, kernel 1"
 
 COST_NOTES: Final = """
 The shape of BERT-base unless said otherwise, random weights, a batch of {texts} texts of as many word
@@ -92,7 +92,7 @@ def heads(config: BertConfig, device: torch.device) -> dict[str, KamBert]:
     """Return a head of each variant, in training mode, all with the same weights of their encoders."""
     settings: dict[str, dict[str, Any]] = {
         EAGER: {"plain": True}, SDPA: {"plain": True, "kernel": "1"}, KERNEL: {}, TERMS: {},
-        NONE: {"kernel": "none"}, ONE: {"kernel": "1"},
+        NONE: {"kernel": "none"}, KERNEL_ONE: {"kernel": "1"},
     }  # fmt: skip
     made = {}
     for name, chosen in settings.items():
@@ -138,7 +138,7 @@ def cost(config: BertConfig, rounds: int, device: torch.device, sizes: Sequence[
                 if number:  # the first round warms up
                     taken[name].append(seconds)
         for name, head in made.items():
-            base = SDPA if name in (ONE, SDPA) else EAGER
+            base = SDPA if name in (KERNEL_ONE, SDPA) else EAGER
             ratio = statistics.median(
                 mine / plain for mine, plain in zip(taken[name], taken[base], strict=True)
             )
@@ -148,8 +148,8 @@ def cost(config: BertConfig, rounds: int, device: torch.device, sizes: Sequence[
                 f"{size}", name, f"{every:,}", f"{own:,}", f"{multiply_adds(head, inputs[name]) / 1e9:.2f}",
                 f"{statistics.median(taken[name]):.3g}", f"{ratio:.3f}", peak_megabytes(head, inputs[name]),
             ])  # fmt: skip
-            if size == max(sizes) and name in (KERNEL, TERMS, ONE):
-                aim = 1.05 if name == ONE else 1.25
+            if size == max(sizes) and name in (KERNEL, TERMS, KERNEL_ONE):
+                aim = 1.05 if name == KERNEL_ONE else 1.25
                 targets.append(
                     Target(what=f"{name}, over {base}", value=ratio, aim=aim, unit="times", at_most=True)
                 )
@@ -218,10 +218,12 @@ def tasks(trainings: Trainings, rows: dict[str, list[str]], seeds: Sequence[int]
         score = _accuracy
     results, table = dict[str, NDArray[np.float64]](), []
     for name, words in rows.items():
-        given = [trainings.answers(words, seed) for seed in seeds]
-        numbers = [[_number(own[example.id], labels, is_number) for example in examples] for own in given]
+        answers_by_seed = [trainings.answers(words, seed) for seed in seeds]
+        numbers = [
+            [_number(own[example.id], labels, is_number) for example in examples] for own in answers_by_seed
+        ]
         results[name] = np.array(numbers)
-        whole = [task.score(examples, _predictions(own, is_number)) for own in given]
+        whole = [task.score(examples, _predictions(own, is_number)) for own in answers_by_seed]
         further = [key for key in whole[0] if key != score.__name__.strip("_")][:3]
         beside = [f"{np.mean([100 * each[key] for each in whole]):.2f}" for key in further]
         first = next(iter(results))
@@ -241,8 +243,8 @@ def _number(answer: str, labels: Sequence[str], is_number: bool) -> float:
 
 def _accuracy(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of right answers, (…) for answers (…, N)."""
-    right: NDArray[np.float64] = (answers == gold).mean(-1)
-    return right
+    accuracy: NDArray[np.float64] = (answers == gold).mean(-1)
+    return accuracy
 
 
 def main() -> None:

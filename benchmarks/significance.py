@@ -32,9 +32,11 @@ def chance(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     counts = np.concatenate([first[:, apart], second[:, apart]], 1)  # (S, 2 M, 3)
     same = first[:, ~apart].sum(1)  # (S, 3)
 
-    def difference(one: NDArray[np.int64], other: NDArray[np.int64], **_: object) -> NDArray[np.float64]:
+    def difference(
+        first_side: NDArray[np.int64], second_side: NDArray[np.int64], **_: object
+    ) -> NDArray[np.float64]:
         found = []
-        for places in (one, other):  # (…, M)
+        for places in (first_side, second_side):  # (…, M)
             totals = [each[places].sum(-2) + rest for each, rest in zip(counts, same, strict=True)]
             found.append(f1_of(np.stack(totals)).mean(0))
         second_minus_first: NDArray[np.float64] = found[1] - found[0]
@@ -72,8 +74,11 @@ def chance_of_score(
     as_large = 0
     for begin in range(0, draws, _AT_ONCE):
         swapped = drawn.random((min(_AT_ONCE, draws - begin), 1, len(gold))) < 0.5  # (D, 1, N)
-        one, other = np.where(swapped, second, first), np.where(swapped, first, second)  # (D, S, N)
-        differences = np.abs(score(gold, other).mean(-1) - score(gold, one).mean(-1))  # (D,)
+        first_side, second_side = (
+            np.where(swapped, second, first),
+            np.where(swapped, first, second),
+        )  # (D, S, N)
+        differences = np.abs(score(gold, second_side).mean(-1) - score(gold, first_side).mean(-1))  # (D,)
         as_large += int((differences >= observed - 1e-12).sum())
     return (as_large + 1) / (draws + 1)
 
@@ -85,9 +90,9 @@ def matthews(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray
 
 def pearson(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Pearson's correlation, (…) for answers (…, N); 0 where all answers are alike."""
-    wanted, given = gold - gold.mean(), answers - answers.mean(-1, keepdims=True)
-    scale = np.sqrt((wanted**2).sum() * (given**2).sum(-1))
-    together = (wanted * given).sum(-1)
+    gold_deviations, deviations = gold - gold.mean(), answers - answers.mean(-1, keepdims=True)
+    scale = np.sqrt((gold_deviations**2).sum() * (deviations**2).sum(-1))
+    together = (gold_deviations * deviations).sum(-1)
     correlation: NDArray[np.float64] = np.where(scale > 1e-12, together / np.maximum(scale, 1e-12), 0.0)
     return correlation
 

@@ -220,15 +220,15 @@ def _remember_kb(home: "Home", name: str) -> None:
     """Keep the name of the KB that is used, so far as the disk lets us."""
     from kgkit.home import is_name
 
-    kept, path = name.partition("@")[0], home.recent_file
+    kb_name, path = name.partition("@")[0], home.recent_file
     with suppress(OSError):
-        if not is_name(kept) or home.kb(kept).published() is None:
+        if not is_name(kb_name) or home.kb(kb_name).published() is None:
             return
-        if path.exists() and path.read_text(encoding="utf-8") == kept:
+        if path.exists() and path.read_text(encoding="utf-8") == kb_name:
             return
         path.parent.mkdir(exist_ok=True)
         temporary = path.with_name(f".{secrets.token_hex(8)}.part")
-        temporary.write_text(kept, encoding="utf-8")
+        temporary.write_text(kb_name, encoding="utf-8")
         temporary.replace(path)
 
 

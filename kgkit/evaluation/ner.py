@@ -270,10 +270,10 @@ def _scores_by_type(
     gold: Mapping[tuple[int, int], str], predicted: Mapping[tuple[int, int], str]
 ) -> dict[str, NameScore]:
     """Return the score of each type, of the types of spans."""
-    right = Counter(kind for span, kind in predicted.items() if gold.get(span) == kind)
+    correct = Counter(kind for span, kind in predicted.items() if gold.get(span) == kind)
     gold_kinds, predicted_kinds = Counter(gold.values()), Counter(predicted.values())
     return {
-        kind: NameScore(right[kind], predicted_kinds[kind], gold_kinds[kind])
+        kind: NameScore(correct[kind], predicted_kinds[kind], gold_kinds[kind])
         for kind in sorted({*gold_kinds, *predicted_kinds})
     }
 

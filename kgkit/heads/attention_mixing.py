@@ -181,13 +181,13 @@ class MixingCall:
         if not bool(real.all()):
             self.pairs = real[:, None, :, None] & real[:, None, None, :]
 
-    def mask(self, given: Tensor) -> Tensor:
+    def mask(self, plain_mask: Tensor) -> Tensor:
         """Return the mask of a layer: the one that it was given, or one of auxiliary words too."""
         if self.auxiliary is None:
-            return given
+            return plain_mask
         hidden = ~self.real[:, None, None, :]  # (B, 1, 1, M)
-        lowest = torch.finfo(given.dtype).min
-        return torch.zeros_like(hidden, dtype=given.dtype).masked_fill(hidden, lowest)
+        lowest = torch.finfo(plain_mask.dtype).min
+        return torch.zeros_like(hidden, dtype=plain_mask.dtype).masked_fill(hidden, lowest)
 
 
 def mixed_attention(

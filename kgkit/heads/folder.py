@@ -10,6 +10,7 @@ what a head computes.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
@@ -39,7 +40,7 @@ Settings = TypeVar("Settings", bound="DataclassInstance")
 Head = TypeVar("Head", bound=nn.Module)
 
 
-class SavedHead(nn.Module):
+class SavedHead(nn.Module, ABC):
     """A head that is saved into a folder, and loaded from there.
 
     Attributes:
@@ -89,9 +90,9 @@ class SavedHead(nn.Module):
     def _save_encoder(self, folder: Path) -> None:
         """Write the encoder, of a head that has one, into *folder*."""
 
+    @abstractmethod
     def _card(self, about: str) -> str:
         """Return the model card."""
-        raise NotImplementedError
 
 
 class EncoderHead(SavedHead):

@@ -265,16 +265,16 @@ def make_vocabulary(
     counts: Mapping[str, Mapping[str, float]] = {} if types is None else types.counts
     special = (UNKNOWN, END, UNKNOWN_NAME) if open_names else (UNKNOWN, END)
     any_type = {word for word in capitals if counted[word] >= counted[word.lower()]}
-    known = [
+    frequent = [
         word
         for word, count in counted.most_common()
         if count >= min_count and word not in counts and word not in special
     ]
-    general = [word for word in known if word not in any_type]
+    general = [word for word in frequent if word not in any_type]
     typed = sorted(
         (word for word in counts if word not in special), key=lambda word: (sorted(counts[word]), word)
     )
-    of_any_type = [*special[2:], *(word for word in known if word in any_type)]
+    of_any_type = [*special[2:], *(word for word in frequent if word in any_type)]
     words = [*special[:2], *general, *of_any_type, *typed]
     members = np.zeros((1 + len(names), len(words)), np.bool_)
     prior = np.zeros((len(words), 1 + len(names)), np.float32)

@@ -115,8 +115,8 @@ class WordMap(NamedTuple):
             np.searchsorted(hidden, self.blocks[:, ::2]),
             np.searchsorted(hidden, self.blocks[:, 1::2]),
         )
-        kept = (firsts == ends).all(1)
-        return WordMap(self.size, self.blocks[kept], self.values[kept])
+        untouched = (firsts == ends).all(1)
+        return WordMap(self.size, self.blocks[untouched], self.values[untouched])
 
     def fitted(self, words: int, size: int) -> "WordMap":
         """Return the map for a text of *size* words: what lies beyond them is cut.
@@ -148,8 +148,8 @@ class WordMap(NamedTuple):
         cells = rows * self.size + columns
         order = np.lexsort((-values, cells))  # of equal cells the greatest value first
         cells = cells[order]
-        kept = order[np.append(True, cells[1:] != cells[:-1])[: len(cells)]]
-        return MapCells(rows[kept], columns[kept], values[kept])
+        last_of_cell = order[np.append(True, cells[1:] != cells[:-1])[: len(cells)]]
+        return MapCells(rows[last_of_cell], columns[last_of_cell], values[last_of_cell])
 
     def nonzero(self) -> int:
         """Return how many cells are not zero."""

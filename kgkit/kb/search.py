@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchResult", "key_hint", "search", "suggest_keys"]
 
-MANY: Final = 1_000_000
+MAX_SCANNED: Final = 1_000_000
 """Of so many surfaces or entities, not all are read unless that is asked for."""
 
 _SUGGESTED: Final = 5
@@ -76,7 +76,7 @@ def search(
     if kind is not None and kind not in kb.manifest.counts.entities:
         raise UnknownName(f"kind of entity in {kb.name!r}", kind, sorted(kb.manifest.counts.entities))
     if scan is None:
-        scan = max(kb.manifest.aliases, len(kb)) < MANY
+        scan = max(kb.manifest.aliases, len(kb)) < MAX_SCANNED
     results: dict[int, SearchResult] = {}
     with closing(_matches(kb, text, scan)) as matches:
         for number, field, matched, how in matches:
@@ -136,7 +136,7 @@ def _suggest_candidates(kb: "KnowledgeBase", key: str) -> Candidates:
         candidates = kb.candidates(text, k=_SUGGESTED)
         if len(candidates):
             return candidates
-    return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < MANY)
+    return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < MAX_SCANNED)
 
 
 def key_hint(kb: "KnowledgeBase", entity: object) -> str:

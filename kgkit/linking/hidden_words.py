@@ -103,7 +103,7 @@ def perplexity(
     """
     if not passages:
         raise UsageError("there are no passages to guess words of")
-    surprise, right, count = 0.0, 0, 0
+    surprise, correct, count = 0.0, 0, 0
     for begin in range(0, len(passages), size):
         part = passages[begin : begin + size]
         masked = [
@@ -112,11 +112,11 @@ def perplexity(
         ]
         logits, gold, _ = predict_hidden(knowbert, reader, masked)
         surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
-        right += int((logits.argmax(-1) == gold).sum())
+        correct += int((logits.argmax(-1) == gold).sum())
         count += len(gold)
         if progress is not None:
             progress("scoring", min(begin + size, len(passages)), len(passages))
-    return Perplexity(math.exp(surprise / count), right / count, count)
+    return Perplexity(math.exp(surprise / count), correct / count, count)
 
 
 class HiddenPieces(NamedTuple):

@@ -234,14 +234,14 @@ def cloze_guesses(
         logits, gold = prediction.logits.cpu(), prediction.gold.cpu()
         fits = [count > 0 for count in prediction.counts]
         too_long += [question for question, fit in zip(part, fits, strict=True) if not fit]
-        right = logits.gather(-1, gold[:, None])  # (N, 1)
+        gold_logits = logits.gather(-1, gold[:, None])  # (N, 1)
         of_words = logits[:, words]  # (N, W)
-        ranks = (1 + (of_words > right).sum(-1)).tolist()
+        ranks = (1 + (of_words > gold_logits).sum(-1)).tolist()
         likeliest = words[of_words.topk(min(LIKELIEST, len(words))).indices].tolist()
         fitting = [question for question, fit in zip(part, fits, strict=True) if fit]
         for row, question in enumerate(fitting):
             own = torch.tensor(sorted(objects[question.relation]))
-            object_rank = 1 + int((logits[row, own] > right[row]).sum())
+            object_rank = 1 + int((logits[row, own] > gold_logits[row]).sum())
             best = tuple(model.words[piece] for piece in likeliest[row])
             guesses.append(ClozeGuess(question, ranks[row], object_rank, best))
         if progress is not None:

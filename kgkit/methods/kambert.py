@@ -203,19 +203,19 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
     encoder = load_encoder(home, training.encoder, KAMBERT, device)
     specials = data.task.specials(data.learn)
     add_pieces(encoder, specials, training.seed)
-    begun = begin_maps(training, [chosen.kb for chosen in resources.kbs], home, device)
+    beginning = begin_maps(training, [chosen.kb for chosen in resources.kbs], home, device)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(data.classifier_config(encoder.width), drawn)
-    config = KamBertConfig.of(encoder.model, **begun.config)
+    config = KamBertConfig.of(encoder.model, **beginning.config)
     kambert = KamBert(encoder.model, config, generator=drawn)
-    reader = KamBertReader(encoder, begun.builder, size=training.size)
+    reader = KamBertReader(encoder, beginning.builder, size=training.size)
     others = OtherTexts(texts_of(data.learn)) if training.other_maps and not training.control else None
     method = KamBertMethod(
-        training.task, kambert, classifier, encoder, reader, specials, begun.sources, others
+        training.task, kambert, classifier, encoder, reader, specials, beginning.sources, others
     )
     method.model.to(encoder.device)
-    fields = {**begun.fields, "specials": specials, "other_maps": others is not None}
-    return Beginning(method, (encoder.fingerprint, begun.identity), fields)
+    fields = {**beginning.fields, "specials": specials, "other_maps": others is not None}
+    return Beginning(method, (encoder.fingerprint, beginning.identity), fields)
 
 
 # -- trained models ---------------------------------------------------------

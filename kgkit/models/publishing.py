@@ -187,15 +187,15 @@ def make_manifest(kind: Kind[ManifestType], name: str, **fields: Any) -> Manifes
         DamagedModel: if the manifest lacks one of the fields, needs one that is not among them, or could not
             be read again, as one of another type could not.
     """
-    known = {field.name: field for field in msgspec.structs.fields(kind.manifest)}
+    fields_of_kind = {field.name: field for field in msgspec.structs.fields(kind.manifest)}
     fields = {"format": FORMAT, "kind": kind.name, "name": name, **fields}
     owner, struct = f"the kind {kind.name}", kind.manifest.__name__
-    if strange := sorted(fields.keys() - known.keys()):
+    if strange := sorted(fields.keys() - fields_of_kind.keys()):
         raise DamagedModel(
             f"{owner} gives its manifest the field {strange[0]}, which {struct} does not have: add it "
             "there, or leave it out of what its `begin` returns"
         )
-    if lacking := [key for key, field in known.items() if field.required and key not in fields]:
+    if lacking := [key for key, field in fields_of_kind.items() if field.required and key not in fields]:
         raise DamagedModel(
             f"{owner} does not give its manifest the field {lacking[0]}, which {struct} needs: add it to "
             "what its `begin` returns"

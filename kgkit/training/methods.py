@@ -59,9 +59,9 @@ def train(
     """
     kind = find_method(method)
     settings_class = settings_of(kind)
-    given = {"name": name, "kbs": kbs, "vectors": vectors, "home": home, "device": device, **settings}
+    arguments = {"name": name, "kbs": kbs, "vectors": vectors, "home": home, "device": device, **settings}
     usual = {"kbs": (), "vectors": (), "home": None, "device": "auto"}
-    changed = {key: value for key, value in given.items() if key not in usual or value != usual[key]}
+    changed = {key: value for key, value in arguments.items() if key not in usual or value != usual[key]}
     check_names(method, settings_class, settings)
     for key in file_fields(settings_class) & settings.keys():
         settings[key] = tuple(map(Path, _listed(settings[key], key)))

@@ -116,8 +116,8 @@ def method_command(method: str) -> Callable[..., None]:
         for field in fields(settings):
             other = field.metadata.get("replaces")
             if other and values[field.name] and values[other] != getattr(settings, other):
-                given = f"{field.metadata.get('option', f'--{field.name}')} {values[field.name]}"
-                raise UsageError(f"{given} has an {other}: leave out --{other}")
+                option = f"{field.metadata.get('option', f'--{field.name}')} {values[field.name]}"
+                raise UsageError(f"{option} has an {other}: leave out --{other}")
         values["data"], values["dev"] = data_files(values["data"], values["dev"])
         values["bf16"] = "auto" if values["bf16"] is None else values["bf16"]
         run_training(

@@ -102,8 +102,8 @@ def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Prog
     about = text_settings(vectors)
     shape = len(texts), vectors.width
     folder = Home(vectors.folder.absolute().parents[4]).cache / "words" / _digest(about, texts)
-    if (kept := _read(folder / WORDS, shape)) is not None:
-        return kept
+    if (cached := _read(folder / WORDS, shape)) is not None:
+        return cached
     set_aside(folder)  # if it is there, it cannot be read
     encoder = encoder_of(vectors, device=device)
     if encoder.width != vectors.width:

@@ -104,25 +104,27 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
     """
     home, kbs, device, stack = resources
     masked_lm = stack.enter_context(open_masked_lm(training.encoder, home, device))
-    begun = begin_maps(training, [chosen.kb for chosen in kbs], home, device)
-    kambert = _begin_head(masked_lm, begun, training)
+    beginning = begin_maps(training, [chosen.kb for chosen in kbs], home, device)
+    kambert = _begin_head(masked_lm, beginning, training)
     encoder = masked_lm.encoder
-    reader = KamBertReader(encoder, begun.builder, size=training.size)
+    reader = KamBertReader(encoder, beginning.builder, size=training.size)
     passages = passages_of(training, reader, paired=False, progress=progress)
     settings = {"size": training.batch, "seed": training.seed}
-    learnt = MaskedPassages(passages.learn, reader, begun.sources, masking_of(encoder), **settings)
-    strict = MaskedPassages(passages.held_out, reader, begun.sources, masking_of(encoder, "mask"), **settings)
+    learnt = MaskedPassages(passages.learn, reader, beginning.sources, masking_of(encoder), **settings)
+    strict = MaskedPassages(
+        passages.held_out, reader, beginning.sources, masking_of(encoder, "mask"), **settings
+    )
 
     @torch.inference_mode()
     def evaluate(_: Any) -> dict[str, float]:
-        surprise, right, count = 0.0, 0, 0
+        surprise, correct, count = 0.0, 0, 0
         for index in range(len(strict)):
             part = passages.held_out[index * training.batch : (index + 1) * training.batch]
             logits, gold = hidden_logits(kambert, strict.batch(part, (0, index)).to(encoder.device))
             surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
-            right, count = right + int((logits.argmax(-1) == gold).sum()), count + len(gold)
+            correct, count = correct + int((logits.argmax(-1) == gold).sum()), count + len(gold)
         perplexity = math.exp(surprise / count)
-        return {"gain": -perplexity, "perplexity": perplexity, "accuracy": right / count}
+        return {"gain": -perplexity, "perplexity": perplexity, "accuracy": correct / count}
 
     def train(work: Path) -> Outcome:
         config = TrainingConfig(
@@ -143,13 +145,13 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
         kambert.save_pretrained(folder / FOLDER, about=about_data(training))
         encoder.save_tokenizer(folder / FOLDER / ENCODER)
-        return {**manifest_fields(training), **begun.fields}
+        return {**manifest_fields(training), **beginning.fields}
 
-    return Plan((encoder.fingerprint, begun.identity), train)
+    return Plan((encoder.fingerprint, beginning.identity), train)
 
 
 def _begin_head(
-    masked_lm: "MaskedLanguageModel", begun: "MapsBeginning", training: KamBertTraining
+    masked_lm: "MaskedLanguageModel", beginning: "MapsBeginning", training: KamBertTraining
 ) -> KamBert:
     """Return a head around a masked language model, whose own weights are not trained.
 
@@ -158,7 +160,7 @@ def _begin_head(
     """
     model = masked_lm.model
     drawn = torch.Generator().manual_seed(training.seed)
-    kambert = KamBert(model, KamBertConfig.of(model, **begun.config), generator=drawn)
+    kambert = KamBert(model, KamBertConfig.of(model, **beginning.config), generator=drawn)
     if not any(True for _ in kambert.mixing.parameters()):
         raise UsageError(
             f"the kernel {training.kernel} has no weights to train as it is set: choose another kernel, or "
