@@ -10,10 +10,16 @@ import torch
 from safetensors.torch import save_file
 from transformers import (
     AutoModelForPreTraining,
+    BertConfig,
     BertForMaskedLM,
+    BertLMHeadModel,
     BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
     RobertaConfig,
     RobertaForMaskedLM,
+    T5Config,
+    T5ForConditionalGeneration,
 )
 
 from kgkit.errors import DamagedModel, UsageError
@@ -24,6 +30,7 @@ from tests.ebert_linking_toys import masked_lm
 from tests.tiny_encoder import WIDTH
 
 STORED = 5
+SMALL = {"vocab_size": 30, "bos_token_id": 1, "eos_token_id": 2}
 
 
 def generator(seed=0):
@@ -131,6 +138,21 @@ def test_a_model_without_a_decoder_or_with_an_untied_one_is_refused(folder, tmp_
     untied = BertForMaskedLM.from_pretrained(masked_lm(tmp_path, tied=False))
     with pytest.raises(UsageError, match="weights of its own"):
         linker_of(untied)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GPT2LMHeadModel(GPT2Config(n_embd=WIDTH, n_layer=1, n_head=2, **SMALL)),
+        BertLMHeadModel(BertConfig(hidden_size=WIDTH, num_attention_heads=2, is_decoder=True, **SMALL)),
+        T5ForConditionalGeneration(T5Config(d_model=WIDTH, d_kv=8, num_heads=2, num_layers=1, **SMALL)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_model_that_generates_words_is_refused(model):
+    message = f"{type(model).__name__} generates words, and predicts no masked words"
+    with pytest.raises(UsageError, match=f"{message}.*: begin as a masked language model"):
+        linker_of(model)
 
 
 def test_a_fresh_transform_is_drawn_and_the_encoder_stays_as_it_is(folder):
