@@ -89,8 +89,8 @@ class EBertLinker(nn.Module):
         generator: generator that e_ε is drawn with; None: torch's own.
 
     Raises:
-        UsageError: if the model predicts no masked words, as a causal language model, or its decoder has weights
-            of its own.
+        UsageError: if the model predicts no masked words, as one that generates words, or its decoder has
+            weights of its own.
 
     Example:
         >>> linker = EBertLinker(EBert(model, ebert_config, weight), EBertLinkerConfig(width=768))

@@ -206,8 +206,8 @@ def check_finite(predictions: Iterable[Prediction], model: str) -> None:
             if not math.isfinite(number):
                 noun = "a probability" if prediction.probabilities is not None else "a number"
                 raise DamagedModel(
-                    f"the model {model} answers example {prediction.id} by {noun} of {number}: its weights are "
-                    "damaged, or too large; train it again"
+                    f"the model {model} answers example {prediction.id} by {noun} of {number}: its weights "
+                    "are damaged, or too large; train it again"
                 )
 
 

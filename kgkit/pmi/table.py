@@ -70,8 +70,8 @@ class PMITable:
     Args:
         arrays: arrays of the table, as the module has them.
         name: name of the table, for errors.
-        words, pairs: numbers of words and of pairs, (x, y) and (y, x) counted once, that the arrays are to have;
-            None: any.
+        words, pairs: numbers of words and of pairs that the arrays are to have, (x, y) and (y, x) counted
+            once; None: any.
 
     Raises:
         DamagedModel: if the arrays do not fit each other, or these numbers.
@@ -113,7 +113,7 @@ class PMITable:
         self._check_numbers(words, pairs)
 
     def _check_numbers(self, words: int | None, pairs: int | None) -> None:
-        """Make sure that there are so many words and pairs, which have two values, but one with the word itself."""
+        """Make sure that there are so many words and pairs, of two values each; of a word with itself one."""
         if words is not None and words != len(self):
             raise self._damaged(f"its arrays have {len(self):,} words, its manifest {words:,}")
         values = len(self._values)
