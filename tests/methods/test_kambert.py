@@ -549,9 +549,7 @@ def test_a_model_does_not_replace_a_source_of_its_maps(
         language = {"task": task, "data": plain_text, "dev": (), "encoder": str(masked_lm)}
         arguments = settings(**(language if task == "mlm" else {}))
         steps: list[str] = []
-        with pytest.raises(
-            UsageError, match=f"^the model {name} would replace the model {name}, "
-        ):
+        with pytest.raises(UsageError, match=f"^the model {name} would replace the model {name}, "):
             kgkit.train(
                 "kambert", name=name, home=copied, progress=lambda stage, *_, steps=steps: steps.append(stage),
                 **arguments, **{name: name},
