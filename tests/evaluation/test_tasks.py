@@ -145,7 +145,7 @@ def test_relations_are_read_in_the_format_of_their_file(write):
 
 
 def test_relations_of_fewrel_are_told_from_records(write):
-    task, record = find_task("relation"), {"text": "He leads it", "first": [0, 2], "second": [9, 11]}
+    task = find_task("relation")
     instance = {"tokens": ["He", "leads", "it"], "h": ["he", "Q1", [[0]]], "t": ["it", "Q2", [[2]]]}
     of_fewrel = {'P 1 \u201c"': [], "P2": [instance], "P3": [instance | {"t": ["he", "Q3", [[0]]]}]}
     for layout in ({}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}):

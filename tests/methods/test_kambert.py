@@ -549,11 +549,12 @@ def test_a_model_does_not_replace_a_source_of_its_maps(
         language = {"task": task, "data": plain_text, "dev": (), "encoder": str(masked_lm)}
         arguments = settings(**(language if task == "mlm" else {}))
         steps: list[str] = []
+
+        def note(stage, *_, steps=steps):
+            steps.append(stage)
+
         with pytest.raises(UsageError, match=f"^the model {name} would replace the model {name}, "):
-            kgkit.train(
-                "kambert", name=name, home=copied, progress=lambda stage, *_, steps=steps: steps.append(stage),
-                **arguments, **{name: name},
-            )  # fmt: skip
+            kgkit.train("kambert", name=name, home=copied, progress=note, **arguments, **{name: name})
         assert not any(step.startswith("training") for step in steps)
         assert (copied.models / name / "model.json").exists()
 
