@@ -1,6 +1,6 @@
-"""What holds for every head: padding, order and batch size change nothing, weights survive the disk, all learns.
+"""What holds for every head: padding, order and batch size change nothing, weights survive the disk.
 
-A head has one row in `CASES`: how one is made, saved and opened, and how it reads three texts of other lengths.
+A head has a row in `CASES`: how it is made, and how it reads three texts, each of a length of its own.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("safetensors")
 
-from torch import nn
+from torch import nn  # noqa: E402
 
-import kgkit.heads
-from kgkit.encoder import Encoder
-from kgkit.heads import (
+import kgkit.heads  # noqa: E402
+from kgkit.encoder import Encoder  # noqa: E402
+from kgkit.heads import (  # noqa: E402
     KALM,
     KAR,
     Classifier,
@@ -42,7 +42,7 @@ from kgkit.heads import (
     WordTagger,
     WordTaggerConfig,
 )
-from tests.tiny_encoder import tiny_encoder
+from tests.tiny_encoder import tiny_encoder  # noqa: E402
 
 WIDTH, WORDS, STORED = 16, 30, 5
 LENGTHS = (7, 5, 6)  # of the texts that all heads read
@@ -92,7 +92,7 @@ def read_tagger(head, rows, length):
 
 
 def linker_inputs(rows, length, kind=torch.float32):
-    """Return inputs of an entity linker with a mention, and candidates, that are padding, if *length* is large."""
+    """Return inputs of an entity linker; a large *length* pads mentions and candidates, too."""
     mentions, candidates = (3, 4) if length > 7 else (2, 3)
     _, real = padded(rows, length)
 
@@ -137,7 +137,7 @@ def read_knowbert(head, rows, length):
 
 
 def ebert_inputs(rows, length, kind):
-    """Return texts, each of which has an entity at its second piece; their vectors in the order of the rows."""
+    """Return texts, each of which has an entity at its second piece; vectors are in the order of rows."""
     ids, real = padded(rows, length)
     at = torch.full_like(ids, -1)
     at[:, 1] = torch.arange(len(rows))
@@ -256,7 +256,9 @@ CASES: dict[str, HeadCase] = {
         read_knowbert,
     ),
     "WordTagger": HeadCase(
-        lambda seed: WordTagger(tagger_encoder(), WordTaggerConfig(types=("PER",), shapes=3), generator(seed)),
+        lambda seed: WordTagger(
+            tagger_encoder(), WordTaggerConfig(types=("PER",), shapes=3), generator(seed)
+        ),
         read_tagger,
     ),
 }  # fmt: skip
