@@ -137,6 +137,37 @@ def test_a_training_that_was_stopped_ends_as_an_undisturbed_one(both, home):
     assert results[0] == results[1]
 
 
+def test_averages_and_states_of_the_published_schedule_survive_a_stop(home, monkeypatch):
+    small = replace(
+        PRESETS["paper"], sizes=SMALL.sizes, batch=4, length=12, epochs=4, lr=2.0,
+        schedule={**PRESETS["paper"].schedule, "average_after": 1},
+    )  # fmt: skip
+    monkeypatch.setattr(training_kalm, "PRESETS", {**PRESETS, "paper": small})
+    slow = settings(home, preset="paper")
+
+    def stop(stage, done, total):
+        if stage.startswith("training") and done == 3 * total // 4 + 1:
+            raise KeyboardInterrupt
+
+    train_kalm(home, "averaged", slow, device="cpu")
+    with pytest.raises(KeyboardInterrupt):
+        train_kalm(home, "stopped", slow, device="cpu", progress=stop)
+    train_kalm(home, "stopped", slow, device="cpu")
+    undisturbed, resumed = weights(home, "averaged"), weights(home, "stopped")
+    assert all(torch.equal(weight, resumed[name]) for name, weight in undisturbed.items())
+    results = [KIND.read(find_trained(home, name)).results for name in ("averaged", "stopped")]
+    assert results[0]["epochs"] == results[1]["epochs"]
+    assert results[0].get("averaged_from_step") == results[1].get("averaged_from_step")
+
+
+def test_a_seed_decides_all_weights(home):
+    for name, seed in (("zero", 0), ("again", 0), ("seven", 7)):
+        train_kalm(home, name, settings(home, bidirectional=True, epochs=1, seed=seed), device="cpu")
+    zero, again, seven = (weights(home, name) for name in ("zero", "again", "seven"))
+    assert all(torch.equal(weight, again[name]) for name, weight in zero.items())
+    assert not torch.equal(zero["embedding"], seven["embedding"])
+
+
 @contextmanager
 def opened_files(below):
     """Give the list of the files in a folder that are opened."""
