@@ -490,6 +490,17 @@ def test_weights_that_give_no_probabilities_are_damage(trained, tmp_path):
     save_file({**finite, **changed, "members": finite["members"], "prior": finite["prior"]}, path)
     with pytest.raises(DamagedModel, match="the model forward gives words the log likelihood nan"):
         open_model(folder, home=trained, device="cpu").perplexity([trained.path / "dev.txt"])
+    folder = shutil.copytree(find_trained(trained, "both"), tmp_path / "names")
+    (folder / "model.json").write_text(
+        json.dumps(json.loads((folder / "model.json").read_text()) | {"sizes": {}})
+    )
+    broken = folder / "kalm" / "model.safetensors"
+    tables = load_file(broken)
+    changed = {name: torch.full_like(weight, 3e38) for name, weight in tables.items() if weight.ndim == 2}
+    save_file({**tables, **changed, "members": tables["members"], "prior": tables["prior"]}, broken)
+    with pytest.raises(DamagedModel, match="the model both gives words no probabilities: its weights are"):
+        [*open_model(folder, "tagger", home=trained, device="cpu")(["Dora lives in Lima ."])]
+    folder = tmp_path / "copy"
     for kind in (torch.int64, torch.bool):
         save_file({name: weight.to(kind) for name, weight in finite.items()}, path)
         with pytest.raises(DamagedModel, match=f"cannot be loaded: its weights are {kind}"):
