@@ -381,11 +381,11 @@ def test_a_model_does_not_replace_the_linker_that_it_asks(copied, encoder, files
     linker = copied.models / "own" / MANIFEST
     linker.parent.mkdir()
     linker.write_text("{}")
-    asked = settings(encoder, files, "pair", query="link", linker="own", steps=1)
+    linking = settings(encoder, files, "pair", query="link", linker="own", steps=1)
     with pytest.raises(
         UsageError, match="the model own would replace the model own, which it is trained with"
     ):
-        trained(copied, "own", asked)
+        trained(copied, "own", linking)
     assert linker.read_text() == "{}"
 
 
