@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
+from math import isnan
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
@@ -25,6 +26,7 @@ from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import KB_MENTIONS, find_scorer, link_defaults
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
 from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
+from kgkit.models.manifest import broken_weights
 from kgkit.types import (
     NO_CANDIDATES,
     NO_SENSE,
@@ -252,6 +254,7 @@ class Linker:
         Raises:
             TypeError: if *documents* is one string: give a list of it.
             UsageError: if a given mention is no span of its text, or has another text there.
+            DamagedModel: if the model gives candidates no probabilities.
         """
         if isinstance(documents, str):
             raise TypeError("a linker takes documents, not one text: linker([text]), or kgkit.link(text)")
@@ -365,6 +368,8 @@ class Linker:
         order = sorted(range(len(rows)), key=lambda index: -scored[index])
         best = next(iter(order), None)
         score = 0.0 if best is None else _round(scored[best])
+        if isnan(score):
+            raise broken_weights(self.model, "gives candidates no probabilities")
         nil = best is None or null or score < config.threshold or score < _generated_null(candidates)
         if nil and config.nil == "drop":
             return None

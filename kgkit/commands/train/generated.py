@@ -80,6 +80,14 @@ _OF_THE_COMMAND: Final[Mapping[str, Any]] = {
 }  # fmt: skip
 """Defaults of the options that are no settings."""
 
+_OPTIONAL_DATA: Final = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="Examples, or a folder of them. Repeat it for more; none if nothing is trained (--epochs 0).",
+    ),
+]
 _OF_ALL_COMMANDS: Final = frozenset(["help", "json"])
 """Further options that no setting can have."""
 
@@ -109,7 +117,7 @@ def method_command(method: str) -> Callable[..., None]:
         if settings.ONLY_KB and _NONE in kbs:
             if len(kbs) > 1:
                 raise UsageError(f"--kb {_NONE} is a control, and has no other knowledge base")
-            values["control"] = True
+            values["control"], kbs = True, ()
         for name, value in values.items():
             if name in tuples:
                 values[name] = tuple(value or ())
@@ -139,6 +147,7 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
     if settings.ONLY_KB:
         helps.setdefault("kb", "Knowledge base; repeat it for more; else the only one; none: a control.")
     by_name = {field.name: field for field in fields(settings)}
+    untrained = settings.LEAST["epochs"] == 0  # a model is published as it begins, without data
     tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
 
     def parameter(name: str, annotation: Any) -> inspect.Parameter:
@@ -153,7 +162,8 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
     yield parameter("task", tasks)
     for name, annotation in _DATA_OPTIONS.items():
         if name != "vectors" or settings.VECTORS:
-            yield parameter(name, annotation)
+            option = parameter(name, _OPTIONAL_DATA if name == "data" and untrained else annotation)
+            yield option.replace(default=None) if name == "data" and untrained else option
     for name, field in by_name.items():
         if name not in {"task", "decay", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
             annotation = _annotation(field, hints[name], settings.LEAST.get(name))
