@@ -29,7 +29,7 @@ from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
 from kgkit.store.layout import build_name, fingerprint
-from kgkit.store.reader import read_manifest
+from kgkit.store.manifest import read_manifest
 from kgkit.store.writer import checksums
 from kgkit.types import Occurrences, Progress
 

@@ -19,7 +19,7 @@ import msgspec
 from kgkit.errors import KgkitError
 from kgkit.home import CATALOG_URL, Home, KBHome
 from kgkit.store import Manifest
-from kgkit.store.reader import read_manifest
+from kgkit.store.manifest import read_manifest
 from kgkit.vectors.layout import INDEX, VectorsManifest
 from kgkit.versions import read_current
 

@@ -27,8 +27,10 @@ from numpy.typing import NDArray
 
 from kgkit.errors import DamagedKB, KgkitError
 from kgkit.store import codec
+from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
-from kgkit.store.reader import DAMAGE, StoreReader, damage_error, read_manifest
+from kgkit.store.manifest import read_manifest
+from kgkit.store.reader import StoreReader
 from kgkit.store.writer import Item, TableDigest
 from kgkit.text import tokens
 from kgkit.types import CANDIDATE, NO_SENSE

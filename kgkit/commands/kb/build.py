@@ -139,7 +139,7 @@ def build_kb(
 def _additions(kb: "KBHome", build: str | None) -> list[str]:
     """Return the names of the sources added to a build."""
     from kgkit.errors import KgkitError
-    from kgkit.store.reader import read_manifest
+    from kgkit.store.manifest import read_manifest
 
     try:
         return [source.name for source in read_manifest(kb.builds / str(build)).added]
