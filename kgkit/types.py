@@ -44,7 +44,7 @@ class Progress(Protocol):
 
 
 _ENTITY_HINTS: Final = {  # names that people try, from other libraries
-    "aliases": "kb.candidates(SURFACE) says what a surface can mean; entity.label is the entity's name",
+    "aliases": "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name",
     "definition": "entity.description is its definition",
     "examples": "entity.attributes has what else the source says, as 'examples'",
     "gloss": "entity.description is its definition",
@@ -54,8 +54,10 @@ _ENTITY_HINTS: Final = {  # names that people try, from other libraries
     "lemma_names": "entity.attributes has what else the source says, as 'lemmas'",
     "lemmas": "entity.attributes has what else the source says, as 'lemmas'",
     "name": "entity.label is its name, entity.key its key",
+    "names": "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name",
     "properties": "entity.attributes has what else the source says",
     "related": "kb.neighbors(entity) gives the entities beside it",
+    "surfaces": "kb.surfaces_of(entity) gives its surfaces",
     "title": "entity.label is its name, entity.key its key",
     "uri": "entity.key is its stable name",
     "vector": "kb.vectors(NAME) has vectors, a row for each entity.id",

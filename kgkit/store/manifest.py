@@ -9,7 +9,7 @@ import msgspec
 
 from kgkit.errors import DamagedKB, FormatMismatch, NotThere, StoreError
 from kgkit.home import Home
-from kgkit.store.layout import DATA, FORMAT, MANIFEST, FormatOnly, Manifest, fingerprint
+from kgkit.store.layout import DATA, FORMAT, MANIFEST, FormatOnly, Manifest, fingerprint, readable_formats
 
 GARBAGE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that it cannot read."""
@@ -31,7 +31,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     try:
         head = msgspec.json.decode(written, type=FormatOnly)
-        if (head.format, head.fingerprint) != (FORMAT, fingerprint()):
+        if readable_formats().get(head.format) != head.fingerprint:
             raise FormatMismatch(
                 f"{folder} has format {head.format} ({head.fingerprint or 'no fingerprint'}), this kgkit "
                 f"reads format {FORMAT} ({fingerprint()}): "

@@ -10,13 +10,13 @@ from weakref import finalize
 import lmdb
 import numpy as np
 
-from kgkit.errors import ClosedKB, DamagedKB, NotThere, StaleKB, StoreError
+from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, NotThere, StaleKB, StoreError
 from kgkit.store import codec
 from kgkit.store.codec import bounded_key, unpack_ids
 from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.environments import Environment, Gets, acquire, release
-from kgkit.store.layout import MAX_KEY, SURFACES, U32, Manifest
-from kgkit.store.manifest import read_manifest
+from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, U32, Manifest
+from kgkit.store.manifest import full_name, read_manifest, rebuild_command
 from kgkit.store.surfaces import Surfaces
 from kgkit.text import fold
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
@@ -54,11 +54,14 @@ class StoreReader:
         self._entities, self._keys, self._aliases = tables["entities"], tables["keys"], tables["aliases"]
         self._starts, self._forms = tables["starts"], tables["forms"]
         self._facts, self._incoming = tables["facts"], tables["incoming"]
-        self._occurrences = tables.get("occurrences")
+        self._occurrences, self._names = tables.get("occurrences"), tables.get("names")
         self.surfaces: Surfaces | None = None  # where the table `starts` does not tell of all
         try:
-            if ("occurrences" in manifest.tables) != (self._occurrences is not None):
-                raise DamagedKB("its manifest and its tables disagree about 'occurrences'")
+            for name in (*OPTIONAL, *SINCE):
+                listed = name in manifest.tables
+                expected = listed if name in OPTIONAL else manifest.format >= SINCE[name]
+                if not listed == expected == (name in tables):
+                    raise DamagedKB(f"its manifest and its tables disagree about {name!r}")
             self.relations = codec.decode_relations(self._meta("relations"))
             self.classes = codec.decode_names(self._meta("classes"))
             if (shards := self._local.get(b"surfaces", None, tables["meta"])) is not None:
@@ -206,6 +209,45 @@ class StoreReader:
             return _decode_alias(row, surface if prefer_case else None)
         except DAMAGE as error:
             raise self.damage(error) from error
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the build says by which surfaces an entity is known; those of format 2 do not."""
+        return self._names is not None
+
+    def alias_keys(self, number: int) -> list[bytes]:
+        """Return the keys, in `aliases`, of the surfaces that can mean id *number*, in their order.
+
+        Raises:
+            FormatMismatch: if the build is of a format that does not say so; names the command that rebuilds.
+        """
+        if self._names is None:
+            self._live()  # raises if the reader is closed
+            raise FormatMismatch(
+                f"{full_name(self.folder)} has format {self.manifest.format}, which does not list "
+                f"the surfaces of an entity: "
+                f"run `{rebuild_command(self.folder, self.manifest)}` to build it again"
+            )
+        try:
+            row = self._local.get(_pack_id(number), None, self._names)
+            return [] if row is None else codec.decode_alias_keys(row)
+        except DAMAGE as error:
+            raise self.damage(error) from error
+
+    def surfaces_of(self, number: int) -> list[tuple[str, float, float, int]]:
+        """Return `(surface, prior, count, sense)` of every surface, as it is spelled, that can mean an id.
+
+        Raises:
+            FormatMismatch: as `alias_keys` does.
+        """
+        keys, smoothing = self.alias_keys(number), self.manifest.smoothing
+        get, table = self._local.get, self._aliases
+        with self.reading():
+            return [
+                surface
+                for key in keys
+                for surface in codec.surfaces_of(number, key, get(key, None, table), smoothing)
+            ]
 
     def facts(self, number: int) -> tuple[Ids, Ids] | None:
         """Return `(others, relation codes)` of all that is said of id *number*; None if nothing."""
