@@ -210,6 +210,8 @@ def _columns(manifest: Manifest) -> Mapping[str, Any]:
         "source_version": source.version,
         "source_sha256": source.sha256,
         "licence": source.licence,
+        "url_pattern": manifest.url_pattern,
+        "identifiers": list(manifest.identifiers),
         "entities": manifest.entities,
         "triples": manifest.triples,
         "aliases": manifest.aliases,

@@ -35,7 +35,7 @@ def show(
     limit: Annotated[
         int | None,
         limit_option(
-            "Surfaces, and neighbours of each relation; 0 for all. By default 10 on a terminal, all in a pipe."
+            "Surfaces, and neighbours of each relation, 0 for all; by default 10 on a terminal, else all."
         ),
     ] = None,
     home: HomeOption = None,
@@ -51,6 +51,7 @@ def show(
                     **record.to_dict(),
                     **link_probability(base, record.label),
                     **_surfaces(base, record),
+                    **_names_elsewhere(base, record),
                     "kb": base.name,
                     "out": _brief(base, outward),
                     "in": _brief(base, inward),
@@ -85,6 +86,12 @@ def _surfaces(kb: "KnowledgeBase", entity: "Entity") -> dict[str, list[dict[str,
     return {"surfaces": [surface.to_dict() for surface in kb.surfaces_of(entity)]}
 
 
+def _names_elsewhere(kb: "KnowledgeBase", entity: "Entity") -> dict[str, Any]:
+    """Return the identifiers of the entity and its address, those that it has."""
+    names = {"ids": kb.identifiers(entity), "url": kb.url(entity)}
+    return {name: value for name, value in names.items() if value}
+
+
 def _brief(kb: "KnowledgeBase", neighbours: KeysByRelation) -> dict[str, list[dict[str, str]]]:
     return {
         relation: [{"key": key, "label": kb[key].label} for key in keys]
@@ -103,6 +110,8 @@ def _card(
         _paragraph("", entity.description)
     if names := _format_surfaces(kb, entity, limit):
         _paragraph("surfaces", names)
+    if url := kb.url(entity):
+        _paragraph("url", url)
     for name, value in entity.attributes.items():
         if value not in ("", None, [], {}):
             _paragraph(name, _format_value(value))

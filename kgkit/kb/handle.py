@@ -11,6 +11,7 @@ from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.hints import HINTS
+from kgkit.kb.identifiers import Identifiers
 from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
@@ -52,6 +53,7 @@ class KnowledgeBase(SurfaceQueries):
         super().__init__(store, name)
         self._facts = Facts(store, name)
         self._near = Near()
+        self._identifiers = Identifiers(store.manifest)
 
     # -- the handle ---------------------------------------------------------
 
@@ -170,6 +172,32 @@ class KnowledgeBase(SurfaceQueries):
     def keys(self) -> Iterator[str]:
         """Yield the key of every entity, in id order; those of redirects are not among them."""
         return self.store.iter_keys()
+
+    def identifiers(self, entity: Node) -> dict[str, Any]:
+        """Return what names an entity elsewhere: the values of the attributes that are identifiers.
+
+        Which attributes are, the builder says: `wikidata` and `page_id` of a Wikipedia.
+
+        Raises:
+            UnknownEntity: if the KB does not have it.
+
+        Example:
+            >>> kgkit.open_kb("enwiki").identifiers("Mercury (planet)")
+            {'wikidata': 'Q308', 'page_id': 19694}
+        """
+        return self._identifiers.ids(self[self.id(entity)])
+
+    def url(self, entity: Node) -> str | None:
+        """Return the address of an entity on the web, by the KB's pattern; None if it has none.
+
+        Raises:
+            UnknownEntity: if the KB does not have it.
+
+        Example:
+            >>> kgkit.open_kb("enwiki").url("Mercury (planet)")
+            'https://en.wikipedia.org/wiki/Mercury_(planet)'
+        """
+        return self._identifiers.url(self[self.id(entity)]) or None
 
     def _unknown(self, entity: object) -> UnknownEntity:
         return UnknownEntity(entity, self.name, lambda: key_hint(self, entity))

@@ -135,6 +135,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         sha256: digest of each of these files.
         smoothing: number that was added to every count before priors were formed.
         generator: name of the candidate generator that suits the KB: `alias` or `lemma`.
+        url_pattern: pattern of the addresses of entities, see `kgkit.store.urls`; empty if there is none.
+        identifiers: names of the attributes that are identifiers of entities elsewhere, as `wikidata`.
         options: options of the build that left something out or added to it: `limit`, `types`, `min_count`,
             `priors`.
         base: the BUILD whose ids are a prefix of this one's.
@@ -160,6 +162,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     smoothing: float = 0.0
     generator: str = "alias"
     language: str = ""
+    url_pattern: str = ""
+    identifiers: tuple[str, ...] = ()
     options: dict[str, Any] = {}
     base: str | None = None
     added: tuple[SourceInfo, ...] = ()
@@ -199,8 +203,9 @@ def build_name(manifest: Manifest) -> str:
         )
     )
     del content["options"]
-    if not manifest.added:
-        del content["added"]  # a field younger than the first builds
+    for name in ("added", "url_pattern", "identifiers"):  # fields younger than the first builds
+        if not content[name]:
+            del content[name]
     return hashlib.blake2b(msgspec.json.encode(content, order="sorted"), digest_size=6).hexdigest()
 
 

@@ -10,6 +10,7 @@ import msgspec
 from kgkit.errors import DamagedKB, FormatMismatch, NotThere, StoreError
 from kgkit.home import Home
 from kgkit.store.layout import DATA, FORMAT, MANIFEST, FormatOnly, Manifest, fingerprint, readable_formats
+from kgkit.store.urls import check_url_pattern
 
 GARBAGE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that it cannot read."""
@@ -38,7 +39,9 @@ def read_manifest(folder: Path) -> Manifest:
                 f"run `{rebuild_command(folder, head)}` to build it again"
             )
         manifest = msgspec.json.decode(written, type=Manifest)
-    except GARBAGE as error:
+        if manifest.url_pattern:
+            check_url_pattern(manifest.url_pattern)
+    except (*GARBAGE, ValueError) as error:
         raise DamagedKB(f"{path} cannot be read: {error}; build the knowledge base again") from error
     for name, size in {DATA: -1, **manifest.files}.items():
         # Before anything is mapped: reading past the end of a truncated file

@@ -76,6 +76,22 @@ def build_kb(
     master: Annotated[
         str | None, typer.Option("--master", metavar="URL", help="Spark's master, for --engine spark.")
     ] = None,
+    url_pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--url-pattern",
+            metavar="URL",
+            help="Address of an entity, with {key}, {label} or {ATTRIBUTE} in it; links carry it.",
+        ),
+    ] = None,
+    identifiers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--identifier",
+            metavar="ATTRIBUTE",
+            help="Attribute that is an identifier, which links carry; may be given several times.",
+        ),
+    ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -117,6 +133,8 @@ def build_kb(
             resume=resume,
             priors=priors or (),
             master=master,
+            url_pattern=url_pattern,
+            identifiers=identifiers,
         )
     same = " (as it was: same content)" if built.build == before else ""
     messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
