@@ -2,7 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from kgkit.errors import UsageError
 from kgkit.kb.parts_of_speech import PartsOfSpeech
@@ -18,7 +20,7 @@ _NEVER_LINKED: Final = 0.5  # what counts as links where a surface was never one
 _FUZZY_CUTOFF = 80.0
 
 
-class EntitySurface(NamedTuple):
+class EntitySurface(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A surface that can mean an entity.
 
     Attributes:
@@ -36,7 +38,8 @@ class EntitySurface(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, ready for JSON, without a sense that is None."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
 
 
 class SurfaceQueries(PartsOfSpeech, ABC):
