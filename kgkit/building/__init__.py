@@ -18,6 +18,7 @@ from kgkit.building.contract import (
     find_builder,
 )
 from kgkit.building.lines import text_lines
+from kgkit.store.urls import check_url_pattern
 from kgkit.types import (
     Alias,
     Aliases,
@@ -53,6 +54,7 @@ __all__ = [
     "builder_names",
     "check_attributes",
     "check_occurrences",
+    "check_url_pattern",
     "find_builder",
     "text_lines",
 ]

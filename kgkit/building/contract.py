@@ -36,6 +36,8 @@ class KBProperties(NamedTuple):
     smoothing: float = 0.0
     generator: str = "alias"
     language: str = ""
+    url_pattern: str = ""
+    identifiers: Sequence[str] = ()
 
 
 class Files(NamedTuple):
@@ -133,6 +135,9 @@ class Builder(ABC):
         generator: name of the candidate generator that suits the KB: `alias`, or `lemma`
             for a lexical database of English lemmas.
         language: BCP 47 tag of the surfaces; empty when mixed.
+        url_pattern: pattern of the addresses of entities on the web, as
+            `https://en.wikipedia.org/wiki/{key:_}`; see `kgkit.store.urls.UrlPattern`.
+        identifiers: names of the attributes that are identifiers of entities elsewhere; links carry them.
         engine: engine that groups the records unless the user names one: `memory`,
             or `local` for sources that may not fit into it.
         pieces: whether entities are told in pieces: those of one key are then one
@@ -150,6 +155,8 @@ class Builder(ABC):
     smoothing: ClassVar[float] = 0.0
     generator: ClassVar[str] = "alias"
     language: ClassVar[str] = ""
+    url_pattern: ClassVar[str] = ""
+    identifiers: ClassVar[Sequence[str]] = ()
     engine: ClassVar[str] = "memory"
     pieces: ClassVar[bool] = False
     unit: ClassVar[str] = "records"
@@ -164,7 +171,9 @@ class Builder(ABC):
     @property
     def properties(self) -> KBProperties:
         """What the class says beside its records."""
-        return KBProperties(self.inverses, self.smoothing, self.generator, self.language)
+        return KBProperties(
+            self.inverses, self.smoothing, self.generator, self.language, self.url_pattern, self.identifiers
+        )
 
     def obtain(self, cache: Path) -> Path:
         """Return a source for users who named none, fetched into *cache* if need be.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from math import isnan
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from kgkit.linking.tagger import MentionTagger
 
-_Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate]]
-"""The fields of a `Link` from `entity` to `candidates`."""
+_Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate], dict[str, Any], str]
+"""The fields of a `Link` from `entity` to `candidates`, and its `ids` and `url`."""
 
 _MAX_NAMES = 100_000  # some 25 MB
 _MAX_MEANINGS = 30_000
@@ -149,6 +149,7 @@ class Linker:
             settings = CoherenceConfig() if self.config.coherence == "graph" else self.config.coherence
             self.coherence = GraphCoherence(kb, self.generator, settings)
         self._names: dict[int, tuple[str, str]] = {}
+        self._elsewhere: dict[int, tuple[dict[str, Any], str]] = {}
         shared = self.coherence is None and tagger is None and not self.config.explain
         self._by_candidates = shared and self.scorer.by_mention
         self._meanings: dict[int, tuple[Candidates, _Meaning | None]] = {}
@@ -283,8 +284,13 @@ class Linker:
                 ):
                     fields = meaning(mention.candidates or NO_CANDIDATES, score, null, part)
                     if fields is not None:
-                        start, end, text = mention.start, mention.end, mention.text
-                        links.append(Link(start, end, text, self.kb.name, *fields, mention.id))
+                        entity, sense, label, best, nil, shown, ids, url = fields
+                        links.append(
+                            Link(
+                                mention.start, mention.end, mention.text, self.kb.name, entity, sense, label,
+                                best, nil, shown, mention.id, ids, url,
+                            )
+                        )  # fmt: skip
                 if last:
                     if self.config.overlaps == "score" and not preset:
                         links = best_links(links)
@@ -384,10 +390,13 @@ class Linker:
                 )
             )  # fmt: skip
         if nil or best is None:
-            return None, None, "", _round(1 - score), True, shown
+            return None, None, "", _round(1 - score), True, shown, {}, ""
         entity, sense, _ = rows[best]
         key, label = self._name(entity)
-        return key, self._key(sense), label, score, False, shown
+        ids, url = self._names_elsewhere(entity)
+        if sense != NO_SENSE:
+            ids = {**ids, "sense_key": self._name(sense)[0]}
+        return key, self._key(sense), label, score, False, shown, ids, url
 
     def describe(self, entity: str) -> str:
         """Return what the KB says of an entity that a link names."""
@@ -405,6 +414,15 @@ class Linker:
             entity = self.kb[number]
             name = self._names[number] = (entity.key, entity.label)
         return name
+
+    def _names_elsewhere(self, number: int) -> tuple[dict[str, Any], str]:
+        """Return the identifiers and the address of an entity, remembered."""
+        names = self._elsewhere.get(number)
+        if names is None:
+            if len(self._elsewhere) >= _MAX_MEANINGS:
+                self._elsewhere.clear()
+            names = self._elsewhere[number] = self.kb.identifiers(number), self.kb.url(number) or ""
+        return names
 
 
 def _generated_null(candidates: Candidates) -> float:
