@@ -202,7 +202,9 @@ class Builder(ABC):
         Raises:
             UsageError: if this builder has to be told where its source is.
         """
-        raise UsageError(f"the builder {self.name} needs to know its source: --source PATH")
+        raise UsageError(
+            f"the builder {self.name} needs to know its source: `kgkit build-kb {self.name} PATH --name NAME`"
+        )
 
     @abstractmethod
     def look(self, source: Path) -> Files:

@@ -122,7 +122,7 @@ def _to_encoder(
         loaded = load_encoder(encoder, home, device=device)
         return align_encoder(
             vectors, loaded, config, pairs=pairs, kb=kb, device=device,
-            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}"),
+            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}", count, total),
         )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _by_entities(
             target,
             config,
             pairs=pairing,
-            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}"),
+            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}", count, total),
         )
 
 

@@ -218,7 +218,7 @@ def embed(
     with messages.progress(f"embedding {kb}") as show:
 
         def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage} {count:,} of {total:,}")
+            show(f"{stage} {count:,} of {total:,}", count, total)
 
         if update:
             if seed is not None:
@@ -282,7 +282,10 @@ def _vectors_to_update(method: str | None, name: str | None, settings: dict[str,
 def _config(method: str | None, name: str | None, settings: dict[str, Any], seed: int, device: str) -> Any:
     """Return the configuration of the method, from the options that were given."""
     if method is None:
-        raise UsageError(f"which method? --method takes {', '.join(_TAKES)}")
+        raise UsageError(
+            f"which method? --method takes {', '.join(_TAKES)}; for example `kgkit embed wordnet "
+            "--method text`"
+        )
     for option in settings:
         if option not in _TAKES[method]:
             methods = " or ".join(name for name, takes in _TAKES.items() if option in takes)

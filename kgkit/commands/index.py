@@ -49,7 +49,7 @@ def index(
             kind=kind,
             recall=recall,
             seed=seed,
-            progress=lambda _, count, total: show(f"{count:,} of {total:,} rows"),
+            progress=lambda _, count, total: show(f"{count:,} of {total:,} rows", count, total),
         )
     register_vectors(where, kb.name)
     messages.write(f"built in {built.manifest.seconds:.1f} s: {vectors.folder}")

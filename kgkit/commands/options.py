@@ -136,6 +136,13 @@ InputFormatOption = Annotated[
         "auto goes by the suffix.",
     ),
 ]
+TableOption = Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")]
+JSONLinesOption = Annotated[
+    bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
+]
+RecursiveOption = Annotated[
+    bool, flag("--recursive", "-r", help="Of a folder read the texts in it, and in the folders in it.")
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),

@@ -138,7 +138,7 @@ def build_kb(
             if stage.startswith(GOING_ON):
                 messages.write(stage)
             else:
-                show(f"{stage} {read:,} records" if read else stage)
+                show(f"{stage} {read:,} records" if read else stage, read)
 
         where = Home.find(home)
         before = where.kb(name or builder).published()

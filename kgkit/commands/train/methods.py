@@ -102,7 +102,7 @@ def follow_training(
     with messages.progress(f"training {name}") as show:
 
         def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}", count, total)
 
         with _stopping(messages), terminations():
             folder, manifest = train(where, tell)
