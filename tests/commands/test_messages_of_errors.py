@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from kgkit.commands.examples import EXAMPLES, example_of
-from kgkit.commands.messages import wrap_words
+from kgkit.commands.messages import Pace, format_duration, wrap_words
 from tests.cli_helpers import build_mini, colourless, on_terminal, process, run
 from tests.commands.test_whole import COMMANDS, VERBS
 
@@ -140,3 +140,35 @@ def test_a_command_has_its_options_in_groups():
         shown.index(f"─ {heading} ─") for heading in headings
     )
     assert "Required options" in colourless(run("train", "linker", "--help").out)
+
+
+def test_progress_has_the_rate_and_the_time_that_is_left():
+    now = 0.0
+    pace = Pace(lambda: now)
+    assert pace.describe(0, 1_000) == ""
+    now = 1.0
+    assert pace.describe(10, 1_000) == ""
+    now = 10.0
+    assert pace.describe(100, 1_000) == " (10.0/s, 90 s left)"
+    now = 100.0
+    assert pace.describe(100, 20_000) == ""
+    now = 110.0
+    assert pace.describe(105, 20_000) == " (2.0 s each, 11 h 3 min left)"
+    assert pace.describe(6_000, 20_000) == " (590/s, 24 s left)"
+    assert pace.describe(3) == ""
+    now = 120.0
+    assert pace.describe(5_003) == " (500/s)"
+    assert [format_duration(seconds) for seconds in (45.2, 600, 6_000)] == ["45 s", "10 min", "1 h 40 min"]
+
+
+def test_a_tagger_draws_a_table(tmp_path):
+    from tests.model_folders import tagger_folder
+
+    folder = tmp_path / "model"
+    folder.mkdir()
+    tagger_folder(folder)
+    common = ("tag", "--model", folder, "--home", tmp_path, "--device", "cpu")
+    drawn = run(*common, "--table", given=b"The dog barked.")
+    assert drawn.code == 0 and (drawn.out.startswith("at  name") or drawn.out == "no names\n")
+    refused = run(*common, "--table", "--jsonl", given=b"The dog barked.")
+    assert refused.code == 2 and "--table is for people" in refused.err
