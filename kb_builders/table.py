@@ -59,7 +59,7 @@ _ROWS_TO_GUESS: Final = 1_000
 _ROWS_OF_PREVIEW: Final = 3
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """What the columns of a table are, each by its index.
 
     Attributes:
@@ -132,7 +132,7 @@ class TableBuilder(Builder):
                 for surface in surfaces:
                     yield Alias(surface, entity.key)
 
-    def _layout(self, table: Table, path: Path) -> Layout:
+    def _layout(self, table: Table, path: Path) -> TableLayout:
         """Return what the columns are: those that were named, and the others by their headings."""
         named = {role: [name for name in names if name] for role, names in self.columns.items()}
         indices: dict[str, list[tuple[int, str]]] = {
@@ -159,13 +159,13 @@ class TableBuilder(Builder):
         aliases = indices.get("aliases", [])
         if "aliases" not in self.columns:
             aliases = [(index, separator) for index, separator in _with_separators(table, aliases)]
-        return Layout(
+        return TableLayout(
             key[0][0], label[0][0], tuple(aliases), _only(indices, "description"), _only(indices, "kind"),
             tuple(attributes),
         )  # fmt: skip
 
 
-def _records(table: Table, layout: Layout, path: Path) -> Iterator[tuple[Entity, list[str]]]:
+def _records(table: Table, layout: TableLayout, path: Path) -> Iterator[tuple[Entity, list[str]]]:
     """Yield the entity of each row, and its aliases, the label first; empty rows are passed over."""
     lines: dict[str, int] = {}
     for number, cells in table.rows:
@@ -187,7 +187,7 @@ def _records(table: Table, layout: Layout, path: Path) -> Iterator[tuple[Entity,
         yield entity, surfaces
 
 
-def _record(cells: Sequence[Any], layout: Layout, header: Sequence[str]) -> tuple[Entity, list[str]]:
+def _record(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) -> tuple[Entity, list[str]]:
     """Return the entity of a row, and its aliases.
 
     Raises:
@@ -274,7 +274,7 @@ def _only(indices: Mapping[str, Sequence[tuple[int, str]]], role: str) -> int | 
     return indices[role][0][0] if indices.get(role) else None
 
 
-def _described(header: Sequence[str], layout: Layout) -> str:
+def _described(header: Sequence[str], layout: TableLayout) -> str:
     """Return what the columns are, as a message says it."""
     phrases = [f"key from {header[layout.key]!r}", f"label from {header[layout.label]!r}"]
     for index, separator in layout.aliases:

@@ -11,6 +11,9 @@ from kgkit.errors import MissingExtra, SourceError
 WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """So the files of spreadsheet programs begin."""
 
+MAX_ROW_GROUP: Final = 4 << 30
+"""Bytes of a row group of Parquet, uncompressed, at most: some of them are in memory at once."""
+
 _PARQUET: Final = b"PAR1"
 _ROWS_OF_BATCH: Final = 1_000
 
@@ -70,6 +73,13 @@ def _parquet_table(path: Path) -> Table:
 
     try:
         file = parquet.ParquetFile(path)
+        groups = [file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)]
+        if max(groups, default=0) > MAX_ROW_GROUP:
+            raise SourceError(
+                f"has a row group of {max(groups):,} bytes, and {MAX_ROW_GROUP:,} are the most: write "
+                "it with smaller ones",
+                path=path,
+            )
         return Table([str(name).strip() for name in file.schema_arrow.names], rows(), "row")
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise SourceError(f"is no Parquet file: {error}", path=path) from None

@@ -38,7 +38,9 @@ def align(
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="KB/NAME", help="Instead: into the space of other vectors."),
+        typer.Option(
+            "--to", metavar="KB/NAME", help="Map into the space of these vectors, and not of an encoder."
+        ),
     ] = None,
     pairs: Annotated[
         Path | None,

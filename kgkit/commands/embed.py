@@ -121,7 +121,7 @@ def embed(
             "--dump",
             metavar="FILE",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="Instead: train on this dump of Wikipedia, with the package wikipedia2vec; width --dim.",
+            help="Train on this dump of Wikipedia, with the package wikipedia2vec; width --dim.",
         ),
     ] = None,
     entity: Annotated[
@@ -171,7 +171,7 @@ def embed(
     ] = None,
     index: Annotated[
         str,
-        typer.Option("--index", metavar="KIND", help="Which index to build: auto, exact, hnsw, …, or none."),
+        typer.Option("--index", metavar="KIND", help="Index to build: auto, exact, hnsw, …, or none."),
     ] = "auto",
     update: Annotated[
         bool, flag("--update", help="Update existing vectors to the KB's present build, by key.")

@@ -178,7 +178,7 @@ MaxCandidatesOption = Annotated[
     ),
 ]
 QuietOption = Annotated[
-    bool, flag("--quiet", "-q", help="No messages and no progress, only results and errors.")
+    bool, flag("--quiet", "-q", help="Write no messages and no progress, only results and errors.")
 ]
 AllSurfacesOption = Annotated[
     bool,
@@ -192,7 +192,9 @@ BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="T
 EntityKindOption = Annotated[
     str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
 ]
-DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]
+DeviceOption = Annotated[
+    str, typer.Option("--device", metavar="DEVICE", help="Device of the encoder: auto, cpu, cuda, cuda:1, …")
+]
 
 
 def chosen_kb(name: str | None, home: Path | None, *, recent: bool = False, quiet: bool = False) -> str:

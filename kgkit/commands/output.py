@@ -213,7 +213,9 @@ def confirm(question: str, *, yes: bool, required: bool = False) -> None:
         return
     import typer
 
-    if not typer.confirm(question, err=True):
+    sys.stderr.write(f"{question} [y/N]: ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise typer.Exit(1)
 
 

@@ -36,7 +36,7 @@ def predict(
         typer.Option(
             "--model",
             metavar="NAME",
-            help="Of a model that was trained for a task (`kgkit models list` names them); or its folder.",
+            help="Model that was trained for a task (`kgkit models list` names them), or its folder.",
         ),
     ],
     files: Annotated[
