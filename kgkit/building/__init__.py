@@ -17,7 +17,7 @@ from kgkit.building.contract import (
     builder_names,
     find_builder,
 )
-from kgkit.building.lines import check_file, text_lines
+from kgkit.building.lines import check_regular_file, text_lines
 from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.types import (
     Alias,
@@ -53,8 +53,8 @@ __all__ = [
     "Triples",
     "builder_names",
     "check_attributes",
-    "check_file",
     "check_occurrences",
+    "check_regular_file",
     "csv_rows",
     "find_builder",
     "sniff_format",
