@@ -107,9 +107,12 @@ def linker(
             help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
         ),
     ] = None,
-    control: Annotated[bool, flag("--control", help="head, full: without the vectors of entities.")] = False,
+    control: Annotated[
+        bool, flag("--control", help="head, full: train without the vectors of entities.")
+    ] = False,
     epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", help="head, full: how often all is read.")
+        int | None,
+        typer.Option("--epochs", metavar="N", help="head, full: number of times that all data are read."),
     ] = None,
     size: WindowOption = None,
     seed: SeedOption = 0,
@@ -119,7 +122,7 @@ def linker(
             "--heads",
             min=1,
             metavar="N",
-            help="head: so many, each with a seed of its own; their scores are averaged.",
+            help="head: number of heads, each with a seed of its own; their scores are averaged.",
         ),
     ] = 1,
     bf16: Annotated[
@@ -159,7 +162,10 @@ def linker(
         )  # fmt: skip
         return
     if task is None:
-        raise UsageError("name what the data are, --task wsd or --task el, or a --preset")
+        raise UsageError(
+            "name what the data are, --task wsd or --task el, or a --preset; for example `kgkit train linker "
+            "--preset news --kb KB --data train.jsonl --name mine`"
+        )
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
     settings = _settings(model_type, portable, control, epochs, seed, heads, bf16)
