@@ -174,9 +174,9 @@ def train_recorded(
 
 
 def note_best_epoch(record: RunRecord, manifest: ModelManifest) -> None:
-    """Note the scores of the epoch whose weights a model has, on what was held out."""
+    """Note the scores of the epoch whose weights a model has, on what was held out, if it has epochs."""
     results = manifest.results
-    for epoch in results["epochs"]:
+    for epoch in results.get("epochs", ()):
         if epoch["epoch"] == results.get("best_epoch"):
             for metric in sorted(set(epoch) - {"epoch"}):
                 items = int(results.get("held_out", 0))

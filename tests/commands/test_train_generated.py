@@ -1,18 +1,21 @@
 """Commands that are made from the settings of a method: each field is an option of its type and default."""
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pytest
 
-from kgkit.commands.train import generated
-from kgkit.commands.train.generated import attribute_helps, method_command
+from kgkit.commands.train import generated, kalm, pmi
+from kgkit.commands.train.generated import method_command
+from kgkit.commands.train.setting_options import attribute_helps
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.kinds import find_method
+from kgkit.training.kalm.settings import KALMTraining
 from kgkit.training.methods import settings_of
+from kgkit.training.pmi.settings import PMITraining
 from tests.cli_helpers import run
 
 
@@ -208,3 +211,43 @@ def test_a_type_that_cannot_be_read_is_damage_of_the_package(monkeypatch):
     monkeypatch.setattr("kgkit.models.kinds.load_object", lambda *_: Unreadable)
     with pytest.raises(DamagedModel, match=r"whose types cannot be read .*'Nowhere' is not defined"):
         settings_of(method)
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "others"),
+    [
+        (kalm.kalm, KALMTraining, {"device": "auto"}),
+        (pmi.pmi, PMITraining, {"memory": "4GB", "workers": 1}),
+    ],
+)
+def test_what_is_no_method_has_the_options_and_the_defaults_of_its_settings(command, settings, others):
+    options = {name: part.default for name, part in inspect.signature(command()).parameters.items()}
+    defaults = {
+        item.name: inspect.Parameter.empty if item.default is MISSING else item.default or None
+        for item in fields(settings)
+    }
+    output = {"home": None, "as_json": None, "quiet": None}
+    expected = defaults | others | output | {"name": inspect.Parameter.empty}
+    assert {name: default or None for name, default in options.items()} == expected
+    assert all(attribute_helps(settings)[item.name] for item in fields(settings))
+
+
+def test_settings_of_what_is_no_method_are_written_as_its_manual_has_them(monkeypatch, tmp_path):
+    trained = []
+    monkeypatch.setattr(generated, "record_training", lambda *args, **others: trained.append((args, others)))
+    data = tmp_path / "x.txt"
+    data.write_text("")
+    done = run(
+        "train", "kalm", "--data", data, "--words", data, "--words", data, "--kb", "types", "--name", "mine",
+        "--open", "--no-feedback", "--style", "cased", "--prior-weight", 0.5, "--seed", 3, "--device", "cpu",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    [((_, name, config, files, _, _), others)] = trained
+    assert config == asdict(KALMTraining(
+        data=(data,), words=(data, data), kb="types", open_names=True, feedback=False, prior_weight=0.5,
+        seed=3,
+    ))  # fmt: skip
+    assert (name, files, others["seeds"], others["device"]) == ("mine", [data] * 3, [3], "cpu")
+    for option, *value in ("--epochs", 0), ("--prior-weight", -1), ("--style", "x"), ("--feedback",):
+        done = run("train", "kalm", "--data", data, "--kb", "types", "--name", "mine", option, *value)
+        assert done.code == 2 and option in done.err
