@@ -204,8 +204,8 @@ def _task_of(model: str, task: str, home: "Home") -> "Task":
 
 def _check_labels(model: str, path: Path, examples: "Sequence[Example]", labels: Sequence[str]) -> None:
     """Refuse gold that the model cannot give, whatever it reads; O is no label of a name."""
+    from kgkit.evaluation.labels import gold_labels
     from kgkit.evaluation.ner import OUTSIDE
-    from kgkit.evaluation.tasks import gold_labels
 
     gold = {label for example in examples for label in gold_labels(example)}
     check_gold_labels(model, path, gold - ({OUTSIDE} if labels[:1] == (OUTSIDE,) else set()), labels)
