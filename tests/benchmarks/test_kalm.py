@@ -12,21 +12,13 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 from benchmarks import answers, kalm, kalm_kb
-from kgkit.building import Alias, Entity
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
 from tests.cli_helpers import run
-from tests.small_kb import build
+from tests.small_kb import build, type_records
 
-TYPES = [
-    Entity("LOC", "LOC", kind="type"),
-    Entity("PER", "PER", kind="type"),
-    Alias("Oslo", "LOC", 3.0),
-    Alias("Rome", "LOC", 3.0),
-    Alias("Anna", "PER", 3.0),
-    Alias("Bert", "PER", 3.0),
-]
+TYPES = type_records(LOC={"Oslo": 3.0, "Rome": 3.0}, PER={"Anna": 3.0, "Bert": 3.0})
 SENTENCE = "{} B-PER\nlives O\nin O\n{} B-LOC\n. O\n\n"
 
 

@@ -33,19 +33,14 @@ from kgkit.training.kalm.train import read_data, train_kalm  # noqa: E402
 from kgkit.training.teaching import read_untagged, teach  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.cli_helpers import run  # noqa: E402
-from tests.small_kb import build  # noqa: E402
+from tests.small_kb import build, type_records  # noqa: E402
 from tests.tiny_encoder import tiny_encoder  # noqa: E402
 
-TYPES = [
-    Entity("LOC", "LOC", kind="type"),
-    Entity("PER", "PER", kind="type"),
-    *(Alias(word, "LOC", 5.0) for word in ("Oslo", "Bergen", "Rome", "Lima")),
-    *(Alias(word, "PER", 5.0) for word in ("Anna", "Bert", "Carl", "Dora")),
-    Alias("Paris", "LOC", 4.0),
-    Alias("Paris", "PER", 1.0),
-]
 PLACES = "Oslo Bergen Rome Lima Paris".split()
 PEOPLE = "Anna Bert Carl Dora".split()
+TYPES = type_records(
+    LOC=dict.fromkeys(PLACES, 5.0) | {"Paris": 4.0}, PER=dict.fromkeys(PEOPLE, 5.0) | {"Paris": 1.0}
+)
 SENTENCES = [
     f"{person} lives in {place} ." if number % 2 else f"from {place} comes old {person} ."
     for number in range(8)
