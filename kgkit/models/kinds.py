@@ -438,7 +438,7 @@ KNOWBERT: Final = Kind(
     about="knowledge bases between the layers of an encoder, a stage at a time (Peters et al. 2019)",
     manifest=KnowBertManifest,
     roles={
-        "linker": "kgkit.linking.knowbert:open_linker",
+        "linker": "kgkit.linking.knowbert:KnowBertScorer.open",
         "embedder": "kgkit.linking.knowbert:open_embedder",
         "language_model": "kgkit.linking.knowbert:open_language_model",
         "predictor": "kgkit.methods.knowbert:open_predictor",
@@ -488,7 +488,7 @@ EBERT: Final = replace(
     ),
     roles={
         "predictor": "kgkit.methods.ebert:open_predictor",
-        "linker": "kgkit.linking.ebert:open_linker",
+        "linker": "kgkit.linking.ebert:EBertScorer.open",
     },
     uses=dict.fromkeys(("wsd", "el"), "`kgkit link --model {name}` links with it"),
     roles_of=_roles_of_ebert,

@@ -25,14 +25,14 @@ def picture(tree: FlatTree, *, suffix: str = ".svg", title: str = "") -> bytes:
 
     Args:
         tree: its tokens are strings.
-        suffix: `.svg`, or `.html` for a page that needs nothing else.
+        suffix: as `drawing_file` takes it.
         title: above it.
 
     Returns:
-        The content of the file, in UTF-8; equal trees give equal files.
+        The content of the file; equal trees give equal files.
 
     Raises:
-        UsageError: if there is no such format.
+        UsageError: as `drawing_file` does.
     """
     return drawing_file("".join(_svg(tree, title)), suffix, title="Sentence tree", what="a tree")
 
