@@ -51,9 +51,9 @@ def in_one_process(monkeypatch):
 
 
 def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monkeypatch):
-    given = ["--home", folder, "--data", folder, "--kb", "types", "--only", "awd", "--only", "kalm-both"]
-    given = [*map(str, given), "--epochs", "1", "--device", "cpu", "--quiet"]
-    kalm.main(given)
+    arguments = ["--home", folder, "--data", folder, "--kb", "types", "--only", "awd", "--only", "kalm-both"]
+    arguments = [*map(str, arguments), "--epochs", "1", "--device", "cpu", "--quiet"]
+    kalm.main(arguments)
     tables = capsys.readouterr().out
     assert "| awd | " in tables and "| kalm-both | " in tables
     [alone] = [line for line in tables.splitlines() if line.startswith("| looked up alone | 1.0 |")]
@@ -68,7 +68,7 @@ def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monk
         raise AssertionError("asked again")
 
     monkeypatch.setattr(answers, "subprocess", SimpleNamespace(run=refuse, PIPE=None))
-    kalm.main(given)
+    kalm.main(arguments)
     assert capsys.readouterr().out == tables
 
 

@@ -98,8 +98,8 @@ def test_a_paired_test_agrees_with_all_ways_to_exchange_answers():
     observed = abs(matthews(gold, second).mean() - matthews(gold, first).mean())
     differences = []
     for swapped in itertools.product([False, True], repeat=6):
-        one, other = np.where(swapped, second, first), np.where(swapped, first, second)
-        differences.append(abs(matthews(gold, other).mean() - matthews(gold, one).mean()))
+        former, latter = np.where(swapped, second, first), np.where(swapped, first, second)
+        differences.append(abs(matthews(gold, latter).mean() - matthews(gold, former).mean()))
     exact = np.mean(np.array(differences) >= observed - 1e-12)
     assert chance_of_score(gold, first, second, matthews, 4_000) == pytest.approx(exact, abs=0.03)
     assert chance_of_score(gold, first, first, matthews, 100) == 1

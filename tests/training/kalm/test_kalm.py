@@ -114,16 +114,16 @@ def test_a_control_has_the_same_words_and_no_knowledge_base(trained):
 
 @pytest.mark.parametrize("both", [False, True])
 def test_a_training_that_was_stopped_ends_as_an_undisturbed_one(both, home):
-    given = settings(home, bidirectional=both, prior_weight=0.5)
+    training = settings(home, bidirectional=both, prior_weight=0.5)
 
     def stop(stage, done, total):
         if stage.startswith("training") and done == total // 2 + 1:
             raise KeyboardInterrupt
 
-    train_kalm(home, "whole", given, device="cpu")
+    train_kalm(home, "whole", training, device="cpu")
     with pytest.raises(KeyboardInterrupt):
-        train_kalm(home, "halved", given, device="cpu", progress=stop)
-    train_kalm(home, "halved", given, device="cpu")
+        train_kalm(home, "halved", training, device="cpu", progress=stop)
+    train_kalm(home, "halved", training, device="cpu")
     first, second = weights(home, "whole"), weights(home, "halved")
     assert first.keys() == second.keys()
     for name, weight in first.items():
@@ -156,9 +156,9 @@ def test_plain_text_alone_is_read_and_no_file_of_labels_beside_it(home, tmp_path
         labels = "".join(f"{word} O\n" for word in text.split())
         for suffix in (".conll", ".labels", ".bio", ".txt.labels"):
             (tmp_path / f"{name}{suffix}").write_text(labels)
-    given = settings(home, data=(tmp_path / "train.txt",), dev=(tmp_path / "dev.txt",), epochs=1)
+    training = settings(home, data=(tmp_path / "train.txt",), dev=(tmp_path / "dev.txt",), epochs=1)
     with opened_files(tmp_path) as names:
-        train_kalm(home, "watched", replace(given, bidirectional=True), device="cpu")
+        train_kalm(home, "watched", replace(training, bidirectional=True), device="cpu")
     assert {*names} == {"train.txt", "dev.txt"}
 
 
@@ -176,8 +176,8 @@ def test_other_senses_come_from_what_the_types_were_made_of_or_from_what_is_name
     ]
     build(tmp_path, types, name="types").close()
 
-    def share(**given):
-        vocabulary = read_data(place, settings(home, **given)).vocabulary
+    def share(**changed):
+        vocabulary = read_data(place, settings(home, **changed)).vocabulary
         [number] = vocabulary.ids(["May"])
         return vocabulary.prior[number, 0]
 
@@ -195,14 +195,14 @@ def test_without_dev_the_last_tenth_is_held_out(home):
 
 def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
     (tmp_path / "other.txt").write_text("a zebra\n")
-    without, given = settings(home), settings(home, words=(tmp_path / "other.txt",))
-    assert {*read_data(home, given).vocabulary.words} - {*read_data(home, without).vocabulary.words} == {
+    without, with_words = settings(home), settings(home, words=(tmp_path / "other.txt",))
+    assert {*read_data(home, with_words).vocabulary.words} - {*read_data(home, without).vocabulary.words} == {
         "a", "zebra",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("changed", "message"),
     [
         ({"kb": None}, "needs a knowledge base of types"),
         ({"data": ()}, "nothing to learn from"),
@@ -212,9 +212,9 @@ def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
         ({"open_names": True, "style": "recipe"}, "open names are words with a capital"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(given, message, home):
+def test_settings_that_make_no_sense_are_refused(changed, message, home):
     with pytest.raises(UsageError, match=message):
-        settings(home, **given)
+        settings(home, **changed)
 
 
 def test_a_text_of_no_length_is_refused(home, tmp_path):
@@ -369,8 +369,8 @@ def test_it_teaches_an_encoder_its_types(trained, tmp_path):
 def train_open(home):
     path = home.path / "open.txt"
     path.write_text((home.path / "train.txt").read_text().replace("in Rome", "in Cusco"))
-    given = settings(home, data=(path,), bidirectional=True, open_names=True, epochs=4)
-    train_kalm(home, "open", given, device="cpu")
+    training = settings(home, data=(path,), bidirectional=True, open_names=True, epochs=4)
+    train_kalm(home, "open", training, device="cpu")
 
 
 def test_open_names_are_typed_by_their_contexts(home):
@@ -430,9 +430,9 @@ def test_perplexity_takes_a_list_of_files_and_one_row_at_least(trained):
     for name in ("both", "forward"):
         model = open_model(name, "language_model", home=trained, device="cpu")
         assert model.perplexity([str(path)]) == model.perplexity([path])
-        for one in (path, str(path)):
+        for single_path in (path, str(path)):
             with pytest.raises(TypeError, match="a list of files is expected, not one path"):
-                model.perplexity(one)
+                model.perplexity(single_path)
         with pytest.raises(UsageError, match="rows is 0; it is at least 1"):
             model.perplexity([path], rows=0)
 
