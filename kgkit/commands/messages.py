@@ -1,6 +1,5 @@
 """What goes to standard error: messages, progress, errors."""
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kgkit.commands.output import printable
 from kgkit.errors import NotThere, UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 ProgressCallback = Callable[[str], None]
 """Takes one line on how far the work is; may be called as often as it suits."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # C0 and C1, but tabs and the ends of lines
 _SECONDS_ON_TERMINAL = 0.05
 _SECONDS_IN_LOG = 30.0
 _MAX_EXAMPLES = 3  # surfaces, of many
@@ -108,14 +107,14 @@ class Messages:
         columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
         # Transient: what remains on the screen is the result.
         with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as shown:
-            task, due = shown.add_task(title), 0.0
+            task, due = shown.add_task(printable(title)), 0.0
 
             def tell(text: str) -> None:
                 """Show *text* on the line of the terminal, unless another was shown shortly before."""
                 nonlocal due
                 if (now := time.monotonic()) >= due:
                     due = now + _SECONDS_ON_TERMINAL
-                    shown.update(task, description=f"{title}: {text}")
+                    shown.update(task, description=printable(f"{title}: {text}"))
 
             yield tell
 
@@ -153,8 +152,7 @@ def report_usage(message: str, command: str) -> None:
 def write_line(text: str) -> None:
     """Write a line to standard error, whatever it can encode, without what a terminal would obey."""
     encoding = sys.stderr.encoding or "utf-8"
-    text = _CONTROL.sub("�", text)
-    sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    sys.stderr.write(printable(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
     sys.stderr.flush()
 
 

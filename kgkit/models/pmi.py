@@ -53,6 +53,7 @@ def open_table(folder: Path, manifest: PMIManifest, _: "Opening") -> PMITable:
     """Return the PMI table in *folder*.
 
     Raises:
-        DamagedModel: if its files are no arrays, or do not fit each other.
+        DamagedModel: if its files are no arrays, or do not fit each other or the manifest.
     """
-    return PMITable({name: read_array(folder / f"{name}.npy") for name in ARRAYS}, manifest.name)
+    arrays = {name: read_array(folder / f"{name}.npy") for name in ARRAYS}
+    return PMITable(arrays, manifest.name, words=manifest.words, pairs=manifest.pairs)

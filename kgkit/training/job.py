@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.home import Home
-from kgkit.models.folder import model_folder
+from kgkit.models.folder import model_folder, name_in_home
 from kgkit.models.kinds import Kind
-from kgkit.models.manifest import ManifestType, ModelManifest
+from kgkit.models.manifest import ManifestType, ModelManifest, Needs
 from kgkit.models.publishing import make_manifest, read_trained, stage_model, work_folder, write_manifest
 from kgkit.models.registering import catalogue
 from kgkit.training.config import TrainingConfig
@@ -64,11 +64,13 @@ class Plan(NamedTuple):
             encoder and the builds of knowledge bases; its `repr` is digested.
         train: function that trains, in the folder that it gets.
         exclusive: False for a training that writes nothing to its folder: the same one may run twice at once.
+        needs: what the model reads beside its own folder; it is none of the models among them.
     """
 
     identity: object
     train: Callable[[Path], Outcome]
     exclusive: bool = True
+    needs: Needs = Needs()
 
 
 class TrainedModel(NamedTuple):
@@ -112,7 +114,8 @@ def run_job(
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
-        UsageError: if *name* cannot name a model, *seed* is out of range, or a file is a pipe.
+        UsageError: if *name* cannot name a model, or is that of one which the model needs, *seed* is out of
+            range, or a file is a pipe.
         MissingExtra: if torch, transformers or accelerate is needed and not installed.
         NotThere: if a file is not there.
         DamagedModel: if the fields of the manifest are not those that the kind's has; what was trained is
@@ -132,6 +135,7 @@ def run_job(
         set_seed(seed)
     with ExitStack() as stack:
         plan = prepare(stack)
+        check_not_replaced(home, name, (plan.needs.linker, *plan.needs.models))
         data = {str(path): sha256_of(path) for path in files}
         identity = settings, plan.identity, data
         work = stack.enter_context(work_folder(home, kind.name, name, identity, alone=plan.exclusive))
@@ -145,6 +149,25 @@ def run_job(
             about = {"results": results, "data": data, "command": command}
             write_manifest(staged, make_manifest(kind, name, **{**about, **own}))
     return final
+
+
+def check_not_replaced(home: Home, name: str, models: Iterable[str]) -> None:
+    """Make sure that a training does not replace a model that it reads.
+
+    Args:
+        home: home that the new model is kept in.
+        name: name of the new model.
+        models: names or folders of the models that are read; "" is none.
+
+    Raises:
+        UsageError: if one of them has that name in *home*.
+    """
+    for model in models:
+        if model and name_in_home(home, model) == name:
+            raise UsageError(
+                f"the model {name} would replace the model {model}, which it is trained with: give it "
+                "another name"
+            )
 
 
 def train_recorded(

@@ -32,7 +32,7 @@ from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items, hold_out_each_tenth
-from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, check_not_replaced, fit, run_job, scores_by_epoch
 from kgkit.training.teaching import read_untagged, teach
 from kgkit.types import Progress
 from kgkit.versions import read_current
@@ -117,7 +117,8 @@ def train_tagger(
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
-        UsageError: if *name* cannot name a model, no document has a name in it, or there is no such device.
+        UsageError: if *name* cannot name a model, or is the teacher's, no document has a name in it, or there
+            is no such device.
         The rest as `train_task` does.
     """
     return run_job(
@@ -133,6 +134,7 @@ def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progr
 
     from kgkit.heads.tagger import WordTagger, WordTaggerConfig
 
+    check_not_replaced(home, name, [training.teacher])  # before the teacher reads all data
     learn, dev, teacher = _documents(home, training, device, progress)
     types = tuple(sorted({name.type for document in learn for name in document.names}))
     if not types:

@@ -20,6 +20,7 @@ from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
 from kgkit.methods.settings import ChosenKB, TaskTraining, check_knowledge
 from kgkit.models.kinds import Kind
+from kgkit.models.manifest import ModelManifest
 from kgkit.models.publishing import make_manifest
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
@@ -101,8 +102,9 @@ def train_method(
         data = TaskData.read(training)
         begin = kind.load(kind.begin)
         beginning: Beginning = begin(training, data, resources)
-        make_manifest(kind, name, **_fields(training, beginning))  # before the first step: does it fit?
-        return _plan(training, data, beginning, device, progress)
+        # Before the first step: does it fit?
+        manifest: ModelManifest = make_manifest(kind, name, **_fields(training, beginning))
+        return _plan(training, data, beginning, device, progress)._replace(needs=manifest.needs)
 
     return run_job(
         kind, home, name, training, prepare, files=training.files, command=command, seed=training.seed
@@ -171,6 +173,8 @@ def _fields(training: TaskTraining, beginning: "Beginning") -> dict[str, Any]:
 def about_data(training: TaskTraining) -> str:
     """Return what the card of a model says of its data."""
     files = ", ".join(f"`{path.name}`" for path in training.files)
+    if not files:
+        return f"For the task {training.task}, as it begins: it was not trained."
     return f"Trained for the task {training.task} on {files}. Their licence may bind what is made of them."
 
 

@@ -11,9 +11,12 @@ from safetensors.torch import save_file
 from transformers import (
     AutoModelForPreTraining,
     BertForMaskedLM,
+    BertLMHeadModel,
     BertModel,
+    GPT2LMHeadModel,
     RobertaConfig,
     RobertaForMaskedLM,
+    T5ForConditionalGeneration,
 )
 
 from kgkit.errors import DamagedModel, UsageError
@@ -131,6 +134,16 @@ def test_a_model_without_a_decoder_or_with_an_untied_one_is_refused(folder, tmp_
     untied = BertForMaskedLM.from_pretrained(masked_lm(tmp_path, tied=False))
     with pytest.raises(UsageError, match="weights of its own"):
         linker_of(untied)
+
+
+@pytest.mark.parametrize("around", [GPT2LMHeadModel, BertLMHeadModel, T5ForConditionalGeneration])
+def test_a_model_that_generates_words_is_refused(around):
+    config = around.config_class(vocab_size=30, hidden_size=WIDTH, num_attention_heads=2, num_hidden_layers=1)
+    config.bos_token_id, config.eos_token_id, config.is_decoder = 1, 2, around is BertLMHeadModel
+    model = around(config)
+    message = f"{around.__name__} generates words, and predicts no masked words"
+    with pytest.raises(UsageError, match=f"{message}.*: begin as a masked language model"):
+        linker_of(model)
 
 
 def test_a_fresh_transform_is_drawn_and_the_encoder_stays_as_it_is(folder):

@@ -539,6 +539,26 @@ def test_a_language_model_has_no_control_and_no_gold(plain_text, tmp_path):
         KamBertTraining(**plain, gold=(plain_text,))
 
 
+@pytest.mark.parametrize("task", ["tagging", "mlm"])
+def test_a_model_does_not_replace_a_source_of_its_maps(
+    task, home, sources, settings, masked_lm, plain_text, tmp_path
+):
+    copied = Home(tmp_path)
+    for name in ("tagger", "pmi"):
+        shutil.copytree(sources[name], copied.models / name)
+        language = {"task": task, "data": plain_text, "dev": (), "encoder": str(masked_lm)}
+        arguments = settings(**(language if task == "mlm" else {}))
+        steps: list[str] = []
+
+        def note(stage, *_, steps=steps):
+            steps.append(stage)
+
+        with pytest.raises(UsageError, match=f"^the model {name} would replace the model {name}, "):
+            kgkit.train("kambert", name=name, home=copied, progress=note, **arguments, **{name: name})
+        assert not any(step.startswith("training") for step in steps)
+        assert (copied.models / name / "model.json").exists()
+
+
 def test_a_model_without_weights_of_its_own_is_not_trained(home, masked_lm, plain_text):
     arguments = {"task": "mlm", "data": plain_text, "encoder": str(masked_lm), "size": 16, "device": "cpu"}
     with pytest.raises(UsageError, match="the kernel none has no weights to train"):

@@ -373,6 +373,22 @@ def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, file
             open_model("linked", "predictor", home=copied, device="cpu")
 
 
+def test_a_model_does_not_replace_the_linker_that_it_asks(copied, encoder, files, monkeypatch):
+    opened = kbert.MultiKBLinker.open
+    monkeypatch.setattr(
+        kbert.MultiKBLinker, "open", lambda kbs, **_: opened(kbs, model="prior", device="cpu")
+    )
+    linker = copied.models / "own" / MANIFEST
+    linker.parent.mkdir()
+    linker.write_text("{}")
+    asked = settings(encoder, files, "pair", query="link", linker="own", steps=1)
+    with pytest.raises(
+        UsageError, match="the model own would replace the model own, which it is trained with"
+    ):
+        trained(copied, "own", asked)
+    assert linker.read_text() == "{}"
+
+
 def test_a_model_remembers_that_its_links_agree(copied, encoder, files, monkeypatch):
     asked, opened = [], kbert.MultiKBLinker.open
 

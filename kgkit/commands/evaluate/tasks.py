@@ -27,8 +27,8 @@ HELP: Final[Mapping[str, str]] = {
     "ranking": "Score a model on ranking answers to questions; mean reciprocal rank.",
     "regression": "Score a model on numbers, as the similarity of texts (STS-B); correlations of Pearson and "
     "Spearman.",
-    "relation": "Score a model on relations between two names: SemEval-2010 task 8 (macro F1), TACRED "
-    "(micro F1).",
+    "relation": "Score a model on relations between two names: SemEval-2010 task 8 (macro F1), TACRED and "
+    "FewRel (micro F1).",
     "tagging": "Score a model on names, by the tags of tokens: F1 with types, as conlleval has it, and "
     "without, as K-BERT's released code has it.",
     "typing": "Score a model on the types of names: nine general ones, any number of which may hold; micro "

@@ -89,6 +89,14 @@ _OF_THE_COMMAND: Final[Mapping[str, Any]] = {
 }  # fmt: skip
 """Defaults of the options that are no settings."""
 
+_OPTIONAL_DATA: Final = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="Examples, or a folder of them. Repeat it for more; none if nothing is trained (--epochs 0).",
+    ),
+]
 _OF_ALL_COMMANDS: Final = frozenset(["help", "json"])
 """Further options that no setting can have."""
 
@@ -113,7 +121,7 @@ def method_command(method: str) -> Callable[..., None]:
         if settings.ONLY_KB and _NONE in kbs:
             if len(kbs) > 1:
                 raise UsageError(f"--kb {_NONE} is a control, and has no other knowledge base")
-            values["control"] = True
+            values["control"], kbs = True, ()
         values = tuple_values(settings, values)
         check_replaced(settings, values)
         values["data"], values["dev"] = data_files(values["data"], values["dev"])
@@ -194,6 +202,7 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
     if settings.ONLY_KB:
         helps.setdefault("kb", "Knowledge base; repeat it for more; else the only one; none: a control.")
     by_name = {field.name: field for field in fields(settings)}
+    untrained = settings.LEAST["epochs"] == 0  # a model is published as it begins, without data
     tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
 
     def parameter(name: str, annotation: Any) -> inspect.Parameter:
@@ -207,7 +216,8 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
     yield parameter("task", tasks)
     for name, annotation in _DATA_OPTIONS.items():
         if name != "vectors" or settings.VECTORS:
-            yield parameter(name, annotation)
+            option = parameter(name, _OPTIONAL_DATA if name == "data" and untrained else annotation)
+            yield option.replace(default=None) if name == "data" and untrained else option
     for name, field in by_name.items():
         if name not in {"task", "decay", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
             annotation = option_of(field, hints[name], settings.LEAST.get(name))

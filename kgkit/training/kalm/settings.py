@@ -122,6 +122,8 @@ class KALMTraining:
             raise UsageError("open names are words with a capital, and recipes are read in small letters")
         if self.control and self.prior_weight:
             raise UsageError("a control has no types, and prior_weight weighs priors of types: leave it out")
+        if self.control and not self.feedback:
+            raise UsageError("a control has no types that could be fed back: leave out feedback, or control")
         for name, least in self.LEAST.items():
             check_range(self, name, least=least)
 

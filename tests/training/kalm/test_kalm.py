@@ -209,6 +209,7 @@ def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
         ({"preset": "large"}, "preset is 'large'; it is one of"),
         ({"prior_weight": -1.0}, "prior_weight is -1.0"),
         ({"prior_weight": 1.0, "control": True}, "a control has no types"),
+        ({"feedback": False, "control": True}, "a control has no types that could be fed back"),
         ({"open_names": True, "style": "recipe"}, "open names are words with a capital"),
     ],
 )

@@ -121,6 +121,10 @@ def results_of(home, name):
     return EBERT.read(find_trained(home, name)).results
 
 
+def weights_of_model(home, name):
+    return load_file(find_trained(home, name) / "ebert" / "encoder" / "model.safetensors")
+
+
 def labelled(kb, files):
     return list(labelled_spans(kb, generator_for(kb, overlaps=True), files["dev"]))
 
@@ -138,10 +142,7 @@ def test_training_raises_what_chooses_the_epoch(home):
 def test_only_what_is_trained_differs_from_the_masked_language_model(home, encoder):
     before = load_file(encoder.folder / "model.safetensors")
 
-    def encoder_of(name):
-        return load_file(find_trained(home, name) / "ebert" / "encoder" / "model.safetensors")
-
-    untrained, trained = encoder_of("untrained"), encoder_of("entities")
+    untrained, trained = weights_of_model(home, "untrained"), weights_of_model(home, "entities")
     assert all(torch.equal(before[name], untrained[name]) for name in before)
     same = {name for name in before if torch.equal(before[name], trained[name])}
     assert "bert.embeddings.word_embeddings.weight" in same
@@ -178,6 +179,20 @@ def test_the_command_publishes_a_model_that_is_not_trained(copied, encoder, file
     manifest = EBERT.read(find_trained(copied, "begun"))
     assert (manifest.linking.packed, manifest.linking.prime, manifest.linking.rounds) == (True, True, 3)
     assert manifest.results["held_out"] == 60
+    weights = weights_of_model(copied, "begun")
+    done = run("train", "ebert", "--name", "bare", *what[:2], *what[4:], *how)  # no --data
+    assert done.code == 0, done.err
+    manifest = EBERT.read(find_trained(copied, "bare"))
+    assert (manifest.data, manifest.results["held_out"]) == ({}, 0)
+    others = weights_of_model(copied, "bare")
+    assert all(torch.equal(weight, others[name]) for name, weight in weights.items())
+    assert (
+        "as it begins: it was not trained" in (find_trained(copied, "bare") / "ebert/README.md").read_text()
+    )
+    trained = run(
+        "train", "ebert", "--name", "lacking", *what[:2], *what[4:], *how[:2], "--home", copied.path
+    )
+    assert trained.code == 2 and "error: there are no training data: name one or more files" in trained.err
 
 
 def test_links_are_the_same_however_many_documents_are_read_together(home, files):
