@@ -415,22 +415,15 @@ def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
 
 
 LINKER: Final = Kind(
-    name="linker",
-    title="a linker",
-    manifest=LinkerManifest,
-    roles={"linker": "kgkit.linking.models:open_linker"},
-    use="link with `--model {name}`",
-    encoder="encoder",
-)
+    name="linker", title="a linker", manifest=LinkerManifest, encoder="encoder",
+    roles={"linker": "kgkit.linking.models:open_linker"}, use="link with `--model {name}`",
+)  # fmt: skip
 
 TAGGER: Final = Kind(
-    name="tagger",
-    title="a tagger",
-    manifest=TaggerManifest,
+    name="tagger", title="a tagger", manifest=TaggerManifest, encoder="head/encoder",
     roles={"tagger": "kgkit.linking.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
-    encoder="head/encoder",
-)
+)  # fmt: skip
 
 KNOWBERT: Final = Kind(
     name="knowbert",

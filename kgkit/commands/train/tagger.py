@@ -83,7 +83,6 @@ def tagger(
         data=tuple(data), dev=tuple(dev or ()), teacher=teacher, encoder=encoder, epochs=epochs, lr=lr,
         seed=seed, bf16="auto" if bf16 is None else bf16, reader=TaggingConfig(size=size, scope=scope),
     )  # fmt: skip
-    files = [*training.data, *training.dev]
 
     def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
         results = manifest.results
@@ -95,7 +94,7 @@ def tagger(
         return train_tagger(where, name, training, device=device, command=typed(), progress=tell)
 
     manifest = record_training(
-        TAGGER, name, asdict(training), files, train, note_scores,
+        TAGGER, name, asdict(training), training.files, train, note_scores,
         seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet,
     )  # fmt: skip
     if manifest is None:

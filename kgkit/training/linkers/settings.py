@@ -183,11 +183,7 @@ def sources_of(
     else:
         parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
     if parts:
-        listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
-        if not training.examples and not any(right.any() for document in listed for right in document.right):
-            raise missing.error()
-        missing.warn()
-        yield listed
+        yield missing.check(chain.from_iterable(parts), progress, required=not training.examples)
     if training.examples:
         documents = labelled_examples(kb, generator, without=read_letters(training.without))
         usage = list(count_items(documents, "looking up examples", progress))

@@ -47,13 +47,11 @@ def train_linker(
 
     Args:
         kb: knowledge base that is linked to.
-        name: name of the model.
         training: settings, with the files of data.
-        device: torch device of the encoder.
-        progress: callback with stage, steps done and total.
+        name, device, progress: as `kgkit.training.job.Trainer` takes them.
 
     Returns:
-        Folder of the model's files, a version of `models/NAME`, removed when the name is trained again.
+        Folder of the model's files, as `run_job` returns it.
 
     Raises:
         UsageError: if *name* cannot name a model, or there are no training examples.
