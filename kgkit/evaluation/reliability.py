@@ -22,7 +22,7 @@ def picture(curves: Sequence[tuple[str, Reliability]], *, suffix: str, title: st
     Args:
         curves: what each is called, and what it shows.
         suffix: as `drawing_file` takes it.
-        title: above them.
+        title: title above the diagrams.
 
     Returns:
         The content of the file; equal curves give equal files.

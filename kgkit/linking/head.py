@@ -75,7 +75,6 @@ class HeadScorer(Scorer):
     """
 
     batch_size = 32
-    temperature: float
 
     def __init__(
         self,
@@ -92,7 +91,8 @@ class HeadScorer(Scorer):
         self.reader, self.vectors, self.arrays, self.heads = reader, vectors, arrays, tuple(heads)
         self.scale, self.share = scale, share
         self.means = None if arrays is None else RidgeScorer(reader, vectors, arrays)
-        self.temperature, self.name = temperature, name
+        self.temperature: float = temperature
+        self.name = name
 
     @classmethod
     def open(cls, folder: Path, manifest: LinkerManifest, opening: "Opening") -> "HeadScorer":

@@ -154,7 +154,6 @@ class RidgeScorer(Scorer):
     """
 
     batch_size = 32
-    temperature: float
 
     def __init__(
         self,
@@ -166,7 +165,8 @@ class RidgeScorer(Scorer):
         name: str = KIND,
     ) -> None:
         self.reader, self.vectors, self.arrays = reader, vectors, arrays
-        self.temperature, self.name = temperature, name
+        self.temperature: float = temperature
+        self.name = name
 
     @classmethod
     def open(cls, folder: Path, manifest: LinkerManifest, opening: "Opening") -> "RidgeScorer":

@@ -25,14 +25,11 @@ def picture(tree: FlatTree, *, suffix: str = ".svg", title: str = "") -> bytes:
 
     Args:
         tree: its tokens are strings.
-        suffix: as `drawing_file` takes it.
-        title: above it.
+        suffix: as `drawing_file` takes it, which refuses others with a `UsageError`.
+        title: title above the tree.
 
     Returns:
-        The content of the file; equal trees give equal files.
-
-    Raises:
-        UsageError: as `drawing_file` does.
+        Content of the file; equal trees give equal files.
     """
     return drawing_file("".join(_svg(tree, title)), suffix, title="Sentence tree", what="a tree")
 

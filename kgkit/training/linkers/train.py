@@ -43,12 +43,12 @@ def train_linker(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Path:
-    """Train a linker for *kb*, and write it to `models/NAME` of its home, in the place of an older one.
+    """Train a linker for *kb*, and write it to its home, as `kgkit.training.job.Trainer` does other models.
 
     Args:
         kb: knowledge base that is linked to.
+        name, device, progress: as `Trainer` takes them.
         training: settings, with the files of data.
-        name, device, progress: as `kgkit.training.job.Trainer` takes them.
 
     Returns:
         Folder of the model's files, as `run_job` returns it.
