@@ -75,10 +75,13 @@ def link(
     mentions: Annotated[
         str | None,
         typer.Option(
-            "--mentions", metavar="NAME", help="Tagger whose names are linked; else all of the KB's."
+            "--mentions",
+            metavar="NAME",
+            help="Tagger whose names are linked, or kb for all that the KB has; by default the model's own, "
+            "else all.",
         ),
     ] = None,
-    threshold: ThresholdOption = 0.0,
+    threshold: ThresholdOption = None,
     nil: Annotated[
         bool,
         flag("--nil", help="Keep mentions that mean nothing in the KB, marked, instead of dropping them."),

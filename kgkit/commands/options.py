@@ -155,13 +155,15 @@ OverlapsOption = Annotated[
     ),
 ]
 ThresholdOption = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--threshold",
         min=0,
         max=1,
         metavar="SCORE",
-        help="Links below this score mean nothing in the KB: they are NIL.",
+        help="Links below this score mean nothing in the KB: they are NIL. By default the model's own, else "
+        "0.",
+        show_default=False,
     ),
 ]
 MaxCandidatesOption = Annotated[

@@ -9,20 +9,25 @@ that a trained model may have, in `.trained_coherence`.
 """
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import PriorScorer, Scorer
-from kgkit.models.folder import BUILT_IN, check_build, model_vectors
-from kgkit.models.kinds import LinkerManifest
-from kgkit.models.manifest import ModelManifest, damaged
+from kgkit.models.folder import BUILT_IN, check_build, find_model_folder, model_vectors
+from kgkit.models.kinds import LINKER, LinkerManifest
+from kgkit.models.manifest import ModelManifest, damaged, decode_manifest, read_header
 from kgkit.models.opening import open_model
+from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from kgkit.models.opening import Opening
+
+KB_MENTIONS: Final = "kb"
+"""What is named in the place of a tagger for the mentions that the knowledge base's generator finds."""
 
 MODELS = BUILT_IN
 """The models that need no training."""
@@ -63,6 +68,38 @@ def find_scorer(
         use_threshold=use_threshold,
     )  # fmt: skip
     return scorer
+
+
+class LinkDefaults(NamedTuple):
+    """What a linker was trained with, for those who name no other.
+
+    Attributes:
+        mentions: name of the tagger whose names are linked; None: the generator finds the mentions.
+        threshold: least score of a link.
+    """
+
+    mentions: str | None = None
+    threshold: float = 0.0
+
+
+def link_defaults(model: str, home: Home) -> LinkDefaults:
+    """Return the tagger and the threshold of the linker *model*; none of one that is not trained.
+
+    Raises:
+        UnknownName, NotThere: if there is no such model.
+        DamagedModel: if it cannot be read.
+    """
+    if model in BUILT_IN:
+        return LinkDefaults()
+
+    def read(folder: Path) -> LinkDefaults:
+        """Return the defaults in a model's folder."""
+        if read_header(folder).kind != LINKER.name:
+            return LinkDefaults()
+        manifest = decode_manifest(folder, LinkerManifest)
+        return LinkDefaults(manifest.mentions or None, manifest.threshold)
+
+    return read_current(partial(find_model_folder, model, home, "linker"), read)
 
 
 def open_linker(folder: Path, manifest: LinkerManifest, opening: "Opening") -> Scorer:

@@ -241,6 +241,9 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
         reader: the fields of `SpanConfig`.
         temperature: that scores are divided by, so that they are probabilities.
         coherence: settings of the second stage, if it was trained with one.
+        mentions: tagger whose names it links where nobody names another; "": the knowledge base's generator
+            finds the mentions.
+        threshold: least score of its links where nobody names another.
     """
 
     vectors: str
@@ -250,6 +253,8 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
     temperature: Temperature
     texts: dict[str, Any] = msgspec.field(default_factory=dict)
     coherence: dict[str, Any] | None = None
+    mentions: str = ""
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
 
     @property
     def kb(self) -> str:

@@ -8,7 +8,6 @@ Learnt are the encoder and what stands on it, together, from the labels of all w
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import check_data
@@ -25,9 +23,8 @@ from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.linking.tagger import HEAD, MentionTagger, Tagger, score_tagger
-from kgkit.models.folder import find_model_folder
+from kgkit.models.folder import manifest_digest
 from kgkit.models.kinds import TAGGER
-from kgkit.models.manifest import MANIFEST
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
@@ -35,7 +32,6 @@ from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, Trainer, check_not_replaced, fit, scores_by_epoch
 from kgkit.training.teaching import read_untagged, teach
 from kgkit.types import Progress
-from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -234,10 +230,7 @@ def _documents(
     """Return the documents to learn from, those that choose the epoch, and the digest of the teacher."""
     digest, teacher = "", None
     if training.teacher:
-        digest = read_current(
-            partial(find_model_folder, training.teacher, home, "tagger"),
-            lambda folder: sha256_of(folder / MANIFEST),
-        )
+        digest = manifest_digest(training.teacher, home, "tagger")
         teacher = MentionTagger.open(training.teacher, home=home, device=device)
 
     def documents(files: Sequence[Path]) -> list[NamedDocument]:

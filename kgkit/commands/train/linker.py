@@ -1,8 +1,7 @@
 """`kgkit train linker`: a linker learns from mentions of which it is known what they mean."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -20,25 +19,30 @@ from kgkit.commands.options import (
     chosen_kb,
     flag,
 )
-from kgkit.commands.output import check_files, write_line
-from kgkit.commands.train.methods import WindowOption, record_training, write_figures
+from kgkit.commands.output import check_files
+from kgkit.commands.train.linker_runs import record_linker, train_news
+from kgkit.commands.train.methods import WindowOption
 from kgkit.errors import MissingExtra, UsageError
-
-if TYPE_CHECKING:
-    from kgkit.catalog.runs import RunRecord
-    from kgkit.home import Home
-    from kgkit.models.manifest import ModelManifest
-    from kgkit.types import Progress
-
-_SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
 
 
 def linker(
-    task: Annotated[
-        Literal["wsd", "el"],
-        typer.Option("--task", metavar="TASK", help="What the data are: wsd (senses) or el (entities)."),
-    ],
     name: NameOption,
+    task: Annotated[
+        Literal["wsd", "el"] | None,
+        typer.Option(
+            "--task",
+            metavar="TASK",
+            help="What the data are: wsd (senses) or el (entities). Needed without --preset.",
+        ),
+    ] = None,
+    preset: Annotated[
+        Literal["news"] | None,
+        typer.Option(
+            "--preset",
+            metavar="PRESET",
+            help="news: a tagger, coherence and a threshold from one file of entities; no vectors needed.",
+        ),
+    ] = None,
     model_type: Annotated[
         Literal["ridge", "head", "full", "prior", "gloss"],
         typer.Option(
@@ -47,6 +51,15 @@ def linker(
             help="Model type: ridge, head or full, each slower to train; prior, gloss: with --coherence.",
         ),
     ] = "ridge",
+    mentions: Annotated[
+        str,
+        typer.Option(
+            "--mentions",
+            metavar="NAME",
+            help="el: tagger whose names the linker links by default; the threshold is chosen with it, on "
+            "one document in ten.",
+        ),
+    ] = "",
     coherence: Annotated[
         bool, flag("--coherence", help="Train a second stage too: names, words and links of a document.")
     ] = False,
@@ -130,11 +143,23 @@ def linker(
     What was read of the data is kept: to train again with other settings takes less time.
     """
     from kgkit.kb import open_kb
-    from kgkit.models.kinds import LINKER
     from kgkit.training.linkers.coherence import CoherenceTraining
     from kgkit.training.linkers.settings import LinkerTraining
-    from kgkit.training.linkers.train import train_linker
 
+    if preset is not None:
+        _refuse_with_preset(
+            preset,
+            task=task == "wsd", type=model_type != "ridge", gold=gold, candidates=candidates != "surface",
+            examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
+            heads=heads != 1, bf16=bf16 is not None, vectors=vectors,
+        )  # fmt: skip
+        train_news(
+            kb, name, data or [], mentions=mentions, popularity=popularity, seed=seed, device=device,
+            home=home, as_json=as_json, quiet=quiet,
+        )  # fmt: skip
+        return
+    if task is None:
+        raise UsageError("name what the data are, --task wsd or --task el, or a --preset")
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
     settings = _settings(model_type, portable, control, epochs, seed, heads, bf16)
@@ -155,31 +180,31 @@ def linker(
         coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil, seed=seed)
         if coherence
         else None,
+        mentions=mentions,
     )
-
-    def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
-        held_out = int(manifest.results.get("held_out", 0))
-        for metric in _SHARES if held_out else ():
-            record.score(task, "held out", metric, manifest.results[metric], held_out)
-
     check_files(training.files)
     with open_kb(chosen_kb(kb, home), home) as opened:
-
-        def train(_: "Home", tell: "Progress") -> Path:
-            return train_linker(opened, name, training, device=device, progress=tell)
-
-        manifest = record_training(
-            LINKER, name, asdict(training), training.files, train, note_scores,
-            seeds=[*range(seed, seed + heads)], device=device, home=home, as_json=as_json, quiet=quiet,
+        record_linker(
+            opened, name, training, seeds=[*range(seed, seed + heads)], device=device, home=home,
+            as_json=as_json, quiet=quiet,
         )  # fmt: skip
-    if manifest is None:
-        return
-    of = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
-    write_line(f"{name}: {manifest.type}, {manifest.task}, for {of}")
-    write_figures(
-        (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
-        for what, value in manifest.results.items()
-    )
+
+
+def _refuse_with_preset(preset: str, **options: object) -> None:
+    """Refuse options that a preset decides.
+
+    Args:
+        preset: name of the preset.
+        options: options of the command, true where they have another value than usual.
+
+    Raises:
+        UsageError: if there is one.
+    """
+    if chosen := [f"--{name}" for name, value in options.items() if value]:
+        raise UsageError(
+            f"--preset {preset} decides {', '.join(chosen)}: leave it out, or train without the preset, as "
+            "the manual's page on linking has it"
+        )
 
 
 def _settings(

@@ -78,20 +78,16 @@ class MissingGold:
             self.mentions += 1
             self.missing.add(gold)
 
-    def check(
-        self, documents: "Iterable[LabelledDocument]", progress: Progress | None, *, required: bool = True
-    ) -> "list[LabelledDocument]":
+    def check(self, labelled: "list[LabelledDocument]", *, required: bool = True) -> "list[LabelledDocument]":
         """Return documents of training data; what *kb* lacks of their gold is warned of.
 
         Args:
-            documents: documents, in which this object counts.
-            progress: callback with the number of documents that have been read.
-            required: whether something can be learnt only from them.
+            labelled: documents, in which this object has counted.
+            required: whether something is to be learnt from them.
 
         Raises:
             UsageError: if they are required, and no mention has a right candidate.
         """
-        labelled = list(count_items(documents, "looking up documents", progress))
         if required and not any(right.any() for document in labelled for right in document.right):
             raise self.error()
         self.warn()
@@ -139,7 +135,8 @@ def labelled_files(
         else labelled_senses(kb, generator, path, own_gold, source, missing)
         for path, own_gold in zip_longest(data, gold)
     )
-    return missing.check(chain.from_iterable(sets), progress)
+    labelled = count_items(chain.from_iterable(sets), "looking up documents", progress)
+    return missing.check(list(labelled))
 
 
 def labelled_senses(
