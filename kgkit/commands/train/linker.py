@@ -1,9 +1,6 @@
 """`kgkit train linker`: a linker learns from mentions of which it is known what they mean."""
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from kgkit.commands.options import (
     DeviceOption,
@@ -17,9 +14,25 @@ from kgkit.commands.options import (
     VectorsOption,
     WithoutOption,
     chosen_kb,
-    flag,
 )
 from kgkit.commands.output import check_files
+from kgkit.commands.train.linker_options import (
+    CandidatesOption,
+    HeadsOption,
+    LinkerBf16Option,
+    LinkerDataOption,
+    LinkerEpochsOption,
+    LinkerTaggerOption,
+    LinkerTaskOption,
+    LinkerTypeOption,
+    NilOption,
+    PopularityOption,
+    PortableOption,
+    PresetOption,
+    SecondStageOption,
+    SenseGoldOption,
+    VectorControlOption,
+)
 from kgkit.commands.train.linker_runs import record_linker, train_news
 from kgkit.commands.train.methods import WindowOption
 from kgkit.errors import MissingExtra, UsageError
@@ -27,110 +40,25 @@ from kgkit.errors import MissingExtra, UsageError
 
 def linker(
     name: NameOption,
-    task: Annotated[
-        Literal["wsd", "el"] | None,
-        typer.Option(
-            "--task",
-            metavar="TASK",
-            help="What the data are: wsd (senses) or el (entities). Needed without --preset.",
-        ),
-    ] = None,
-    preset: Annotated[
-        Literal["news"] | None,
-        typer.Option(
-            "--preset",
-            metavar="PRESET",
-            help="news: a tagger, coherence and a threshold from one file of entities; no vectors needed.",
-        ),
-    ] = None,
-    model_type: Annotated[
-        Literal["ridge", "head", "full", "prior", "gloss"],
-        typer.Option(
-            "--type",
-            metavar="TYPE",
-            help="Model type: ridge, head or full, each slower to train; prior, gloss: with --coherence.",
-        ),
-    ] = "ridge",
-    mentions: Annotated[
-        str,
-        typer.Option(
-            "--mentions",
-            metavar="NAME",
-            help="el: tagger whose names the linker links by default; the threshold is chosen with it, on "
-            "one document in ten.",
-        ),
-    ] = "",
-    coherence: Annotated[
-        bool, flag("--coherence", help="Train a second stage too: names, words and links of a document.")
-    ] = False,
-    popularity: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--popularity",
-            metavar="ATTRIBUTE",
-            help="Coherence: a number of entities that tells how well known they are; repeat it for more.",
-        ),
-    ] = None,
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="wsd: X.data.xml; el: JSON lines. May be compressed; repeat it for more.",
-        ),
-    ] = None,
-    gold: Annotated[
-        list[Path] | None,
-        typer.Option("--gold", metavar="FILE", help="wsd: X.gold.key.txt; as often as --data, in its order."),
-    ] = None,
-    candidates: Annotated[
-        Literal["surface", "lemma"],
-        typer.Option(
-            "--candidates",
-            metavar="BY",
-            help="wsd: of the word as it is written (surface), or of the lemma of the data (lemma).",
-        ),
-    ] = "surface",
+    task: LinkerTaskOption = None,
+    preset: PresetOption = None,
+    model_type: LinkerTypeOption = "ridge",
+    mentions: LinkerTaggerOption = "",
+    coherence: SecondStageOption = False,
+    popularity: PopularityOption = None,
+    data: LinkerDataOption = None,
+    gold: SenseGoldOption = None,
+    candidates: CandidatesOption = "surface",
     examples: TaughtExamplesOption = False,
     without: WithoutOption = None,
-    nil: Annotated[
-        bool,
-        flag(
-            "--nil", help="Coherence: learn from mentions without a right candidate that they mean nothing."
-        ),
-    ] = False,
-    portable: Annotated[
-        Literal["kb", "data"] | None,
-        typer.Option(
-            "--portable",
-            metavar="PRIOR",
-            help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
-        ),
-    ] = None,
-    control: Annotated[bool, flag("--control", help="head, full: without the vectors of entities.")] = False,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", help="head, full: how often all is read.")
-    ] = None,
+    nil: NilOption = False,
+    portable: PortableOption = None,
+    control: VectorControlOption = False,
+    epochs: LinkerEpochsOption = None,
     size: WindowOption = None,
     seed: SeedOption = 0,
-    heads: Annotated[
-        int,
-        typer.Option(
-            "--heads",
-            min=1,
-            metavar="N",
-            help="head: so many, each with a seed of its own; their scores are averaged.",
-        ),
-    ] = 1,
-    bf16: Annotated[
-        bool | None,
-        typer.Option(
-            "--bf16/--no-bf16",
-            help="head, full: multiply in bfloat16, or in float32; else head in float32, full in what is "
-            "faster here.",
-            show_default=False,
-        ),
-    ] = None,
+    heads: HeadsOption = 1,
+    bf16: LinkerBf16Option = None,
     kb: KBOption = None,
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
