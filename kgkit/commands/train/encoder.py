@@ -24,6 +24,7 @@ from kgkit.commands.train.methods import (
     SizeOption,
     StepsOption,
     TextsOption,
+    TrainingOptions,
     record_training,
     write_results,
 )
@@ -86,7 +87,7 @@ def encoder(
 
     manifest = record_training(
         KIND, name, asdict(training) | {"shape": asdict(shape)}, files, train, note_best_epoch,
-        seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet,
+        TrainingOptions(home, as_json, quiet, device), seeds=[seed],
     )  # fmt: skip
     if manifest is not None:
         write_line(f"{name}: {layers} layers of {width}")

@@ -28,6 +28,7 @@ from kgkit.commands.train.methods import (
     SizeOption,
     StepsOption,
     TextsOption,
+    TrainingOptions,
     record_training,
     run_training,
     write_results,
@@ -126,10 +127,8 @@ def method_command(method: str) -> Callable[..., None]:
         check_replaced(settings, values)
         values["data"], values["dev"] = data_files(values["data"], values["dev"])
         values["bf16"] = "auto" if values["bf16"] is None else values["bf16"]
-        run_training(
-            method, own["name"], settings(**values), kbs, own.get("vectors") or (),
-            device=own["device"], home=own["home"], as_json=own["as_json"], quiet=own["quiet"],
-        )  # fmt: skip
+        options = TrainingOptions(own["home"], own["as_json"], own["quiet"], own["device"])
+        run_training(method, own["name"], settings(**values), kbs, own.get("vectors") or (), options)
 
     about = f"Train {kind.title}{f': {kind.about}' if kind.about else ' for a task'}."
     return with_options(command, about, _parameters(method, settings))
@@ -168,8 +167,8 @@ def settings_command(
 
         manifest = record_training(
             kind, name, asdict(training), training.files, train_in, note_best_epoch,
-            seeds=[training.seed] if hasattr(training, "seed") else [], device=others.get("device", "cpu"),
-            home=home, as_json=as_json, quiet=quiet,
+            TrainingOptions(home, as_json, quiet, others.get("device", "cpu")),
+            seeds=[training.seed] if hasattr(training, "seed") else [],
         )  # fmt: skip
         if manifest is not None:
             write_line(plain(f"{name}: {describe(manifest)}"))

@@ -34,7 +34,7 @@ from kgkit.commands.train.linker_options import (
     VectorControlOption,
 )
 from kgkit.commands.train.linker_runs import record_linker, train_news
-from kgkit.commands.train.methods import WindowOption
+from kgkit.commands.train.methods import TrainingOptions, WindowOption
 from kgkit.errors import MissingExtra, UsageError
 
 
@@ -74,6 +74,7 @@ def linker(
     from kgkit.training.linkers.coherence import CoherenceTraining
     from kgkit.training.linkers.settings import LinkerTraining
 
+    options = TrainingOptions(home, as_json, quiet, device)
     if preset is not None:
         _refuse_with_preset(
             preset,
@@ -81,10 +82,7 @@ def linker(
             examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
             heads=heads != 1, bf16=bf16 is not None, vectors=vectors,
         )  # fmt: skip
-        train_news(
-            kb, name, data or [], mentions=mentions, popularity=popularity, seed=seed, device=device,
-            home=home, as_json=as_json, quiet=quiet,
-        )  # fmt: skip
+        train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
     if task is None:
         raise UsageError("name what the data are, --task wsd or --task el, or a --preset")
@@ -112,10 +110,7 @@ def linker(
     )
     check_files(training.files)
     with open_kb(chosen_kb(kb, home), home) as opened:
-        record_linker(
-            opened, name, training, seeds=[*range(seed, seed + heads)], device=device, home=home,
-            as_json=as_json, quiet=quiet,
-        )  # fmt: skip
+        record_linker(opened, name, training, options, seeds=[*range(seed, seed + heads)])
 
 
 def _refuse_with_preset(preset: str, **options: object) -> None:

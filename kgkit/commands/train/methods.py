@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -69,14 +69,27 @@ Bf16Option = Annotated[
 ]
 
 
+class TrainingOptions(NamedTuple):
+    """Options that all commands which train have.
+
+    Attributes:
+        home: home of the model; None: the usual one.
+        as_json: whether the manifest is written in the place of a table.
+        quiet: whether messages are left out.
+        device: torch device on which the model is trained, if it is trained by gradient.
+    """
+
+    home: Path | None
+    as_json: bool
+    quiet: bool
+    device: str = "cpu"
+
+
 def follow_training(
     name: str,
     files: Iterable[Path],
     train: "Callable[[Home, Progress], TrainedModel]",
-    *,
-    home: Path | None,
-    as_json: bool,
-    quiet: bool,
+    options: TrainingOptions,
 ) -> Any:
     """Train a model, and tell how far it is, and how long it took.
 
@@ -84,9 +97,7 @@ def follow_training(
         name: name of the model.
         files: files that are read; all are to be there.
         train: function that trains the model.
-        home: home of the model; None: the usual one.
-        as_json: whether the manifest is written in the place of a table.
-        quiet: whether messages are left out.
+        options: options of the command.
 
     Returns:
         The manifest of the model; None if it was written.
@@ -97,7 +108,7 @@ def follow_training(
     from kgkit.training.resuming import terminations
 
     check_files(files)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(quiet=options.quiet, bars=not options.as_json), Home.find(options.home)
     began, replaced = time.monotonic(), older(model_folder(where, name))
     with messages.progress(f"training {name}") as show:
 
@@ -108,7 +119,7 @@ def follow_training(
             folder, manifest = train(where, tell)
     replacing = f", in the place of {replaced}" if replaced else ""
     messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
-    if not as_json:
+    if not options.as_json:
         return manifest
     import msgspec
 
@@ -135,12 +146,9 @@ def record_training(
     files: Sequence[Path],
     train: "Callable[[Home, Progress], Path]",
     note_scores: "Callable[[RunRecord, ManifestType], object]",
+    options: TrainingOptions,
     *,
     seeds: Sequence[int] = (),
-    device: str = "cpu",
-    home: Path | None,
-    as_json: bool,
-    quiet: bool,
 ) -> Any:
     """Train a model that is no method's as a run of the catalog, and tell how far it is.
 
@@ -151,9 +159,8 @@ def record_training(
         files: files that are read; all are to be there.
         train: function that trains the model, and returns the folder of its files.
         note_scores: function that notes what was measured, of the model's manifest.
+        options: options of the command.
         seeds: seeds of what is trained.
-        device: torch device on which it is trained, if it is trained by gradient.
-        home, as_json, quiet: as `follow_training` takes them.
 
     Returns:
         The manifest of the model; None if it was written.
@@ -162,10 +169,10 @@ def record_training(
     from kgkit.training import job
 
     def train_in(where: "Home", tell: "Progress") -> "TrainedModel":
-        run = recorded(where, command=typed(), config=config, seeds=seeds, device=device, data=files)
+        run = recorded(where, command=typed(), config=config, seeds=seeds, device=options.device, data=files)
         return job.train_recorded(run, where, name, kind, lambda: train(where, tell), note_scores)
 
-    return follow_training(name, files, train_in, home=home, as_json=as_json, quiet=quiet)
+    return follow_training(name, files, train_in, options)
 
 
 def run_training(
@@ -173,12 +180,8 @@ def run_training(
     name: str,
     training: "TaskTraining",
     kbs: Sequence[str],
-    vectors: Sequence[str] = (),
-    *,
-    device: str,
-    home: Path | None,
-    as_json: bool,
-    quiet: bool,
+    vectors: Sequence[str],
+    options: TrainingOptions,
 ) -> None:
     """Train a model, and write what was measured.
 
@@ -187,19 +190,18 @@ def run_training(
         name: name of the model.
         training: settings of the method.
         kbs, vectors: as `kgkit.training.methods.train` takes them.
-        device: torch device on which it is trained.
-        home, as_json, quiet: as `follow_training` takes them.
+        options: options of the command.
     """
     from kgkit.models.kinds import find_method
     from kgkit.training.methods import train_model
 
     def train(where: "Home", tell: "Progress") -> "TrainedModel":
         return train_model(
-            where, name, find_method(method), training, kbs, vectors, device=device, command=typed(),
-            progress=tell,
+            where, name, find_method(method), training, kbs, vectors, device=options.device,
+            command=typed(), progress=tell,
         )  # fmt: skip
 
-    manifest = follow_training(name, training.files, train, home=home, as_json=as_json, quiet=quiet)
+    manifest = follow_training(name, training.files, train, options)
     if manifest is None:
         return
     write_line(f"{name}: {training.task}, {', '.join(manifest.kb_titles) or 'no knowledge base'}")

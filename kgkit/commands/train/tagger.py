@@ -21,6 +21,7 @@ from kgkit.commands.train.methods import (
     DevOption,
     EncoderOption,
     RateOption,
+    TrainingOptions,
     WindowOption,
     record_training,
     write_figures,
@@ -95,7 +96,7 @@ def tagger(
 
     manifest = record_training(
         TAGGER, name, asdict(training), training.files, train, note_scores,
-        seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet,
+        TrainingOptions(home, as_json, quiet, device), seeds=[seed],
     )  # fmt: skip
     if manifest is None:
         return
