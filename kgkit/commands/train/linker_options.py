@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from kgkit.commands.options import flag
+from kgkit.commands.options import flag, repeated
 
 LinkerTaskOption = Annotated[
     Literal["wsd", "el"] | None,
@@ -45,19 +45,13 @@ SecondStageOption = Annotated[
 ]
 PopularityOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--popularity",
-        metavar="ATTRIBUTE",
-        help="Coherence: a number of entities that tells how well known they are; repeat it for more.",
+    repeated(
+        "--popularity", "ATTRIBUTE", "Coherence: a number of entities that tells how well known they are"
     ),
 ]
 LinkerDataOption = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        help="wsd: X.data.xml; el: JSON lines. May be compressed; repeat it for more.",
-    ),
+    repeated("--data", "FILE", "wsd: X.data.xml; el: JSON lines. May be compressed"),
 ]
 SenseGoldOption = Annotated[
     list[Path] | None,
