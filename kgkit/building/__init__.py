@@ -17,7 +17,8 @@ from kgkit.building.contract import (
     builder_names,
     find_builder,
 )
-from kgkit.building.lines import text_lines
+from kgkit.building.lines import check_file, text_lines
+from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.types import (
     Alias,
     Aliases,
@@ -52,7 +53,10 @@ __all__ = [
     "Triples",
     "builder_names",
     "check_attributes",
+    "check_file",
     "check_occurrences",
+    "csv_rows",
     "find_builder",
+    "sniff_format",
     "text_lines",
 ]

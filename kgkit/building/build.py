@@ -75,6 +75,7 @@ def build_kb(
     resume: bool = True,
     priors: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     master: str | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
 ) -> Built:
     """Build a knowledge base, publish it, and tell the catalog.
 
@@ -101,6 +102,8 @@ def build_kb(
         resume: whether to go on from what a stopped build has read; else it begins again (not `memory`).
         priors: a file of further counts of aliases, or several, see `docs/priors.md`.
         master: address of Spark's master (`spark`).
+        columns: names of the columns of a table, for the builder `table`, as
+            `{"key": "id", "label": "name", "aliases": "aliases|"}`; those that are not named are guessed.
 
     Raises:
         UnknownName: no such builder, or engine.
@@ -127,8 +130,11 @@ def build_kb(
         resume=resume,
         priors=[*map(Path, path_list(priors))],
         master=master,
+        columns={role: path_list(names) for role, names in (columns or {}).items()},
     ).check()
     reader = find_builder(builder) if isinstance(builder, str) else builder
+    if options.columns:
+        reader = reader.with_columns(options.columns)
     builder_name = builder if isinstance(builder, str) else reader.name
     where = Home.find(home)
     kb = where.kb(name if name is not None else builder_name)

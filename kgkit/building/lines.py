@@ -10,7 +10,7 @@ from typing import BinaryIO, Final, cast
 
 from kgkit.errors import NotThere, SourceError
 
-__all__ = ["check_file", "open_bytes", "text_lines"]
+__all__ = ["check_file", "checked_file", "open_bytes", "text_lines"]
 
 MAX_LINE: Final = 16 << 20
 """Bytes of a line: what is longer is no text file, and is not read to its end."""
@@ -30,6 +30,19 @@ def check_file(path: Path) -> None:
         raise SourceError("is a folder; name a file in it", path=path)
     if not path.exists():
         raise NotThere(f"no file {path}")
+
+
+def checked_file(path: Path) -> Path:
+    """Return *path*, which has to be a file.
+
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: if it is a folder, or holds nothing.
+    """
+    check_file(path)
+    if path.is_file() and not path.stat().st_size:
+        raise SourceError("is empty: there is nothing to read", path=path, line=1)
+    return path
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -35,6 +35,7 @@ class BuildOptions(NamedTuple):
         resume: whether to go on from the parts that a build which was stopped has read.
         priors: tables of further counts.
         master: address of Spark's master.
+        columns: names of the columns of a table by what they are.
     """
 
     engine: str | None = None
@@ -46,6 +47,7 @@ class BuildOptions(NamedTuple):
     resume: bool = True
     priors: Sequence[Path] = ()
     master: str | None = None
+    columns: Mapping[str, Sequence[str]] = {}
 
     def check(self) -> "BuildOptions":
         """Return them, if they make sense.
@@ -75,6 +77,7 @@ class BuildOptions(NamedTuple):
             "types": sorted(self.types),
             "min_count": self.min_count,
             "priors": priors,
+            "columns": [f"{role}={name}" for role, names in sorted(self.columns.items()) for name in names],
         }
         return {name: value for name, value in values.items() if value}
 

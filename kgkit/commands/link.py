@@ -16,12 +16,15 @@ from kgkit.commands.options import (
     DeviceOption,
     HomeOption,
     InputFormatOption,
+    JSONLinesOption,
     KBOption,
     MaxCandidatesOption,
     ModelOption,
     OutputOption,
     OverlapsOption,
     QuietOption,
+    RecursiveOption,
+    TableOption,
     ThresholdOption,
     VectorsOption,
     chosen_kb,
@@ -29,16 +32,15 @@ from kgkit.commands.options import (
 )
 from kgkit.commands.output import (
     Column,
+    TitledTables,
     Write,
     check_output_path,
+    counted,
     in_pipe,
     number,
     on_terminal,
     open_output,
-    plain,
     write_bytes,
-    write_line,
-    write_table,
 )
 from kgkit.errors import UsageError
 
@@ -96,10 +98,9 @@ def link(
     all_surfaces: AllSurfacesOption = False,
     max_candidates: MaxCandidatesOption = 30,
     input_format: InputFormatOption = "auto",
-    table: Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")] = False,
-    jsonl: Annotated[
-        bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
-    ] = False,
+    recursive: RecursiveOption = False,
+    table: TableOption = False,
+    jsonl: JSONLinesOption = False,
     output: OutputOption = None,
     html: Annotated[
         Path | None,
@@ -130,7 +131,7 @@ def link(
         raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     shown = output is None and (jsonl or table or html is None)
     messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
-    documents = read_documents(files, input_format)
+    documents = read_documents(files, input_format, recursive=recursive)
     if model != "prior" or mentions is not None:
         only_encodes()
     linker = Linker.open(
@@ -162,11 +163,11 @@ def link(
                 for take in takes:
                     take(linked)
                 count, links = count + 1, links + len(linked.links)
-                tell(f"{_counted(count, 'document')}, {_counted(links, 'link')}")
+                tell(f"{counted(count, 'document')}, {counted(links, 'link')}", count)
     messages.write_omissions([linker.generator.omissions])
     if written:
         paths = ", ".join(map(str, written))
-        messages.write(f"{_counted(links, 'link')} in {_counted(count, 'document')}: {paths}")
+        messages.write(f"{counted(links, 'link')} in {counted(count, 'document')}: {paths}")
 
 
 def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "Iterator[Document]":
@@ -178,10 +179,6 @@ def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "I
         if isinstance(document, GivenDocument):
             document = with_candidates(kb, document, document.candidates)
         yield document
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def _into(write: Write) -> Take:
@@ -201,18 +198,12 @@ class _Tables:
     """Draws a table of links for each document."""
 
     def __init__(self, kb: "KnowledgeBase", *, titled: bool, drawn: bool, explained: bool) -> None:
-        self.kb, self.titled, self.drawn, self.explained = kb, titled, drawn, explained
-        self.first = True
+        self.kb, self.explained = kb, explained
+        columns = [*_COLUMNS[:-1], *([_PARTS] if explained else []), _COLUMNS[-1]]
+        self.tables = TitledTables(columns, titled=titled, drawn=drawn, empty="no links")
 
     def __call__(self, linked: "LinkedDocument") -> None:
-        if self.titled:
-            write_line(("" if self.first else "\n") + plain(linked.id))
-            self.first = False
-        if not linked.links:
-            write_line("no links")
-            return
-        columns = [*_COLUMNS[:-1], *([_PARTS] if self.explained else []), _COLUMNS[-1]]
-        write_table(columns, self._rows(linked), drawn=self.drawn)
+        self.tables.write(linked.id, self._rows(linked))
 
     def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:
         for link in linked.links:

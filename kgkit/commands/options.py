@@ -133,6 +133,13 @@ InputFormatOption = Annotated[
         "auto goes by the suffix.",
     ),
 ]
+TableOption = Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")]
+JSONLinesOption = Annotated[
+    bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
+]
+RecursiveOption = Annotated[
+    bool, flag("--recursive", "-r", help="Of a folder read the texts in it, and in the folders in it.")
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),
@@ -170,7 +177,7 @@ MaxCandidatesOption = Annotated[
     ),
 ]
 QuietOption = Annotated[
-    bool, flag("--quiet", "-q", help="No messages and no progress, only results and errors.")
+    bool, flag("--quiet", "-q", help="Write no messages and no progress, only results and errors.")
 ]
 AllSurfacesOption = Annotated[
     bool,
@@ -184,7 +191,9 @@ BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="T
 EntityKindOption = Annotated[
     str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
 ]
-DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]
+DeviceOption = Annotated[
+    str, typer.Option("--device", metavar="DEVICE", help="Device of the encoder: auto, cpu, cuda, cuda:1, …")
+]
 
 
 def chosen_kb(name: str | None, home: Path | None, *, recent: bool = False, quiet: bool = False) -> str:

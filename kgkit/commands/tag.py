@@ -12,12 +12,24 @@ from kgkit.commands.options import (
     DeviceOption,
     HomeOption,
     InputFormatOption,
+    JSONLinesOption,
     OutputOption,
     QuietOption,
+    RecursiveOption,
+    TableOption,
     TaggerOption,
     TypePriorOption,
 )
-from kgkit.commands.output import check_output_path, in_pipe, on_terminal, open_output, write_bytes
+from kgkit.commands.output import (
+    Column,
+    TitledTables,
+    check_output_path,
+    in_pipe,
+    number,
+    on_terminal,
+    open_output,
+    write_bytes,
+)
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +40,12 @@ if TYPE_CHECKING:
     from kgkit.types import Document
 
 _STDIN = Path("-")
+_COLUMNS = (
+    Column(heading="at", align="right"),
+    Column(heading="name", wide=True),
+    Column(heading="type", fit="keep"),
+    Column(heading="score", align="right"),
+)
 
 
 def tag(
@@ -53,13 +71,16 @@ def tag(
     ] = None,
     device: DeviceOption = "auto",
     input_format: InputFormatOption = "auto",
+    recursive: RecursiveOption = False,
+    table: TableOption = False,
+    jsonl: JSONLinesOption = False,
     output: OutputOption = None,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Find the names in texts, with a tagger that has been trained.
 
-    Writes JSON lines, one document a line; --html draws a page too.
+    Draws a table on a terminal and writes JSON lines in a pipe, one document a line; --html draws a page too.
     """
     from kgkit.commands.documents import read_documents
     from kgkit.commands.pieces import json_line
@@ -69,7 +90,9 @@ def tag(
     if files.count(_STDIN) > 1:
         raise UsageError("standard input can be read once only: name - once")
     if output == _STDIN:
-        output = None
+        jsonl, output = True, None
+    if table and (jsonl or output is not None):
+        raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
     written = [path for path in (output, html) if path is not None]
     for path in written:
         check_output_path(path)
@@ -78,17 +101,23 @@ def tag(
     if output is not None and html is not None and output.resolve() == html.resolve():
         raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
-    documents = read_documents(files, input_format)
+    documents = read_documents(files, input_format, recursive=recursive)
     tagger = MentionTagger.open(model, home=home, device=device, type_prior=type_prior)
     if _STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with ExitStack() as stack, messages.progress("tagging") as tell:
         write = write_bytes if output is None else stack.enter_context(open_output(output))
+        tables = None
+        if output is None and (table or on_terminal()) and not jsonl:
+            titled = files != [_STDIN] or input_format in ("lines", "jsonl")
+            tables = TitledTables(_COLUMNS, titled=titled, drawn=table, empty="no names")
         draw = None if html is None else stack.enter_context(_drawing(html, tagger))
         documents_written, names_written = 0, 0
         for document in tagger(map(_check_untagged, documents)):
             record = _as_dict(document, tagger.name, threshold)
-            for piece in json_line(record):
+            if tables is not None:
+                tables.write(document.id, _rows(record["mentions"]))
+            for piece in json_line(record) if tables is None else ():
                 write(piece)
             if draw is not None:
                 draw(document)
@@ -124,6 +153,11 @@ def _drawing(path: Path, tagger: "MentionTagger") -> "AbstractContextManager[Cal
         return typed_section(document, words, tagger.types, tagger.name)
 
     return writing_page(path, "Names", section)
+
+
+def _rows(names: "list[dict[str, Any]]") -> "Iterator[tuple[str, ...]]":
+    for name in names:
+        yield number(name["start"]), name["text"], name["type"], f"{name['score']:.2f}"
 
 
 def _as_dict(document: "Document", model: str, threshold: float) -> dict[str, Any]:

@@ -12,11 +12,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 
 from kgkit.building.contract import MAX_COUNT, Files, KBProperties, KBRecords, SourceInfo
-from kgkit.building.lines import check_file
 from kgkit.errors import SourceError
 from kgkit.types import Entity
 
-__all__ = ["Format", "checked_file", "chunks", "files_of", "head_of"]
+__all__ = ["Format", "chunks", "files_of", "head_of"]
 
 _CHUNK: Final = 1 << 18
 
@@ -133,16 +132,3 @@ def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] |
         name=about.name, version=about.version, licence=about.licence, url=about.url, date=about.date
     )
     return Files(info, read, KBProperties(about.inverses, about.smoothing, about.generator, about.language))
-
-
-def checked_file(path: Path) -> Path:
-    """Return *path*, which has to be a file.
-
-    Raises:
-        NotThere: if nothing is there.
-        SourceError: if it is a folder, or holds nothing.
-    """
-    check_file(path)
-    if path.is_file() and not path.stat().st_size:
-        raise SourceError("is empty: there is nothing to read", path=path, line=1)
-    return path

@@ -135,7 +135,7 @@ def el(
                 recorder.observe(_Verdict(gold, page))
                 if write is not None:
                     write(gold.document.id, answers)
-                tell(f"{name}, {total.documents:,} documents")
+                tell(f"{name}, {total.documents:,} documents", total.documents)
             scores.append((name, total))
             links += total.links
         together = sum((score for _, score in scores), LinkScore())

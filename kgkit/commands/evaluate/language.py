@@ -98,7 +98,7 @@ def _score_words(
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
 
             def show(_: str, count: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {count:,} of {total:,}")
+                tell(f"{name}, {count:,} of {total:,}", count, total)
 
             result = words.perplexity([path], rows=batch, progress=show)
             scores.append((name, result))
@@ -166,7 +166,7 @@ def _score_pieces(
             passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
             def show(_: str, count: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {count:,} of {total:,}")
+                tell(f"{name}, {count:,} of {total:,}", count, total)
 
             result = perplexity(
                 trained.knowbert, reader, masking, passages, size=batch, seed=seed, progress=show

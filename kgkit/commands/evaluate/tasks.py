@@ -146,7 +146,7 @@ def _score(
         for name, _, examples in sets:
 
             def show(count: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {count:,} of {total:,}")
+                tell(f"{name}, {count:,} of {total:,}", count, total)
 
             answers[name] = predictor.answers(examples, size=batch, progress=show)
         if predictions is not None:  # first: whatever scoring says, the answers are there

@@ -85,7 +85,10 @@ def linker(
         train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
     if task is None:
-        raise UsageError("name what the data are, --task wsd or --task el, or a --preset")
+        raise UsageError(
+            "name what the data are, --task wsd or --task el, or a --preset; for example `kgkit train linker "
+            "--preset news --kb KB --data train.jsonl --name mine`"
+        )
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
     settings = _settings(model_type, portable, control, epochs, seed, heads, bf16)

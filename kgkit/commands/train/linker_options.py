@@ -77,9 +77,12 @@ PortableOption = Annotated[
         help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
     ),
 ]
-VectorControlOption = Annotated[bool, flag("--control", help="head, full: without the vectors of entities.")]
+VectorControlOption = Annotated[
+    bool, flag("--control", help="head, full: train without the vectors of entities.")
+]
 LinkerEpochsOption = Annotated[
-    int | None, typer.Option("--epochs", metavar="N", help="head, full: how often all is read.")
+    int | None,
+    typer.Option("--epochs", metavar="N", help="head, full: number of times that all data are read."),
 ]
 HeadsOption = Annotated[
     int,
@@ -87,7 +90,7 @@ HeadsOption = Annotated[
         "--heads",
         min=1,
         metavar="N",
-        help="head: so many, each with a seed of its own; their scores are averaged.",
+        help="head: number of heads, each with a seed of its own; their scores are averaged.",
     ),
 ]
 LinkerBf16Option = Annotated[

@@ -34,12 +34,15 @@ DevGoldOption = Annotated[
 EncoderOption = Annotated[
     str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
-ControlOption = Annotated[bool, flag("--control", help="The same without knowledge bases.")]
-EpochsOption = Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")]
-StepsOption = Annotated[
-    int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
+ControlOption = Annotated[bool, flag("--control", help="Train the same model without knowledge bases.")]
+EpochsOption = Annotated[
+    int, typer.Option("--epochs", min=1, metavar="N", help="Number of times that all data are read.")
 ]
-TextsOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")]
+StepsOption = Annotated[
+    int | None,
+    typer.Option("--steps", min=1, metavar="N", help="Number of batches to train on, and not of epochs."),
+]
+TextsOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Number of texts in a step.")]
 SizeOption = Annotated[
     int, typer.Option("--size", min=LEAST_SIZE, metavar="N", help="Word pieces of a text.")
 ]
@@ -113,7 +116,7 @@ def follow_training(
     with messages.progress(f"training {name}") as show:
 
         def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}", count, total)
 
         with _stopping(messages), terminations():
             folder, manifest = train(where, tell)

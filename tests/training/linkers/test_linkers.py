@@ -312,7 +312,7 @@ def test_a_number_that_no_entity_has_is_told_before_anything_is_learnt(tmp_path,
         for wrong in ("fmae", "views", "note"):
             coherence = CoherenceTraining(popularity=("fame", wrong))
             with pytest.raises(
-                UnknownName, match=f"with numbers in 'words' named '{wrong}'; there are: fame, visits$"
+                UnknownName, match=f"with numbers in 'words' named '{wrong}'; there are: fame, visits"
             ):
                 train_linker(kb, "m", training(corpus, type="prior", coherence=coherence), device="cpu")
 
