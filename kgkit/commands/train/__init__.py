@@ -53,5 +53,6 @@ def _command_of(name: str) -> Any:
 
 app = typer.Typer(cls=Methods, no_args_is_help=True, help="Train a model.")
 
-for command in (linker.linker, encoder.encoder, tagger.tagger):
-    app.command(command.__name__)(command)
+app.command("linker")(linker.linker)
+app.command("encoder")(encoder.encoder)
+app.command("tagger")(tagger.tagger)

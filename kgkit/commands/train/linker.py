@@ -3,12 +3,8 @@
 from typing import Any, Literal
 
 from kgkit.commands.options import (
-    DeviceOption,
-    HomeOption,
-    JSONOption,
     KBOption,
     NameOption,
-    QuietOption,
     SeedOption,
     TaughtExamplesOption,
     VectorsOption,
@@ -34,10 +30,11 @@ from kgkit.commands.train.linker_options import (
     VectorControlOption,
 )
 from kgkit.commands.train.linker_runs import record_linker, train_news
-from kgkit.commands.train.methods import TrainingOptions, WindowOption
+from kgkit.commands.train.methods import TrainingOptions, WindowOption, with_training_options
 from kgkit.errors import MissingExtra, UsageError
 
 
+@with_training_options
 def linker(
     name: NameOption,
     task: LinkerTaskOption = None,
@@ -61,10 +58,8 @@ def linker(
     bf16: LinkerBf16Option = None,
     kb: KBOption = None,
     vectors: VectorsOption = None,
-    device: DeviceOption = "auto",
-    home: HomeOption = None,
-    as_json: JSONOption = False,
-    quiet: QuietOption = False,
+    *,
+    options: TrainingOptions,
 ) -> None:
     """Train a linker for a knowledge base, for kgkit link and kgkit evaluate to use by its name.
 
@@ -74,7 +69,6 @@ def linker(
     from kgkit.training.linkers.coherence import CoherenceTraining
     from kgkit.training.linkers.settings import LinkerTraining
 
-    options = TrainingOptions(home, as_json, quiet, device)
     if preset is not None:
         _refuse_with_preset(
             preset,
@@ -112,7 +106,7 @@ def linker(
         mentions=mentions,
     )
     check_files(training.files)
-    with open_kb(chosen_kb(kb, home), home) as opened:
+    with open_kb(chosen_kb(kb, options.home), options.home) as opened:
         record_linker(opened, name, training, options, seeds=[*range(seed, seed + heads)])
 
 

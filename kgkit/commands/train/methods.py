@@ -3,14 +3,16 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import flag
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
+from kgkit.commands.train.setting_options import option_parameter
 
 if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord
@@ -86,6 +88,23 @@ class TrainingOptions(NamedTuple):
     as_json: bool
     quiet: bool
     device: str = "cpu"
+
+
+def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that has the options of all trainings, of which *command* gets `TrainingOptions`."""
+
+    def train(**values: Any) -> None:
+        own = {name: values.pop(name) for name in TrainingOptions._fields}
+        command(**values, options=TrainingOptions(**own))
+
+    parameters = [part for name, part in signature(command).parameters.items() if name != "options"]
+    shared = [
+        option_parameter("device", DeviceOption, "auto"), option_parameter("home", HomeOption, None),
+        option_parameter("as_json", JSONOption, False), option_parameter("quiet", QuietOption, False),
+    ]  # fmt: skip
+    train.__name__, train.__doc__ = command.__name__, command.__doc__
+    setattr(train, "__signature__", Signature([*parameters, *shared]))  # noqa: B010  # what Typer reads
+    return train
 
 
 def follow_training(
