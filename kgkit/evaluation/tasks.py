@@ -16,10 +16,8 @@ learns and answers, the number of marked names which special word pieces it read
 which epoch of a training is kept.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
@@ -41,6 +39,7 @@ from kgkit.evaluation.examples import (
 )
 from kgkit.evaluation.fewrel import is_fewrel, read_fewrel
 from kgkit.evaluation.files import UniqueIds, check_gold_files, lines, missing_gold, opened
+from kgkit.evaluation.labels import gold_labels, label_indices, list_labels, short_label
 from kgkit.evaluation.ner import OUTSIDE
 from kgkit.evaluation.records import Fields, Layout, LineFormat, ParsedRecord, Record, records_of_lines
 from kgkit.evaluation.relations import read_relations
@@ -72,16 +71,12 @@ from kgkit.evaluation.task_scores import (
 )
 from kgkit.evaluation.wic import read_pairs
 
-_log = logging.getLogger(__name__)
-
 Reader = Callable[[Path, Path | None], Iterable[Example]]
 
 AnswerKind = Literal["label", "labels", "tags", "number", "choice"]
 """One label; any number of labels; a tag for each token; a number; the index of one of several texts."""
 
 _COLUMNS: Final = ("text_a", "sentence1")  # in a first line; other names of texts are words as well
-_LONG: Final = 30  # characters of a label that an error shows
-_SHOWN: Final = 20  # labels that one lists
 _TYPES: Final[dict[str, tuple[type, str]]] = {
     "label": (str, "a label"),
     "labels": (frozenset, "a frozenset of labels"),
@@ -359,7 +354,7 @@ class Task:
             return np.array(gold, np.float32)
         if self.answer == "choice":
             return np.array(gold, np.int64)
-        indices, own = _indices(labels), gold_labels(example)
+        indices, own = label_indices(labels), gold_labels(example)
         if unknown := sorted(label for label in {*own} if label not in indices):
             message = f"has the label {short_label(unknown[0])!r}; the labels are: {list_labels(labels)}"
             raise UsageError(f"example {example.id} {message}")
@@ -401,38 +396,6 @@ class Task:
         kind, name = _TYPES[self.answer]
         if not isinstance(value, kind) or isinstance(value, bool):
             raise UsageError(f"{what} is {abbreviate(repr(value))}; in the task {self.name} it is {name}")
-
-
-def gold_labels(example: Example) -> tuple[str, ...]:
-    """Return the labels, or tags, of an example; () if its gold is none."""
-    gold = example.gold
-    if isinstance(gold, str):
-        return (gold,)
-    return tuple(gold) if isinstance(gold, frozenset | tuple) else ()
-
-
-@cache
-def _indices(labels: tuple[str, ...]) -> dict[str, int]:
-    return {label: index for index, label in enumerate(labels)}
-
-
-def warn_of_labels(labels: Sequence[str], examples: int) -> None:
-    """Log a warning where hardly two examples share a label: texts may stand in its column."""
-    if 2 * len(labels) > examples:
-        _log.warning(
-            "%d labels in %d examples, as %r: is that the column of labels?",
-            len(labels), examples, short_label(labels[0]),
-        )  # fmt: skip
-
-
-def short_label(label: str) -> str:
-    """Return a label as an error shows it: its beginning."""
-    return label if len(label) <= _LONG else f"{label[:_LONG]}…"
-
-
-def list_labels(labels: Sequence[str]) -> str:
-    """Return labels as a message lists them: the first ones, each shortened."""
-    return ", ".join([*map(short_label, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
 
 
 # -- readers ----------------------------------------------------------------

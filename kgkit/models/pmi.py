@@ -40,13 +40,11 @@ class PMIManifest(ModelManifest, frozen=True, kw_only=True):
 
 
 PMI: Final = Kind(
-    name="pmi",
-    title="a PMI table",
+    name="pmi", title="a PMI table", manifest=PMIManifest,
     about="which words stand near each other more often than by chance (Church and Hanks 1990)",
-    manifest=PMIManifest,
     roles={"association_table": "kgkit.models.pmi:open_table"},
     use="`kgkit nearest WORD --pmi {name}` lists the words that go with one",
-)
+)  # fmt: skip
 
 
 def open_table(folder: Path, manifest: PMIManifest, _: "Opening") -> PMITable:

@@ -14,8 +14,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
 from kgkit.errors import MissingExtra, UsageError
@@ -151,6 +152,63 @@ def run_job(
     return final
 
 
+class TrainingSettings(Protocol):
+    """Settings that `Trainer` takes."""
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """Files that are read."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of what is drawn."""
+
+
+SettingsType = TypeVar("SettingsType", bound=TrainingSettings)
+
+
+@dataclass(frozen=True)
+class Trainer(Generic[SettingsType]):
+    """Function that trains models of one kind by gradient.
+
+    Attributes:
+        kind: kind of the models.
+        prepare: function from the home, a name, settings, the device and `progress` to a plan.
+    """
+
+    kind: Kind[Any]
+    prepare: Callable[[Home, str, SettingsType, str, Progress | None], Plan]
+
+    def __call__(
+        self,
+        home: Home,
+        name: str,
+        training: SettingsType,
+        *,
+        device: str = "auto",
+        command: str = "",
+        progress: Progress | None = None,
+    ) -> Path:
+        """Train a model, and write it to `models/NAME` of *home*, in the place of an older one.
+
+        Args:
+            home: home of models and knowledge bases; a training that was stopped goes on there.
+            name: name of the model.
+            training: data and settings.
+            device: torch device on which it is trained.
+            command: command that trains the like.
+            progress: function that receives what is done.
+
+        Returns:
+            Folder of the model's files, as `run_job` returns it, which has the errors too.
+        """
+        return run_job(
+            self.kind, home, name, training,
+            lambda _: self.prepare(home, name, training, device, progress),
+            files=training.files, command=command, seed=training.seed,
+        )  # fmt: skip
+
+
 def check_not_replaced(home: Home, name: str, models: Iterable[str]) -> None:
     """Make sure that a training does not replace a model that it reads.
 
@@ -197,9 +255,9 @@ def train_recorded(
 
 
 def note_best_epoch(record: RunRecord, manifest: ModelManifest) -> None:
-    """Note the scores of the epoch whose weights a model has, on what was held out."""
+    """Note the scores of the epoch whose weights a model has, on what was held out, if it has epochs."""
     results = manifest.results
-    for epoch in results["epochs"]:
+    for epoch in results.get("epochs", ()):
         if epoch["epoch"] == results.get("best_epoch"):
             for metric in sorted(set(epoch) - {"epoch"}):
                 items = int(results.get("held_out", 0))

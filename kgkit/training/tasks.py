@@ -63,17 +63,13 @@ def train_method(
 
     Args:
         kind: kind of the model, which names what begins it.
-        home: home that the model is kept in; a training that was stopped goes on there.
-        name: name of the model.
+        home, name, device, command, progress: as `kgkit.training.job.Trainer` takes them.
         training: settings.
         kbs: knowledge bases, open, with the names of their vectors if the method reads some; a control reads
             none of them.
-        device: torch device on which it is trained.
-        command: command that trains the like.
-        progress: function that receives what is done.
 
     Returns:
-        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
+        Folder of the model's files, as `run_job` returns it.
 
     Raises:
         DamagedModel: if the fields of the manifest that the method gives are not those that its kind has.

@@ -93,13 +93,13 @@ def slow_word(kalm, context, vector):
 def slow_row(kalm, words):
     """What the twin says of each word that is predicted in a row."""
     width = kalm.config.embedding
-    left = slow_states(kalm, kalm.directions[0], words, slice(0, width))
+    forward = slow_states(kalm, kalm.directions[0], words, slice(0, width))
     if not kalm.config.bidirectional:
-        return [slow_word(kalm, state, state) for state in left[:-1]]
-    right = slow_states(kalm, kalm.directions[1], words.flip(0), slice(width, 2 * width))[::-1]
+        return [slow_word(kalm, state, state) for state in forward[:-1]]
+    backward = slow_states(kalm, kalm.directions[1], words.flip(0), slice(width, 2 * width))[::-1]
     results = []
     for index in range(1, len(words) - 1):
-        context = torch.cat([left[index - 1], right[index + 1]])
+        context = torch.cat([forward[index - 1], backward[index + 1]])
         results.append(slow_word(kalm, context, kalm.join.weight @ context))
     return results
 
@@ -290,8 +290,8 @@ class PlainAWD(nn.Module):
         def locked(vectors, share):
             return vectors * functional.dropout(torch.ones_like(vectors[:1]), share, self.training)
 
-        kept = functional.dropout(self.encoder.weight.new_ones(WORDS, 1), 0.1, self.training)
-        vectors = locked(functional.embedding(words, kept * self.encoder.weight), 0.65)
+        mask = functional.dropout(self.encoder.weight.new_ones(WORDS, 1), 0.1, self.training)
+        vectors = locked(functional.embedding(words, mask * self.encoder.weight), 0.65)
         for rnn, share in zip(self.rnns, (0.3, 0.3, 0.0), strict=True):
             raw, _ = rnn(vectors)
             vectors = locked(raw, share) if share else raw
@@ -324,8 +324,8 @@ def test_dropout_of_training_is_that_of_an_awd_lstm():
     gone = output.dropped[0] == 0
     assert (gone == gone[:, :1]).all(), "a mask is the same for all words of a row"
     assert gone[:, 0].double().mean() == pytest.approx(0.4, abs=0.02)
-    kept = output.dropped[0][~gone] / output.raw[0][~gone]
-    torch.testing.assert_close(kept, torch.full_like(kept, 1 / 0.6))
+    scale = output.dropped[0][~gone] / output.raw[0][~gone]
+    torch.testing.assert_close(scale, torch.full_like(scale, 1 / 0.6))
 
 
 def test_first_weights_are_those_of_an_awd_lstm():

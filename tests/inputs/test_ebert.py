@@ -176,8 +176,8 @@ def test_links_become_the_ids_of_the_knowledge_base(kb):
     assert linked_text(document, kb).spans == (EntitySpan(4, 7, kb.id("dog")),)
     candidates = Candidates(np.array([(kb.id("Mars"), 0, 0.9), (kb.id("dog"), 0, 0.1)], CANDIDATE))
     mentions = [Mention(27, 31, "Mars", candidates), Mention(4, 7, "dog")]
-    given = linked_text(Document("1", TEXT, mentions=mentions), kb)
-    assert given == LinkedText(TEXT, (EntitySpan(27, 31, kb.id("Mars")),))
+    linked = linked_text(Document("1", TEXT, mentions=mentions), kb)
+    assert linked == LinkedText(TEXT, (EntitySpan(27, 31, kb.id("Mars")),))
 
 
 def test_a_batch_has_the_vector_of_each_entity_once(encoder, kb, vectors, monkeypatch):

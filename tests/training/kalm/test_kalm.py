@@ -34,19 +34,14 @@ from kgkit.training.kalm.train import read_data, train_kalm  # noqa: E402
 from kgkit.training.teaching import read_untagged, teach  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.cli_helpers import run  # noqa: E402
-from tests.small_kb import build  # noqa: E402
+from tests.small_kb import build, type_records  # noqa: E402
 from tests.tiny_encoder import tiny_encoder  # noqa: E402
 
-TYPES = [
-    Entity("LOC", "LOC", kind="type"),
-    Entity("PER", "PER", kind="type"),
-    *(Alias(word, "LOC", 5.0) for word in ("Oslo", "Bergen", "Rome", "Lima")),
-    *(Alias(word, "PER", 5.0) for word in ("Anna", "Bert", "Carl", "Dora")),
-    Alias("Paris", "LOC", 4.0),
-    Alias("Paris", "PER", 1.0),
-]
 PLACES = "Oslo Bergen Rome Lima Paris".split()
 PEOPLE = "Anna Bert Carl Dora".split()
+TYPES = type_records(
+    LOC=dict.fromkeys(PLACES, 5.0) | {"Paris": 4.0}, PER=dict.fromkeys(PEOPLE, 5.0) | {"Paris": 1.0}
+)
 SENTENCES = [
     f"{person} lives in {place} ." if number % 2 else f"from {place} comes old {person} ."
     for number in range(8)
@@ -191,9 +186,9 @@ def test_plain_text_alone_is_read_and_no_file_of_labels_beside_it(home, tmp_path
         labels = "".join(f"{word} O\n" for word in text.split())
         for suffix in (".conll", ".labels", ".bio", ".txt.labels"):
             (tmp_path / f"{name}{suffix}").write_text(labels)
-    given = settings(home, data=(tmp_path / "train.txt",), dev=(tmp_path / "dev.txt",), epochs=1)
+    training = settings(home, data=(tmp_path / "train.txt",), dev=(tmp_path / "dev.txt",), epochs=1)
     with opened_files(tmp_path) as names:
-        train_kalm(home, "watched", replace(given, bidirectional=True), device="cpu")
+        train_kalm(home, "watched", replace(training, bidirectional=True), device="cpu")
     assert {*names} == {"train.txt", "dev.txt"}
 
 
@@ -211,8 +206,8 @@ def test_other_senses_come_from_what_the_types_were_made_of_or_from_what_is_name
     ]
     build(tmp_path, types, name="types").close()
 
-    def share(**given):
-        vocabulary = read_data(place, settings(home, **given)).vocabulary
+    def share(**changed):
+        vocabulary = read_data(place, settings(home, **changed)).vocabulary
         [number] = vocabulary.ids(["May"])
         return vocabulary.prior[number, 0]
 
@@ -230,14 +225,14 @@ def test_without_dev_the_last_tenth_is_held_out(home):
 
 def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
     (tmp_path / "other.txt").write_text("a zebra\n")
-    without, given = settings(home), settings(home, words=(tmp_path / "other.txt",))
-    assert {*read_data(home, given).vocabulary.words} - {*read_data(home, without).vocabulary.words} == {
+    without, with_words = settings(home), settings(home, words=(tmp_path / "other.txt",))
+    assert {*read_data(home, with_words).vocabulary.words} - {*read_data(home, without).vocabulary.words} == {
         "a", "zebra",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("changed", "message"),
     [
         ({"kb": None}, "needs a knowledge base of types"),
         ({"data": ()}, "nothing to learn from"),
@@ -248,9 +243,9 @@ def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
         ({"open_names": True, "style": "recipe"}, "open names are words with a capital"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(given, message, home):
+def test_settings_that_make_no_sense_are_refused(changed, message, home):
     with pytest.raises(UsageError, match=message):
-        settings(home, **given)
+        settings(home, **changed)
 
 
 def test_a_text_of_no_length_is_refused(home, tmp_path):
@@ -405,8 +400,8 @@ def test_it_teaches_an_encoder_its_types(trained, tmp_path):
 def train_open(home):
     path = home.path / "open.txt"
     path.write_text((home.path / "train.txt").read_text().replace("in Rome", "in Cusco"))
-    given = settings(home, data=(path,), bidirectional=True, open_names=True, epochs=4)
-    train_kalm(home, "open", given, device="cpu")
+    training = settings(home, data=(path,), bidirectional=True, open_names=True, epochs=4)
+    train_kalm(home, "open", training, device="cpu")
 
 
 def test_open_names_are_typed_by_their_contexts(home):
@@ -466,9 +461,9 @@ def test_perplexity_takes_a_list_of_files_and_one_row_at_least(trained):
     for name in ("both", "forward"):
         model = open_model(name, "language_model", home=trained, device="cpu")
         assert model.perplexity([str(path)]) == model.perplexity([path])
-        for one in (path, str(path)):
+        for single_path in (path, str(path)):
             with pytest.raises(TypeError, match="a list of files is expected, not one path"):
-                model.perplexity(one)
+                model.perplexity(single_path)
         with pytest.raises(UsageError, match="rows is 0; it is at least 1"):
             model.perplexity([path], rows=0)
 
