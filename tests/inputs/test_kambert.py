@@ -82,7 +82,7 @@ def slow_value(name, texts, first, second, auxiliary):
 
 
 def owners(text, texts, tokens, auxiliary, length):
-    """Return the word of each position of a sequence: of texts, of auxiliary words; None for special pieces."""
+    """Return the word of each position of a sequence, and of auxiliary words; None for special pieces."""
     positions = [None] * length
     words = text.text.mentions[WORDS]
     numbers = [
