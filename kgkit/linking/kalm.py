@@ -30,7 +30,7 @@ from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import TypedVocabulary, WordStyle, load_words, spell_word, word_spans
 from kgkit.inputs.pieces import Numbers
 from kgkit.linking.tagger import MentionTagger, TaggedMention, TypedWord
-from kgkit.linking.word_models import WordModel, WordPerplexity
+from kgkit.linking.word_models import WordModel, WordPerplexity, perplexity_of
 from kgkit.models.kalm import KALMManifest
 from kgkit.models.manifest import broken_weights, damaged
 from kgkit.models.opening import OpenModel
@@ -244,7 +244,7 @@ def score_words(
     if not count:
         raise UsageError("there are no words to predict")
     nats = surprise / count
-    return WordPerplexity(math.exp(min(nats, 700.0)), nats, count, missed)
+    return WordPerplexity(perplexity_of(nats), nats, count, missed)
 
 
 def _evaluation_batches(kalm: "KALM", sequence: Numbers, length: int, rows: int) -> "Iterator[WordBatch]":
