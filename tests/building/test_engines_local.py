@@ -684,7 +684,7 @@ def test_it_tells_how_far_it_is(tmp_path):
     build(tmp_path, Source(), source, progress=lambda stage, read, total: stages.append(stage))
     assert stages[0] == "reading: 0 of 2 parts, 0 records"
     assert "reading: 2 of 2 parts, 6 records" in stages
-    assert stages[-2:] == ["writing aliases", "checksums"]
+    assert stages[-3:] == ["writing aliases", "writing surfaces", "checksums"]
 
 
 def test_how_far_it_is_in_words():

@@ -317,7 +317,7 @@ class Tables:
 
     def _write_names(self) -> None:
         """Write `names`: the aliases by which each entity is known."""
-        self.tell("writing names")
+        self.tell("writing surfaces")
         having = queries.OFTEN.format(min_count=self.min_count) if self.min_count else ""
         pairs = _tuples(self.session.rows(queries.NAMES_OF_ENTITIES.format(having=having)))
         self.store.append(
