@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kgkit.building import check_file, csv_rows, sniff_format
+from kgkit.building import check_regular_file, csv_rows, sniff_format
 from kgkit.errors import MissingExtra, SourceError
 
 WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -35,7 +35,7 @@ class Table(NamedTuple):
 @contextmanager
 def open_table(path: Path) -> Iterator[Table]:
     """Give the rows of a file of CSV, TSV or Parquet."""
-    check_file(path)
+    check_regular_file(path)
     with path.open("rb") as file:
         begin = file.read(4)
     if begin == _PARQUET:

@@ -17,7 +17,7 @@ DELIMITERS: Final = (",", ";", "\t", "|")
 
 _MAX_FIELD: Final = 16 << 20
 _BOM: Final = "\ufeff"
-_OTHER_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITER_LINE: Final = "sep="
 """So the first line of a table begins in which Excel finds its delimiter."""
 
@@ -148,7 +148,7 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[str]:
 
 def _check_text(line: bytes, path: Path) -> None:
     """Refuse a first line that no text file in UTF-8 has."""
-    if line.startswith(_OTHER_MARKS):
+    if line.startswith(_UTF16_MARKS):
         raise SourceError("this is UTF-16: save the file as UTF-8", path=path, line=1)
     if b"\0" in line:
         raise SourceError("a NUL byte: this is no text file", path=path, line=1)

@@ -1,5 +1,6 @@
 """What goes to standard error: messages, progress, errors."""
 
+import re
 import shutil
 import sys
 import time
@@ -28,6 +29,7 @@ class ProgressCallback(Protocol):
         """
 
 
+_JOINT = "\0"  # stands for a blank at which no line ends
 _SECONDS_ON_TERMINAL = 0.05
 _SECONDS_IN_LOG = 30.0
 _SECONDS_TO_MEASURE = 2.0
@@ -216,20 +218,25 @@ def write_line(text: str) -> None:
 def wrap_words(text: str, width: int) -> str:
     """Return a text with line ends between its words, so that a terminal breaks none of them.
 
+    A command in backticks stands on one line where it fits, to be copied.
+
     Args:
         text: one line or several, each of which keeps its indentation.
         width: number of columns; a word that is wider stays as it is.
     """
     import textwrap  # here: a millisecond
 
+    def join_words(command: "re.Match[str]") -> str:
+        return command[0].replace(" ", _JOINT) if len(command[0]) <= width else command[0]
+
     lines = []
-    for line in text.split("\n"):
+    for line in re.sub(r"`[^`]*`", join_words, text).split("\n"):
         indent = line[: len(line) - len(line.lstrip())]
         lines += textwrap.wrap(
             line, max(width, len(indent) + 1), subsequent_indent=indent, expand_tabs=False,
             replace_whitespace=False, break_long_words=False, break_on_hyphens=False,
         ) or [line]  # fmt: skip
-    return "\n".join(lines)
+    return "\n".join(lines).replace(_JOINT, " ")
 
 
 def _ignore(text: str, count: int = 0, total: int = 0) -> None:

@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 Write = Callable[[bytes], None]
 """Takes the next bytes of a file."""
 
-_GAP = 2  # columns of a terminal between two of a table
-_NARROWEST = 6
-
 # White space, which breaks a line of a table, and C0 and C1 but tabs and the ends of lines: none of these may
 # reach a terminal from a text, a KB or a model.
 _SPACE = re.compile(r"\s+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_GAP = 2  # columns of a terminal between two of a table
+_NARROWEST = 6
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,9 +75,9 @@ def read_fewrel(path: Path) -> Iterator[Relation]:
 def _instance(name: str, label: str, record: _Record, path: Path) -> Relation:
     text = TokenText(record.tokens, f"instance {name}", path)
 
-    def span(role: str, places: list[list[int]]) -> tuple[int, int]:
+    def span(role: str, spans: list[list[int]]) -> tuple[int, int]:
         """Return the code points of the first place of a name."""
-        tokens = places[0] if places else []
+        tokens = spans[0] if spans else []
         if not tokens or tokens != [*range(tokens[0], tokens[0] + len(tokens))]:
             raise SourceError(
                 f"instance {name}: the {role} is tokens {tokens}, expected some that follow each other",

@@ -18,7 +18,7 @@ from kgkit.evaluation.records import ParsedRecord
 from kgkit.evaluation.tasks import TASKS, Task, find_task
 from kgkit.methods.answering import answers_of, length_of
 from kgkit.methods.contract import Method
-from kgkit.models.manifest import ModelManifest
+from kgkit.models.manifest import ModelManifest, broken_weights
 from kgkit.models.opening import OpenModel
 
 RecordLike = Mapping[str, object] | Sequence[str] | str | Example
@@ -205,10 +205,7 @@ def check_finite(predictions: Iterable[Prediction], model: str) -> None:
         for number in numbers:
             if not math.isfinite(number):
                 noun = "a probability" if prediction.probabilities is not None else "a number"
-                raise DamagedModel(
-                    f"the model {model} answers example {prediction.id} by {noun} of {number}: its weights "
-                    "are damaged, or too large; train it again"
-                )
+                raise broken_weights(model, f"answers example {prediction.id} by {noun} of {number}")
 
 
 def blocks(parsed: Iterable[ParsedRecord], batch: int) -> Iterator[list[ParsedRecord]]:

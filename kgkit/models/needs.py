@@ -67,7 +67,7 @@ def _has_model(home: Home, name: str) -> bool:
 
 def models_needing(home: Home, name: str) -> list[str]:
     """Return the names of the models that need the model *name*."""
-    return [other for other, needs in _all_needs(home) if name in (needs.linker, *needs.models)]
+    return [model for model, needs in _all_needs(home) if name in (needs.linker, *needs.models)]
 
 
 def models_needing_kb(home: Home, name: str) -> list[str]:

@@ -160,7 +160,7 @@ def find_build(home: Home, name: str) -> PublishedBuild:
     kb = home.kb(name)
     current = kb.published()
     if current is None:
-        kbs = [other.name for other in home.kbs()]
+        kbs = [kb_home.name for kb_home in home.kbs()]
         listed = f"are: {', '.join(kbs)}" if kbs else "is none"
         message = f"no knowledge base {name!r} in {home.path} (there {listed})"
         if hint := did_you_mean(name, kbs):

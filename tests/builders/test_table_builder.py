@@ -1,9 +1,11 @@
 """Tables as sources: columns by their headings or by name, separators, CSV of spreadsheets, Parquet."""
 
+import os
+
 import pytest
 
 import kgkit
-from kgkit.errors import SourceError, UnknownName, UsageError
+from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
 from tests.cli_helpers import run
 
 NAMES = (
@@ -121,6 +123,13 @@ def test_what_is_wrong_in_a_table_is_said_with_its_line(tmp_path, content, line,
     assert error.line == line
     with pytest.raises(SourceError, match=message):
         raise error
+
+
+def test_a_pipe_is_refused_as_it_is_read_twice(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "is a pipe or a device" in str(refused(tmp_path / "pipe.csv", tmp_path))
+    with pytest.raises(NotThere, match="no file"):
+        kgkit.build_kb("table", tmp_path / "none.csv", home=tmp_path)
 
 
 def test_a_column_that_is_not_there_is_refused(tmp_path):

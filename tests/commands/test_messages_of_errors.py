@@ -98,6 +98,8 @@ def test_a_message_is_broken_between_words():
     text = "error: no file /a/path/that/is/longer\n    'an offending text'"
     assert wrap_words(text, 20) == "error: no file\n/a/path/that/is/longer\n    'an offending\n    text'"
     assert wrap_words(text, 200) == text
+    assert wrap_words("say `kgkit kb list`, or else", 18) == "say\n`kgkit kb list`,\nor else"
+    assert wrap_words("`kgkit kb list`", 10) == "`kgkit kb\nlist`"
 
 
 def test_a_narrow_terminal_cuts_no_number_and_no_word(home):

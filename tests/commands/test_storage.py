@@ -79,8 +79,8 @@ def test_what_a_process_works_on_stays(home):
 
 
 def test_cleaning_removes_what_it_has_listed_and_wants_an_answer(home):
-    asked = run("clean", "--home", home)
-    assert asked.code == 2 and "Nobody can be asked here: add --yes" in asked.err
+    refused = run("clean", "--home", home)
+    assert refused.code == 2 and "Nobody can be asked here: add --yes" in refused.err
     done = run("clean", "--yes", "--home", home)
     assert done.code == 0 and done.err == "removed 5 folders, 0.0 MB\n"
     assert names_of(leftover.path for leftover in leftovers(Home.find(home))) == ["linker-mine-ba9876543210"]

@@ -80,24 +80,24 @@ def test_what_begins_otherwise_is_another_layout(content, put):
 def changed(role, **values):
     if role is None:
         return BRIDGE | values
-    return BRIDGE | {role: [BRIDGE[role][0], BRIDGE[role][1], values["places"]]}
+    return BRIDGE | {role: [BRIDGE[role][0], BRIDGE[role][1], values["spans"]]}
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"P1": [changed("h", places=[])]}, r"instance P1-1: the head is tokens \[\], expected some"),
-        ({"P1": [changed("t", places=[[]])]}, r"the tail is tokens \[\], expected some"),
+        ({"P1": [changed("h", spans=[])]}, r"instance P1-1: the head is tokens \[\], expected some"),
+        ({"P1": [changed("t", spans=[[]])]}, r"the tail is tokens \[\], expected some"),
         (
-            {"P1": [BRIDGE, changed("h", places=[[1, 3]])]},
+            {"P1": [BRIDGE, changed("h", spans=[[1, 3]])]},
             r"P1-2: the head is tokens \[1, 3\], expected some that",
         ),
-        ({"P1": [changed("t", places=[[2, 1]])]}, r"tokens \[2, 1\], expected some that follow each other"),
+        ({"P1": [changed("t", spans=[[2, 1]])]}, r"tokens \[2, 1\], expected some that follow each other"),
         (
-            {"P1": [changed("t", places=[[12, 13]])]},
+            {"P1": [changed("t", spans=[[12, 13]])]},
             "the tail is tokens 12 to 13, expected places of 0 to 12",
         ),
-        ({"P1": [changed("h", places=[[-1, 0]])]}, "the head is tokens -1 to 0, expected places of 0 to 12"),
+        ({"P1": [changed("h", spans=[[-1, 0]])]}, "the head is tokens -1 to 0, expected places of 0 to 12"),
         ({"P1": [changed(None, tokens=[" "] * 13)]}, "the head is nothing but white space"),
         ({"P1": [changed(None, tokens="text")]}, r"a JSON object of FewRel, .*: Expected `array`, got `str`"),
         ({"P1": [{"tokens": [], "h": ["a", "Q1", [[0]]]}]}, "missing required field `t`"),

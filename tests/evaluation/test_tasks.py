@@ -157,8 +157,8 @@ def test_relations_of_fewrel_are_told_from_records(write):
         assert task.labels([first, second]) == ("P2", "P3")
     answers = [Prediction("P2-1", "P2"), Prediction("P3-1", "P2")]
     assert task.score([first, second], answers) == {"f1": 0.5, "precision": 0.5, "recall": 0.5}
-    other = {"text_a": "He leads it", "marks": [[0, 2], [9, 11]], "label": "P2"}
-    [path] = write(json.dumps(other))
+    record = {"text_a": "He leads it", "marks": [[0, 2], [9, 11]], "label": "P2"}
+    [path] = write(json.dumps(record))
     assert task.read(path)[0].gold == "P2"
 
 

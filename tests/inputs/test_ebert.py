@@ -122,11 +122,11 @@ def test_without_a_vector_there_are_word_pieces_only(encoder, kb, vectors, piece
 @pytest.mark.parametrize("control", [False, True])
 def test_an_entity_at_no_span_of_its_text_is_refused(encoder, kb, vectors, span, control):
     reader, dog = EBertReader(encoder, None if control else vectors, size=24), int(kb.id("dog"))
-    whole = LinkedText(TEXT, (EntitySpan(0, len(TEXT), dog), EntitySpan(7, 7, dog)))
-    assert len(reader.read([whole])) > 2
+    valid = LinkedText(TEXT, (EntitySpan(0, len(TEXT), dog), EntitySpan(7, 7, dog)))
+    assert len(reader.read([valid])) > 2
     wrong = LinkedText(TEXT, (EntitySpan(*span, dog),))
     message = rf"an entity is {span[0]} to {span[1]}, and its text has 31 characters: .* from 0 to 31"
-    for texts in ([wrong], [whole, wrong]):
+    for texts in ([wrong], [valid, wrong]):
         with pytest.raises(UsageError, match=message):
             reader.read(texts)
 

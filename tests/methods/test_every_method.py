@@ -142,7 +142,7 @@ OTHERS = {
     "pmi": "training/pmi",
     "tagger": "training/test_tagging.py",
 }
-"""Kinds that answer no task, and where they are tested: a KALM for padding, order, control and stops too."""
+"""Kinds that answer no task, and where their trainings are tested; of heads, see `tests/heads`."""
 READ = [
     (name, task)
     for name in MODELS

@@ -64,10 +64,12 @@ def test_settings_of_knowledge_have_no_effect_on_a_control(method):
     values = {"linker": "prior", "query": "link", "inject": "replace", "alpha": 0.5, "back": "nothing"}
     changed = {name: value for name, value in values.items() if name in settings_class.KNOWLEDGE}
     task = "mlm" if method == "knowbert" else "classification"
-    made = [settings_class(task=task, data=DATA, control=control, **changed) for control in (True, False)]
+    control, method_itself = (
+        settings_class(task=task, data=DATA, control=control, **changed) for control in (True, False)
+    )
     usual = {name for name, value in changed.items() if getattr(settings_class, name) == value}
-    assert {*made[0].without_effect} == changed.keys() - usual and made[1].without_effect == []
-    assert made[0].without_effect
+    assert {*control.without_effect} == changed.keys() - usual and control.without_effect
+    assert method_itself.without_effect == []
 
 
 @pytest.mark.parametrize("make", [kbert, knowbert])

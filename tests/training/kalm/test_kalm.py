@@ -27,6 +27,7 @@ from kgkit.models.folder import find_trained, has_model  # noqa: E402
 from kgkit.models.kalm import KALM as KIND  # noqa: E402
 from kgkit.models.kinds import TAGGER  # noqa: E402
 from kgkit.models.opening import open_model  # noqa: E402
+from kgkit.training import loop  # noqa: E402
 from kgkit.training.kalm import train as training_kalm  # noqa: E402
 from kgkit.training.kalm.settings import PRESETS, KALMTraining  # noqa: E402
 from kgkit.training.kalm.train import read_data, train_kalm  # noqa: E402
@@ -112,24 +113,53 @@ def test_a_control_has_the_same_words_and_no_knowledge_base(trained):
     assert words == (find_trained(trained, "forward") / "words.txt").read_text()
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_a_training_that_was_stopped_ends_as_an_undisturbed_one(both, home):
-    training = settings(home, bidirectional=both, prior_weight=0.5)
+def check_resumption(home, training, *, share):
+    """Check that a training which was stopped ends as an undisturbed one; return its results."""
+    steps = []
+
+    def count(stage, done, total):
+        if stage.startswith("training"):
+            steps.append(total)
 
     def stop(stage, done, total):
-        if stage.startswith("training") and done == total // 2 + 1:
+        if stage.startswith("training") and done == int(share * total) + 1:
             raise KeyboardInterrupt
 
-    train_kalm(home, "whole", training, device="cpu")
+    train_kalm(home, "undisturbed", training, device="cpu", progress=count)
     with pytest.raises(KeyboardInterrupt):
         train_kalm(home, "halved", training, device="cpu", progress=stop)
     train_kalm(home, "halved", training, device="cpu")
-    first, second = weights(home, "whole"), weights(home, "halved")
-    assert first.keys() == second.keys()
-    for name, weight in first.items():
-        assert torch.equal(weight, second[name]), name
-    results = [KIND.read(find_trained(home, name)).results["epochs"] for name in ("whole", "halved")]
-    assert results[0] == results[1]
+    undisturbed, resumed = weights(home, "undisturbed"), weights(home, "halved")
+    assert undisturbed.keys() == resumed.keys()
+    for name, weight in undisturbed.items():
+        assert torch.equal(weight, resumed[name]), name
+    results = [KIND.read(find_trained(home, name)).results for name in ("undisturbed", "halved")]
+    for name in ("epochs", "averaged_from_step"):
+        assert results[0].get(name) == results[1].get(name)
+    return {**results[0], "steps_of_all": steps[0]}
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_training_that_was_stopped_ends_as_an_undisturbed_one(both, home):
+    check_resumption(home, settings(home, bidirectional=both, prior_weight=0.5), share=0.5)
+
+
+def test_averages_and_states_of_the_published_schedule_survive_a_stop(home, monkeypatch):
+    small = replace(
+        PRESETS["paper"], sizes=SMALL.sizes, batch=4, length=12, epochs=4, lr=2.0
+    )  # fmt: skip
+    monkeypatch.setattr(training_kalm, "PRESETS", {**PRESETS, "paper": small})
+    monkeypatch.setattr(loop, "is_stalled", lambda values, _: len(values) >= 2)  # behind the second epoch
+    results = check_resumption(home, settings(home, preset="paper"), share=0.75)
+    assert results["averaged_from_step"] == results["steps_of_all"] / 2
+
+
+def test_a_seed_decides_all_weights(home):
+    for name, seed in (("zero", 0), ("again", 0), ("seven", 7)):
+        train_kalm(home, name, settings(home, bidirectional=True, epochs=1, seed=seed), device="cpu")
+    zero, again, seven = (weights(home, name) for name in ("zero", "again", "seven"))
+    assert all(torch.equal(weight, again[name]) for name, weight in zero.items())
+    assert not torch.equal(zero["embedding"], seven["embedding"])
 
 
 @contextmanager
@@ -454,6 +484,17 @@ def test_weights_that_give_no_probabilities_are_damage(trained, tmp_path):
     save_file({**finite, **changed, "members": finite["members"], "prior": finite["prior"]}, path)
     with pytest.raises(DamagedModel, match="the model forward gives words the log likelihood nan"):
         open_model(folder, home=trained, device="cpu").perplexity([trained.path / "dev.txt"])
+    folder = shutil.copytree(find_trained(trained, "both"), tmp_path / "names")
+    (folder / "model.json").write_text(
+        json.dumps(json.loads((folder / "model.json").read_text()) | {"sizes": {}})
+    )
+    broken = folder / "kalm" / "model.safetensors"
+    tables = load_file(broken)
+    changed = {name: torch.full_like(weight, 3e38) for name, weight in tables.items() if weight.ndim == 2}
+    save_file({**tables, **changed, "members": tables["members"], "prior": tables["prior"]}, broken)
+    with pytest.raises(DamagedModel, match="the model both gives words no probabilities: its weights are"):
+        [*open_model(folder, "tagger", home=trained, device="cpu")(["Dora lives in Lima ."])]
+    folder = tmp_path / "copy"
     for kind in (torch.int64, torch.bool):
         save_file({name: weight.to(kind) for name, weight in finite.items()}, path)
         with pytest.raises(DamagedModel, match=f"cannot be loaded: its weights are {kind}"):
