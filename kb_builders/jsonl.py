@@ -37,6 +37,7 @@ from kgkit.building import (
     Triple,
     check_attributes,
     check_occurrences,
+    check_url_pattern,
     text_lines,
 )
 from kgkit.errors import NotThere, SourceError
@@ -61,12 +62,16 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     generator: Literal["alias", "lemma"] = "alias"
     smoothing: Annotated[float, msgspec.Meta(ge=0, le=MAX_COUNT)] = 1.0
     inverses: dict[str, str] = {}
+    url_pattern: str = ""
+    identifiers: tuple[str, ...] = ()
     label_aliases: bool = True
 
     def __post_init__(self) -> None:
         for relation, other in self.inverses.items():
             if any(other in pair and relation not in pair for pair in self.inverses.items()):
                 raise ValueError(f"{other!r} is the inverse of {relation!r} and of another relation too")
+        if self.url_pattern:
+            check_url_pattern(self.url_pattern)
 
 
 class Surface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,7 +130,10 @@ class JSONLBuilder(Builder):
         # `.` has no name of its own.
         name = head.name or (source.name or source.resolve().name if folder else source.name.split(".")[0])
         info = SourceInfo(name=name, version=head.version, licence=head.licence, url=head.url, date=head.date)
-        return Files(info, files, KBProperties(head.inverses, head.smoothing, head.generator, head.language))
+        properties = KBProperties(
+            head.inverses, head.smoothing, head.generator, head.language, head.url_pattern, head.identifiers
+        )
+        return Files(info, files, properties)
 
     def parts(self, source: Path) -> Sequence[str]:
         """Return the name of each file."""

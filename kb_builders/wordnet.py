@@ -92,6 +92,7 @@ class WordNetBuilder(Builder):
     smoothing: ClassVar[float] = 1.0
     generator: ClassVar[str] = "lemma"
     language: ClassVar[str] = "en"
+    url_pattern: ClassVar[str] = "https://en-word.net/lemma/{label}"
     inverses: ClassVar[Mapping[str, str]] = {
         "hypernym": "hyponym",
         "instance_hypernym": "instance_hyponym",

@@ -44,7 +44,7 @@ class Progress(Protocol):
 
 
 _ENTITY_HINTS: Final = {  # names that people try, from other libraries
-    "aliases": "kb.candidates(SURFACE) says what a surface can mean; entity.label is the entity's name",
+    "aliases": "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name",
     "definition": "entity.description is its definition",
     "examples": "entity.attributes has what else the source says, as 'examples'",
     "gloss": "entity.description is its definition",
@@ -54,10 +54,13 @@ _ENTITY_HINTS: Final = {  # names that people try, from other libraries
     "lemma_names": "entity.attributes has what else the source says, as 'lemmas'",
     "lemmas": "entity.attributes has what else the source says, as 'lemmas'",
     "name": "entity.label is its name, entity.key its key",
+    "names": "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name",
     "properties": "entity.attributes has what else the source says",
     "related": "kb.neighbors(entity) gives the entities beside it",
+    "surfaces": "kb.surfaces_of(entity) gives its surfaces",
     "title": "entity.label is its name, entity.key its key",
-    "uri": "entity.key is its stable name",
+    "uri": "kb.url(entity) is its address, entity.key its stable name",
+    "url": "kb.url(entity) is its address",
     "vector": "kb.vectors(NAME) has vectors, a row for each entity.id",
 }
 
@@ -395,6 +398,7 @@ _LINK_HINTS: Final = {
     "end_char": "link.end is one past its last code point",
     "kb_id": "link.entity is the entity's key",
     "kb_id_": "link.entity is the entity's key",
+    **dict.fromkeys(("page_id", "qid", "wikidata"), "link.ids has the identifiers that the KB has"),
     "label_": "link.label is the entity's name",
     "mention": "link.text is the text that is linked",
     "name": "link.label is the entity's name, link.entity its key",
@@ -408,8 +412,10 @@ _LINK_HINTS: Final = {
 class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A span and what it means; `entity` is None and `nil` true when nothing in the KB does.
 
-    `id` is that of a mention that was given with one; without it, it is not written. Links may share the list
-    of their candidates: do not write to it.
+    `ids` are identifiers of the entity elsewhere (`wikidata`, `page_id`, `sense_key`), as far as the KB has
+    some, and `url` is its address on the web; without them, they are not written. `id` is that of a mention
+    that was given with one; without it, it is not written. Links may share the list of their candidates, and
+    their identifiers: do not write to them.
     """
 
     start: int
@@ -423,6 +429,8 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     nil: bool
     candidates: list[LinkCandidate]
     id: str = ""
+    ids: dict[str, Any] = {}
+    url: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, ready for JSON."""
@@ -475,7 +483,7 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         Raises:
             MissingExtra: if pandas is not installed.
         """
-        columns = ["start", "end", "text", "entity", "label", "score", "nil", "sense", "kb", "id"]
+        columns = "start end text entity label score nil sense kb id ids url".split()
         rows = [[getattr(link, name) for name in columns] for link in self.links]
         frame: pandas.DataFrame = import_pandas().DataFrame(rows, columns=columns)
         return frame

@@ -29,6 +29,7 @@ from kgkit.building import (
     SourceInfo,
     Step,
     Triples,
+    check_url_pattern,
 )
 from kgkit.errors import SourceError
 
@@ -48,6 +49,7 @@ class WikipediaBuilder(Builder):
     unit: ClassVar[str] = "pages"
     generator: ClassVar[str] = "alias"
     has_texts: ClassVar[bool] = True
+    identifiers: ClassVar[Sequence[str]] = ("wikidata", "page_id")
 
     def look(self, source: Path) -> Files:
         """Return the dumps and tables at *source*, which have to be of one wiki, with its language."""
@@ -67,8 +69,13 @@ class WikipediaBuilder(Builder):
         version = f"{site.name or name} {date}".strip()
         info = SourceInfo(name="Wikipedia", version=version, licence="CC BY-SA 4.0", url=site.url, date=date)
         # A table of page properties states nothing.
-        properties = KBProperties(generator=self.generator, language=site.language) if sites else None
-        return Files(info, read, properties)
+        properties = KBProperties(
+            generator=self.generator,
+            language=site.language,
+            url_pattern=_url_pattern(site),
+            identifiers=self.identifiers,
+        )
+        return Files(info, read, properties if sites else None)
 
     def parts(self, source: Path) -> Sequence[str]:
         """Return `FILE:BEGIN-END` for each range of bytes of a dump that can be read alone, then tables."""
@@ -93,6 +100,16 @@ class WikipediaBuilder(Builder):
         path = source / name if source.is_dir() else source
         if not is_page_props(path):
             yield from PageRecords(_site(path)).texts(_pages(path, byte_range))
+
+
+def _url_pattern(site: Site) -> str:
+    """Return the pattern of the addresses of a wiki's pages, by its main page; empty if that is odd."""
+    pattern = f"{site.url.rpartition('/')[0]}/{{key:_}}"
+    try:
+        check_url_pattern(pattern)
+    except ValueError:
+        return ""
+    return pattern
 
 
 def _pages(path: Path, byte_range: str) -> Iterator[dump.Page]:

@@ -15,7 +15,8 @@ from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.store import Staging, StoreEditor, find_build
-from kgkit.store.reader import read_manifest, report_damage
+from kgkit.store.damage import report_damage
+from kgkit.store.manifest import read_manifest
 from kgkit.types import Progress
 
 __all__ = ["add_to_kb"]

@@ -273,27 +273,37 @@ class Addition:
     # -- aliases ------------------------------------------------------------
 
     def _write_aliases(self, store: StoreEditor) -> tuple[int, int]:
-        """Write `aliases`; return how many more aliases there are, and rows."""
+        """Write `aliases` and `names`; return how many more aliases there are, and rows."""
         by_name: dict[str, list[tuple[str, int, int, float]]] = {}
         for alias in self._aliases:
             if (row := self._resolve(alias)) is not None:
                 by_name.setdefault(fold(alias.surface), []).append(row)
         names, rows = len(by_name), 0
         everything: list[tuple[str, int, int, float]] = []
+        keys_of: dict[int, set[bytes]] = defaultdict(set)
         for folded, new in by_name.items():
             if (stored := self._store.alias_row(folded)) is not None:
                 key = codec.bounded_key(folded)
                 everything.extend(codec.alias_counts(key, stored, self.base.manifest.smoothing))
                 names, rows = names - 1, rows - len(codec.decode_alias(stored))
             everything.extend(new)
+            for _, entity, *_ in new:
+                keys_of[entity].add(codec.bounded_key(folded))
             if stored is None or self._store.surfaces is None:  # else the tries have it
                 self._sought.extend(surface for surface, *_ in new)
         if everything:
             joined, items = self._regroup(everything)
             rows += joined
             store.put("aliases", items)
+            if self._store.has_names:
+                store.put("names", self._names(keys_of))
         self._new_names = by_name.keys()
         return names, rows
+
+    def _names(self, keys_of: Mapping[int, set[bytes]]) -> Iterator[Item]:
+        """Yield the rows of `names` of entities, joined with the keys that *keys_of* has for them."""
+        for entity, keys in sorted(keys_of.items()):
+            yield codec.pack_id(entity), codec.encode(sorted(keys.union(self._store.alias_keys(entity))))
 
     def _write_occurrences(self, store: StoreEditor) -> None:
         """Write `occurrences`: those of an alias are added up."""

@@ -1,6 +1,7 @@
 """Aliases as columns: counts added up, priors, spellings, and the rows of `aliases` and `starts`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -169,6 +170,22 @@ def alias_rows(rows: Rows, spellings: Spellings, names: Names, bit_of: NDArray[n
             tail = b""
         rows_of_name = body[begin * width : end * width]
         yield names.keys[name], head(end - begin | bit << 24, total) + rows_of_name + tail
+
+
+def name_rows(rows: Rows, names: Names) -> Iterator[Item]:
+    """Yield the rows of `names`: the keys of the aliases that can mean each entity.
+
+    Args:
+        rows: rows as `add_up` gives them.
+        names: names of the aliases.
+    """
+    order = np.lexsort((rows.name, rows.entity))
+    entity, name = rows.entity[order], rows.name[order]
+    begins = np.flatnonzero(changes(entity))
+    keys, encode = [*map(names.keys.__getitem__, name.tolist())], codec.encode
+    bounds = pairwise([*begins.tolist(), len(keys)])
+    for number, (begin, end) in zip(entity[begins].tolist(), bounds, strict=True):
+        yield codec.pack_id(number), encode(keys[begin:end])
 
 
 def starts(surfaces: Iterable[str], rows: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:

@@ -29,7 +29,7 @@ from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
 from kgkit.store.layout import build_name, fingerprint
-from kgkit.store.reader import read_manifest
+from kgkit.store.manifest import read_manifest
 from kgkit.store.writer import checksums
 from kgkit.types import Occurrences, Progress
 
@@ -75,6 +75,8 @@ def build_kb(
     resume: bool = True,
     priors: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     master: str | None = None,
+    url_pattern: str | None = None,
+    identifiers: str | Sequence[str] | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
 ) -> Built:
     """Build a knowledge base, publish it, and tell the catalog.
@@ -102,6 +104,10 @@ def build_kb(
         resume: whether to go on from what a stopped build has read; else it begins again (not `memory`).
         priors: a file of further counts of aliases, or several, see `docs/priors.md`.
         master: address of Spark's master (`spark`).
+        url_pattern: pattern of the addresses of entities on the web, which links carry:
+            `https://example.org/{key}`; None leaves it to the source and its builder.
+        identifiers: names of the attributes that are identifiers of entities elsewhere, which links carry:
+            `wikidata`; None leaves them to the source and its builder.
         columns: names of the columns of a table, for the builder `table`, as
             `{"key": "id", "label": "name", "aliases": "aliases|"}`; those that are not named are guessed.
 
@@ -130,6 +136,8 @@ def build_kb(
         resume=resume,
         priors=[*map(Path, path_list(priors))],
         master=master,
+        url_pattern=url_pattern,
+        identifiers=None if identifiers is None else path_list(identifiers),
         columns={role: path_list(names) for role, names in (columns or {}).items()},
     ).check()
     reader = find_builder(builder) if isinstance(builder, str) else builder
@@ -252,6 +260,8 @@ def _manifest(
     folder: Path,
 ) -> Manifest:
     properties = material.properties
+    identifiers = properties.identifiers if options.identifiers is None else options.identifiers
+    pattern = properties.url_pattern if options.url_pattern is None else options.url_pattern
     return stamp(
         Manifest(
             format=FORMAT,
@@ -272,6 +282,8 @@ def _manifest(
             smoothing=properties.smoothing,
             generator=properties.generator,
             language=properties.language,
+            url_pattern=pattern,
+            identifiers=tuple(identifiers),
             options=options.deciding_options(),
         ),
         folder,

@@ -43,6 +43,8 @@ class KBProperties(NamedTuple):
     smoothing: float = 0.0
     generator: str = "alias"
     language: str = ""
+    url_pattern: str = ""
+    identifiers: Sequence[str] = ()
 
 
 class Files(NamedTuple):
@@ -140,6 +142,9 @@ class Builder(ABC):
         generator: name of the candidate generator that suits the KB: `alias`, or `lemma`
             for a lexical database of English lemmas.
         language: BCP 47 tag of the surfaces; empty when mixed.
+        url_pattern: pattern of the addresses of entities on the web, as
+            `https://en.wikipedia.org/wiki/{key:_}`; see `kgkit.store.urls.UrlPattern`.
+        identifiers: names of the attributes that are identifiers of entities elsewhere; links carry them.
         engine: engine that groups the records unless the user names one: `memory`,
             or `local` for sources that may not fit into it.
         pieces: whether entities are told in pieces: those of one key are then one
@@ -158,6 +163,8 @@ class Builder(ABC):
     smoothing: ClassVar[float] = 0.0
     generator: ClassVar[str] = "alias"
     language: ClassVar[str] = ""
+    url_pattern: ClassVar[str] = ""
+    identifiers: ClassVar[Sequence[str]] = ()
     engine: ClassVar[str] = "memory"
     pieces: ClassVar[bool] = False
     unit: ClassVar[str] = "records"
@@ -173,7 +180,9 @@ class Builder(ABC):
     @property
     def properties(self) -> KBProperties:
         """What the class says beside its records."""
-        return KBProperties(self.inverses, self.smoothing, self.generator, self.language)
+        return KBProperties(
+            self.inverses, self.smoothing, self.generator, self.language, self.url_pattern, self.identifiers
+        )
 
     def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> Self:
         """Return a builder that reads these columns of a table.

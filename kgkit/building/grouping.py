@@ -243,7 +243,7 @@ class Grouper:
         return sum(directed.stored.values()), directed.relations, directed.stored
 
     def _write_aliases(self, ids: Numbers) -> tuple[int, int]:
-        """Write `aliases` and `starts`; return how many aliases there are, and rows."""
+        """Write `aliases`, `names` and `starts`; return how many aliases there are, and rows."""
         surface, entity, sense = map(_column, self._aliases)
         has_sense, entity = sense != NONE, ids[entity]
         sense = np.where(has_sense, ids[sense], NONE)
@@ -266,6 +266,7 @@ class Grouper:
         rows, spellings = aliases.add_up(columns, names, self.smoothing)
         bit_of = aliases.class_bits(np.frombuffer(self._class_of, np.uint8))
         self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
+        self.store.append("names", aliases.name_rows(rows, names))
         self._write_occurrences(names, np.unique(rows.name))
         present = np.zeros(len(names.surfaces), bool)
         present[columns.surface] = True

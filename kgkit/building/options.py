@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
+from kgkit.store.urls import check_url_pattern
 
 __all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgkit_version", "path_list"]
 
@@ -35,6 +36,9 @@ class BuildOptions(NamedTuple):
         resume: whether to go on from the parts that a build which was stopped has read.
         priors: tables of further counts.
         master: address of Spark's master.
+        url_pattern: pattern of the addresses of entities; None leaves it to the source and its builder.
+        identifiers: names of the attributes that are identifiers; None leaves them to the source and its
+            builder.
         columns: names of the columns of a table by what they are.
     """
 
@@ -47,6 +51,8 @@ class BuildOptions(NamedTuple):
     resume: bool = True
     priors: Sequence[Path] = ()
     master: str | None = None
+    url_pattern: str | None = None
+    identifiers: Sequence[str] | None = None
     columns: Mapping[str, Sequence[str]] = {}
 
     def check(self) -> "BuildOptions":
@@ -67,6 +73,11 @@ class BuildOptions(NamedTuple):
             raise UsageError(f"min_count is {self.min_count}; it is a count, or 0 for all")
         if self.master is not None and self.engine != "spark":
             raise UsageError("a master is for the engine spark: --engine spark --master URL")
+        if self.url_pattern:
+            try:
+                check_url_pattern(self.url_pattern)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
         return self
 
     def deciding_options(self) -> dict[str, object]:

@@ -44,7 +44,14 @@ class StoredRecords:
         """The properties of the build, inverses those of its relations that have one."""
         manifest = self.kb.manifest
         inverses = {name: inverse for name, inverse in self.kb.store.relations if inverse is not None}
-        return KBProperties(inverses, manifest.smoothing, manifest.generator, manifest.language)
+        return KBProperties(
+            inverses,
+            manifest.smoothing,
+            manifest.generator,
+            manifest.language,
+            manifest.url_pattern,
+            manifest.identifiers,
+        )
 
     def entities(self, kind: str | None = None) -> Iterator[Entity]:
         """Yield the entities, or those of *kind*, in the order of their ids."""

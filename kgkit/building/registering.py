@@ -19,7 +19,7 @@ import msgspec
 from kgkit.errors import KgkitError
 from kgkit.home import CATALOG_URL, Home, KBHome
 from kgkit.store import Manifest
-from kgkit.store.reader import read_manifest
+from kgkit.store.manifest import read_manifest
 from kgkit.vectors.layout import INDEX, VectorsManifest
 from kgkit.versions import read_current
 
@@ -210,6 +210,8 @@ def _columns(manifest: Manifest) -> Mapping[str, Any]:
         "source_version": source.version,
         "source_sha256": source.sha256,
         "licence": source.licence,
+        "url_pattern": manifest.url_pattern,
+        "identifiers": list(manifest.identifiers),
         "entities": manifest.entities,
         "triples": manifest.triples,
         "aliases": manifest.aliases,

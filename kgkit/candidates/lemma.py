@@ -21,7 +21,7 @@ from kgkit.candidates.matching import Generator, candidates_from_weights, respel
 from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
-from kgkit.store.reader import DAMAGE
+from kgkit.store.damage import DAMAGE
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 

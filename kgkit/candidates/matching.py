@@ -38,7 +38,7 @@ from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.memory import Budget, Cut, Cutter, Memory, Omissions
 from kgkit.candidates.spelling import position_hides_case
 from kgkit.kb import KnowledgeBase
-from kgkit.store.reader import DAMAGE
+from kgkit.store.damage import DAMAGE
 from kgkit.text import token_splitter
 from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 

@@ -71,6 +71,7 @@ class Base(DeclarativeBase):
         int: BigInteger,
         dict[str, Any]: JSON,
         list[int]: JSON,
+        list[str]: JSON,
     }
 
     # An Integer, not a BigInteger: SQLite numbers rows by themselves only in a column of that very type.
@@ -104,6 +105,8 @@ class Build(Base):
         base: the BUILD whose ids are a prefix of this one's.
         size: bytes on disk, without the manifest.
         published: whether the KB's name stands for it.
+        url_pattern: pattern of the addresses of its entities; empty if there is none.
+        identifiers: names of the attributes that are identifiers of its entities elsewhere.
     """
 
     __tablename__ = "builds"
@@ -127,6 +130,8 @@ class Build(Base):
     created: Mapped[datetime]
     published: Mapped[bool]
     gone: Mapped[datetime | None]
+    url_pattern: Mapped[str]
+    identifiers: Mapped[list[str]]
     kb: Mapped[KB] = relationship(back_populates="builds", lazy="joined")
 
 

@@ -9,7 +9,7 @@ Where the reader closes the pipe, nothing is written and the code is 0.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -159,29 +159,30 @@ def _root(
 
 of_vectors = typer.Typer(no_args_is_help=True, help="Manage the vectors on this machine.")
 
-KBS, TEXTS, VECTORS, MODELS, DISK = "Knowledge bases", "Texts", "Vectors", "Models", "Disk"
+_PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "Knowledge bases": {
+        "build-kb": kb.build_kb, "kb": kb.app, "show": show.show, "path": path.path,
+        "candidates": candidates.candidates,
+    },
+    "Texts": {
+        "link": link.link, "tag": tag.tag, "predict": predict.predict, "tree": tree.tree,
+        "attention": attention.attention,
+    },
+    "Vectors": {
+        "embed": embed.embed, "index": index.index, "nearest": nearest.nearest, "align": align.align,
+        "project": project.project, "vectors": of_vectors,
+    },
+    "Models": {"models": models.app, "train": train.app, "evaluate": evaluate.app},
+    "Disk": {"du": storage.du, "clean": storage.clean},
+}  # fmt: skip
+"""Commands and groups of commands by their names, under the titles that the help has them under."""
 
-app.command("build-kb", rich_help_panel=KBS)(kb.build_kb)
-app.add_typer(kb.app, name="kb", rich_help_panel=KBS)
-app.command("show", rich_help_panel=KBS)(show.show)
-app.command("path", rich_help_panel=KBS)(path.path)
-app.command("candidates", rich_help_panel=KBS)(candidates.candidates)
-app.command("link", rich_help_panel=TEXTS)(link.link)
-app.command("tag", rich_help_panel=TEXTS)(tag.tag)
-app.command("predict", rich_help_panel=TEXTS)(predict.predict)
-app.command("tree", rich_help_panel=TEXTS)(tree.tree)
-app.command("attention", rich_help_panel=TEXTS)(attention.attention)
-app.command("embed", rich_help_panel=VECTORS)(embed.embed)
-app.command("index", rich_help_panel=VECTORS)(index.index)
-app.command("nearest", rich_help_panel=VECTORS)(nearest.nearest)
-app.command("align", rich_help_panel=VECTORS)(align.align)
-app.command("project", rich_help_panel=VECTORS)(project.project)
-app.add_typer(of_vectors, name="vectors", rich_help_panel=VECTORS)
-app.add_typer(models.app, name="models", rich_help_panel=MODELS)
-app.add_typer(train.app, name="train", rich_help_panel=MODELS)
-app.add_typer(evaluate.app, name="evaluate", rich_help_panel=MODELS)
-app.command("du", rich_help_panel=DISK)(storage.du)
-app.command("clean", rich_help_panel=DISK)(storage.clean)
+for _title, _commands in _PANELS.items():
+    for _name, _verb in _commands.items():
+        if isinstance(_verb, typer.Typer):
+            app.add_typer(_verb, name=_name, rich_help_panel=_title)
+        else:
+            app.command(_name, rich_help_panel=_title)(_verb)
 
 of_vectors.command("list")(vectors.list_vectors)
 of_vectors.command("rm")(vectors.remove)

@@ -34,7 +34,6 @@ from kgkit.commands.output import (
     Column,
     TitledTables,
     Write,
-    check_output_path,
     counted,
     in_pipe,
     number,
@@ -42,7 +41,7 @@ from kgkit.commands.output import (
     open_output,
     write_bytes,
 )
-from kgkit.errors import UsageError
+from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 Take = Callable[["LinkedDocument"], None]
 """Does something with one linked document."""
 
-_STDIN = Path("-")
 _COLUMNS = (
     Column(heading="at", align="right"),
     Column(heading="mention", most=24),
@@ -63,12 +61,7 @@ _PARTS = Column(heading="against the next")
 
 
 def link(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE", help="Texts; - is standard input, which is also read if none is named."
-        ),
-    ] = None,
+    files: TextsArgument = None,
     kb: KBOption = None,
     model: ModelOption = "prior",
     vectors: VectorsOption = None,
@@ -117,18 +110,8 @@ def link(
     from kgkit.encoder.import_stubs import only_encodes
     from kgkit.linking import Linker
 
-    files = files or [_STDIN]
-    if files.count(_STDIN) > 1:
-        raise UsageError("standard input can be read once only: name - once")
-    if output == _STDIN:
-        jsonl, output = True, None
-    if table and (jsonl or output is not None):
-        raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
+    files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
     written = [path for path in (output, html) if path is not None]
-    for path in written:
-        check_output_path(path, files)
-    if output is not None and html is not None and output.resolve() == html.resolve():
-        raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     shown = output is None and (jsonl or table or html is None)
     messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
     documents = read_documents(files, input_format, recursive=recursive)
@@ -140,14 +123,14 @@ def link(
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
         mentions=mentions, all_surfaces=all_surfaces, explain=explain, max_candidates=max_candidates or None,
     )  # fmt: skip
-    if _STDIN in files and sys.stdin.isatty():
+    if STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with linker.kb, ExitStack() as stack:
         takes: list[Take] = []
         if output is not None:
             takes.append(_into(stack.enter_context(open_output(output))))
         elif shown and (table or on_terminal()) and not jsonl:
-            titled = files != [_STDIN] or input_format in ("lines", "jsonl")
+            titled = files != [STDIN] or input_format in ("lines", "jsonl")
             takes.append(_Tables(linker.kb, titled=titled, drawn=table, explained=explain))
         elif shown:
             takes.append(_into(write_bytes))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from kgkit.commands.output import printable
 from kgkit.errors import NotThere, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ class ProgressCallback(Protocol):
         """
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # C0 and C1, but tabs and the ends of lines
 _JOINT = "\0"  # stands for a blank at which no line ends
 _SECONDS_ON_TERMINAL = 0.05
 _SECONDS_IN_LOG = 30.0
@@ -123,14 +123,15 @@ class Messages:
         columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
         # Transient: what remains on the screen is the result.
         with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as shown:
-            task, due, pace = shown.add_task(title), 0.0, Pace()
+            task, due, pace = shown.add_task(printable(title)), 0.0, Pace()
 
             def tell(text: str, count: int = 0, total: int = 0) -> None:
                 """Show *text* on the line of the terminal, unless another was shown shortly before."""
                 nonlocal due
                 if (now := time.monotonic()) >= due:
                     due = now + _SECONDS_ON_TERMINAL
-                    shown.update(task, description=f"{title}: {text}{pace.describe(count, total)}")
+                    line = f"{title}: {text}{pace.describe(count, total)}"
+                    shown.update(task, description=printable(line))
 
             yield tell
 
@@ -207,7 +208,7 @@ def report_usage(message: str, command: str) -> None:
 def write_line(text: str) -> None:
     """Write a line to standard error, whatever it can encode, without what a terminal would obey."""
     encoding = sys.stderr.encoding or "utf-8"
-    text = _CONTROL.sub("�", text)
+    text = printable(text)
     if sys.stderr.isatty():
         text = wrap_words(text, shutil.get_terminal_size().columns)
     sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

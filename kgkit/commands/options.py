@@ -21,6 +21,11 @@ def flag(*names: str, help: str) -> Any:
     return typer.Option(*names, metavar="", help=help)
 
 
+def repeated(name: str, metavar: str, help: str, *others: str) -> Any:
+    """Return an option that may be given several times, which its help says; *others* are names as `-r`."""
+    return typer.Option(name, *others, metavar=metavar, help=f"{help}; repeat it for more.")
+
+
 def limit_option(help: str) -> Any:
     """Return the option `--limit`, a number of things of which 0 stands for all."""
     return typer.Option("--limit", "-n", min=0, metavar="N", help=help)
@@ -50,19 +55,11 @@ KBArgument = Annotated[
 JSONOption = Annotated[bool, flag("--json", help="Write JSON.")]
 DataOption = Annotated[
     list[Path],
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        help="wsd: X.data.xml; el: JSON lines; ner: as CoNLL-2003. May be compressed; repeat it for more.",
-    ),
+    repeated("--data", "FILE", "wsd: X.data.xml; el: JSON lines; ner: as CoNLL-2003. May be compressed"),
 ]
 PlainTextsOption = Annotated[
     list[Path],
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        help="Plain text, a blank line between documents. May be compressed; repeat it for more.",
-    ),
+    repeated("--data", "FILE", "Plain text, a blank line between documents. May be compressed"),
 ]
 PredictionsOption = Annotated[
     Path | None,

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 Write = Callable[[bytes], None]
 """Takes the next bytes of a file."""
 
-# White space, C0 and C1: none may reach a terminal from a text or a KB, nor break a line of a table.
+# White space, which breaks a line of a table, and C0 and C1 but tabs and the ends of lines: none of these may
+# reach a terminal from a text, a KB or a model.
+_SPACE = re.compile(r"\s+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _GAP = 2  # columns of a terminal between two of a table
 _NARROWEST = 6
-_SPACE = re.compile(r"\s+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +81,9 @@ def write_json(value: Any) -> None:
 
 
 def write_line(text: str = "") -> None:
-    """Write a line of plain text, as far as the locale can encode it."""
+    """Write a line of text, as far as the locale can encode it, without what a terminal would obey."""
     encoding = sys.stdout.encoding or "utf-8"
-    write_bytes(text.encode(encoding, "replace") + b"\n")
+    write_bytes(printable(text).encode(encoding, "replace") + b"\n")
 
 
 def write_bytes(line: bytes) -> None:
@@ -249,9 +250,14 @@ def console() -> "Console":
     return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
 
 
+def printable(text: str) -> str:
+    """Return *text* without anything that a terminal would obey, but tabs and the ends of lines."""
+    return _CONTROL.sub("�", text)
+
+
 def plain(text: str) -> str:
     """Return *text* on one line, without anything that a terminal would obey."""
-    return _CONTROL.sub("�", _SPACE.sub(" ", text))
+    return printable(_SPACE.sub(" ", text))
 
 
 def number(value: int) -> str:

@@ -1,17 +1,20 @@
 """`kgkit show`: an entity and its neighbours."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from kgkit.commands.candidates import link_probability
 from kgkit.commands.options import HomeOption, JSONOption, KBOption, find_entity, limit_option, open_chosen_kb
 from kgkit.commands.output import Column, console, on_terminal, plain, write_json, write_line, write_table
+from kgkit.errors import FormatMismatch
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Entity
+
+Item = TypeVar("Item")
 
 KeysByRelation = dict[str, list[str]]
 """Keys of entities by relation."""
@@ -31,12 +34,14 @@ def show(
     kb: KBOption = None,
     limit: Annotated[
         int | None,
-        limit_option("Neighbours of each relation, 0 for all; by default 10 on a terminal, all in a pipe."),
+        limit_option(
+            "Surfaces, and neighbours of each relation, 0 for all; by default 10 on a terminal, else all."
+        ),
     ] = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
 ) -> None:
-    """Show an entity: what it is, and its neighbours by relation in both directions."""
+    """Show an entity: what it is, its surfaces with their priors, and its neighbours in both directions."""
     with open_chosen_kb(kb, home) as base:
         record = find_entity(base, entity)
         outward, inward = neighbours(base, record)
@@ -45,6 +50,8 @@ def show(
                 {
                     **record.to_dict(),
                     **link_probability(base, record.label),
+                    **_surfaces(base, record),
+                    **_names_elsewhere(base, record),
                     "kb": base.name,
                     "out": _brief(base, outward),
                     "in": _brief(base, inward),
@@ -72,6 +79,19 @@ def neighbours(kb: "KnowledgeBase", entity: "Entity") -> tuple[KeysByRelation, K
     return outward, inward
 
 
+def _surfaces(kb: "KnowledgeBase", entity: "Entity") -> dict[str, list[dict[str, Any]]]:
+    """Return the surfaces that can mean the entity under their name; of an older build nothing."""
+    if not kb.store.has_names:
+        return {}
+    return {"surfaces": [surface.to_dict() for surface in kb.surfaces_of(entity)]}
+
+
+def _names_elsewhere(kb: "KnowledgeBase", entity: "Entity") -> dict[str, Any]:
+    """Return the identifiers of the entity and its address, those that it has."""
+    names = {"ids": kb.identifiers(entity), "url": kb.url(entity)}
+    return {name: value for name, value in names.items() if value}
+
+
 def _brief(kb: "KnowledgeBase", neighbours: KeysByRelation) -> dict[str, list[dict[str, str]]]:
     return {
         relation: [{"key": key, "label": kb[key].label} for key in keys]
@@ -88,6 +108,10 @@ def _card(
     _heading(entity.key, entity.label if entity.label != entity.key else "", what)
     if entity.description:
         _paragraph("", entity.description)
+    if names := _format_surfaces(kb, entity, limit):
+        _paragraph("surfaces", names)
+    if url := kb.url(entity):
+        _paragraph("url", url)
     for name, value in entity.attributes.items():
         if value not in ("", None, [], {}):
             _paragraph(name, _format_value(value))
@@ -102,10 +126,26 @@ def _card(
         write_table(_COLUMNS, rows)
 
 
+def _format_surfaces(kb: "KnowledgeBase", entity: "Entity", limit: int) -> str:
+    """Return the surfaces with their priors: `dog 0.83; domestic dog 1.00`; or why there are none."""
+    try:
+        surfaces = kb.surfaces_of(entity)
+    except FormatMismatch as error:
+        return f"not known. {error}"
+    shown = _shortened(surfaces, limit)
+    names = [f"{surface.surface} {surface.prior:.2f}" for surface in shown]
+    hidden = [f"… and {len(surfaces) - len(shown):,} more"] if len(shown) < len(surfaces) else []
+    return "; ".join(names + hidden)
+
+
+def _shortened(items: list[Item], limit: int) -> list[Item]:
+    """Return the first *limit* items, or all if it is 0; a single one more is shown rather than counted."""
+    return items[:limit] if 0 < limit < len(items) - 1 else items
+
+
 def _rows(kb: "KnowledgeBase", relation: str, keys: list[str], limit: int) -> Iterator[tuple[str, ...]]:
     """Yield a row a neighbour; on a terminal the relation stands at the first only."""
-    # Where one would be left, it is shown rather than counted.
-    shown = keys[:limit] if 0 < limit < len(keys) - 1 else keys
+    shown = _shortened(keys, limit)
     for index, key in enumerate(shown):
         entity = kb[key]
         yield "" if index and on_terminal() else relation, key, entity.description or entity.label

@@ -23,13 +23,13 @@ from kgkit.commands.options import (
 from kgkit.commands.output import (
     Column,
     TitledTables,
-    check_output_path,
     in_pipe,
     number,
     on_terminal,
     open_output,
     write_bytes,
 )
+from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from kgkit.linking.tagger import MentionTagger
     from kgkit.types import Document
 
-_STDIN = Path("-")
 _COLUMNS = (
     Column(heading="at", align="right"),
     Column(heading="name", wide=True),
@@ -50,12 +49,7 @@ _COLUMNS = (
 
 def tag(
     model: TaggerOption,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE", help="Texts; - is standard input, which is also read if none is named."
-        ),
-    ] = None,
+    files: TextsArgument = None,
     threshold: Annotated[
         float,
         typer.Option("--threshold", min=0, max=1, metavar="SCORE", help="Leave out names below this score."),
@@ -86,30 +80,18 @@ def tag(
     from kgkit.commands.pieces import json_line
     from kgkit.linking.tagger import MentionTagger
 
-    files = files or [_STDIN]
-    if files.count(_STDIN) > 1:
-        raise UsageError("standard input can be read once only: name - once")
-    if output == _STDIN:
-        jsonl, output = True, None
-    if table and (jsonl or output is not None):
-        raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
+    files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
     written = [path for path in (output, html) if path is not None]
-    for path in written:
-        check_output_path(path)
-        if path.resolve() in {file.resolve() for file in files}:
-            raise UsageError(f"{path} is one of the texts to read; write to another file")
-    if output is not None and html is not None and output.resolve() == html.resolve():
-        raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
     documents = read_documents(files, input_format, recursive=recursive)
     tagger = MentionTagger.open(model, home=home, device=device, type_prior=type_prior)
-    if _STDIN in files and sys.stdin.isatty():
+    if STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with ExitStack() as stack, messages.progress("tagging") as tell:
         write = write_bytes if output is None else stack.enter_context(open_output(output))
         tables = None
         if output is None and (table or on_terminal()) and not jsonl:
-            titled = files != [_STDIN] or input_format in ("lines", "jsonl")
+            titled = files != [STDIN] or input_format in ("lines", "jsonl")
             tables = TitledTables(_COLUMNS, titled=titled, drawn=table, empty="no names")
         draw = None if html is None else stack.enter_context(_drawing(html, tagger))
         documents_written, names_written = 0, 0

@@ -13,6 +13,7 @@ import msgspec
 
 from kgkit.building.contract import MAX_COUNT, Files, KBProperties, KBRecords, SourceInfo
 from kgkit.errors import SourceError
+from kgkit.store.urls import check_url_pattern
 from kgkit.types import Entity
 
 __all__ = ["Format", "chunks", "files_of", "head_of"]
@@ -90,7 +91,7 @@ def entity_of(
 def head_of(records: KBRecords) -> dict[str, Any]:
     """Return what a knowledge base is beyond its records, as JSON lines have it in their first line."""
     info, properties = records.info, records.properties
-    return {
+    head = {
         "name": info.name,
         "version": info.version,
         "licence": info.licence,
@@ -101,6 +102,11 @@ def head_of(records: KBRecords) -> dict[str, Any]:
         "smoothing": properties.smoothing,
         "inverses": dict(properties.inverses),
     }
+    if properties.url_pattern:
+        head["url_pattern"] = properties.url_pattern
+    if properties.identifiers:
+        head["identifiers"] = list(properties.identifiers)
+    return head
 
 
 class _Head(SourceInfo, frozen=True, kw_only=True):
@@ -111,6 +117,12 @@ class _Head(SourceInfo, frozen=True, kw_only=True):
     generator: Literal["alias", "lemma"] = "alias"
     smoothing: Annotated[float, msgspec.Meta(ge=0, le=MAX_COUNT)] = 0.0
     inverses: dict[str, str] = msgspec.field(default_factory=dict)
+    url_pattern: str = ""
+    identifiers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.url_pattern:
+            check_url_pattern(self.url_pattern)
 
 
 def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] | None = None) -> Files:
@@ -131,4 +143,12 @@ def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] |
     info = SourceInfo(
         name=about.name, version=about.version, licence=about.licence, url=about.url, date=about.date
     )
-    return Files(info, read, KBProperties(about.inverses, about.smoothing, about.generator, about.language))
+    properties = KBProperties(
+        about.inverses,
+        about.smoothing,
+        about.generator,
+        about.language,
+        about.url_pattern,
+        about.identifiers,
+    )
+    return Files(info, read, properties)

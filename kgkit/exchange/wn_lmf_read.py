@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgkit.building.attributes import check_attributes
-from kgkit.building.contract import Builder, Files, KBProperties, SourceInfo
+from kgkit.building.contract import Builder, Files, SourceInfo
 from kgkit.building.lines import checked_file, open_bytes
 from kgkit.errors import SourceError
 from kgkit.exchange import wn_lmf_names as names
@@ -41,6 +41,7 @@ class WNLMFBuilder(Builder):
     smoothing = 1.0
     generator = "lemma"
     inverses = names.INVERSES
+    identifiers = ("ili",)
 
     def look(self, source: Path) -> Files:
         """Return the file, with name, version, licence and language of its first lexicon."""
@@ -59,7 +60,7 @@ class WNLMFBuilder(Builder):
             name=str(first["label"]), version=str(first["version"]), licence=str(first["license"]),
             url=str(first.get("url") or ""), date=str(meta.get("date", "")),
         )  # fmt: skip
-        return Files(info, [source], KBProperties(self.inverses, self.smoothing, self.generator, language))
+        return Files(info, [source], self.properties._replace(language=language))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         """Yield the records of all lexicons of the file, which has one part."""

@@ -5,24 +5,21 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral
 from operator import index
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.hints import HINTS
+from kgkit.kb.identifiers import Identifiers
 from kgkit.kb.nearest import Near
-from kgkit.kb.parts_of_speech import PartsOfSpeech
 from kgkit.kb.search import SearchResult, key_hint, search
+from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
 from kgkit.lazy import import_pandas, missing_attribute, shortcut
 from kgkit.store import Manifest, StoreReader
-from kgkit.text import fold
 from kgkit.types import (
-    NO_CANDIDATES,
     NO_SENSE,
-    Candidate,
-    Candidates,
     Entity,
     Ids,
     Neighbour,
@@ -37,13 +34,8 @@ if TYPE_CHECKING:
 
     from kgkit.vectors import Vectors
 
-Node = int | str | Entity
 
-_NEVER_LINKED: Final = 0.5  # what counts as links where a surface was never one
-_FUZZY_CUTOFF = 80.0
-
-
-class KnowledgeBase(PartsOfSpeech):
+class KnowledgeBase(SurfaceQueries):
     """One build of a knowledge base, open for reading.
 
     An entity is named by its key (`"dog.n.01"`, redirects followed), its id or
@@ -61,6 +53,7 @@ class KnowledgeBase(PartsOfSpeech):
         super().__init__(store, name)
         self._facts = Facts(store, name)
         self._near = Near()
+        self._identifiers = Identifiers(store.manifest)
 
     # -- the handle ---------------------------------------------------------
 
@@ -180,6 +173,32 @@ class KnowledgeBase(PartsOfSpeech):
         """Yield the key of every entity, in id order; those of redirects are not among them."""
         return self.store.iter_keys()
 
+    def identifiers(self, entity: Node) -> dict[str, Any]:
+        """Return what names an entity elsewhere: the values of the attributes that are identifiers.
+
+        Which attributes are, the builder says: `wikidata` and `page_id` of a Wikipedia.
+
+        Raises:
+            UnknownEntity: if the KB does not have it.
+
+        Example:
+            >>> kgkit.open_kb("enwiki").identifiers("Mercury (planet)")
+            {'wikidata': 'Q308', 'page_id': 19694}
+        """
+        return self._identifiers.ids(self[self.id(entity)])
+
+    def url(self, entity: Node) -> str | None:
+        """Return the address of an entity on the web, by the KB's pattern; None if it has none.
+
+        Raises:
+            UnknownEntity: if the KB does not have it.
+
+        Example:
+            >>> kgkit.open_kb("enwiki").url("Mercury (planet)")
+            'https://en.wikipedia.org/wiki/Mercury_(planet)'
+        """
+        return self._identifiers.url(self[self.id(entity)]) or None
+
     def _unknown(self, entity: object) -> UnknownEntity:
         return UnknownEntity(entity, self.name, lambda: key_hint(self, entity))
 
@@ -190,47 +209,7 @@ class KnowledgeBase(PartsOfSpeech):
             number = index(number)
         return self.store.entity(number) if 0 <= number < self.store.manifest.entities else None
 
-    # -- surfaces -----------------------------------------------------------
-
-    def candidates(
-        self,
-        text: str,
-        k: int | None = None,
-        pos: str | None = None,
-        *,
-        prefer_case: bool = True,
-        fuzzy: bool = False,
-    ) -> Candidates:
-        """Return what a surface can mean, best prior first.
-
-        Case and white space are folded; where a KB knows several spellings of
-        a folded surface, the meanings seen in this very spelling are preferred.
-
-        Args:
-            text: the surface, uninflected.
-            k: largest number of candidates; None for all. Priors are not stretched by the cut.
-            pos: part of speech of the meanings: `n`, `v`, `a` (satellites included), `s`, `r`, or a
-                universal name (`NOUN`). Priors then sum to 1 over what is left.
-            prefer_case: whether the exact spelling counts more; False takes all spellings alike.
-            fuzzy: whether, if there is no such surface, to take the most similar one (at least
-                80 of 100 by RapidFuzz's ratio); reads every surface of the KB.
-
-        Returns:
-            The candidates; none, if the surface is not known. `decode` gives entities.
-        """
-        if k is not None and k < 0:
-            raise UsageError(f"k is {k}; it cannot be negative")
-        if pos is not None:
-            self._check_pos(pos)
-        result = self.store.candidates(text, prefer_case=prefer_case)
-        if result is None:
-            nearest = self._nearest_surface(fold(text)) if fuzzy else None
-            if nearest is None:
-                return NO_CANDIDATES
-            result = self.store.candidates(nearest, prefer_case=False) or NO_CANDIDATES
-        if pos is not None:
-            result = self.filter(result, pos)
-        return result if k is None or k >= len(result.rows) else Candidates(result.rows[:k], result.null)
+    # -- search -------------------------------------------------------------
 
     def search(
         self, text: str, k: int = 10, *, kind: str | None = None, scan: bool | None = None
@@ -253,37 +232,6 @@ class KnowledgeBase(PartsOfSpeech):
             UnknownName: if there is no such kind.
         """
         return search(self, text, k, kind, scan)
-
-    def link_probability(self, text: str) -> float | None:
-        """Return how likely an occurrence of a surface in a text is a link; None where nobody counted.
-
-        That is links / occurrences. A surface that was never a link counts as half of one: that it was none
-        in a few places does not say that it never is. Case and white space are folded, and all meanings and
-        spellings together.
-
-        Example:
-            >>> kgkit.open_kb("enwiki").link_probability("of")
-            0.0004…
-        """
-        counts = self.store.occurrences(fold(text)) if self.store.has_occurrences else None
-        if counts is None:
-            return None
-        count, linked = counts
-        return min((linked or _NEVER_LINKED) / count, 1.0)
-
-    def decode(self, candidates: Candidates) -> list[Candidate]:
-        """Return candidates with their entities and the keys of their senses."""
-        return self.store.decode(candidates)
-
-    def surfaces(self) -> Iterator[str]:
-        """Yield every folded surface, in order."""
-        return self.store.iter_surfaces()
-
-    def _nearest_surface(self, folded: str) -> str | None:
-        from rapidfuzz import fuzz, process  # here: wanted by few, 20 ms
-
-        match = process.extractOne(folded, self.surfaces(), scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
-        return None if match is None else match[0]
 
     # -- vectors ------------------------------------------------------------
 

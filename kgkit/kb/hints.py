@@ -3,7 +3,7 @@
 from typing import Final
 
 HINTS: Final = {
-    "aliases": "kb.surfaces() yields every surface, kb.search(TEXT) finds some",
+    "aliases": "kb.surfaces_of(KEY) gives those of an entity, kb.surfaces() yields every surface",
     "entity": "kb[KEY] gives an entity, kb.search(TEXT) finds some",
     "facts": "kb.match(subject=KEY) yields the triples of an entity",
     "find": "kb.search(TEXT) finds entities",
@@ -18,7 +18,6 @@ HINTS: Final = {
     "query": "kb.match(SUBJECT, RELATION, OBJECT) yields triples",
     "shortest_path": "kb.path(A, B) gives a shortest path",
     "similarity": "kb.vectors(NAME) has vectors, kb.nearest(KEY) gives the nearest with their cosine",
-    "surfaces_of": "a build does not store an entity's surfaces; kb.candidates(SURFACE) goes the other way",
     "synset": "kb[KEY] gives an entity",
     "synsets": "kb.candidates(WORD) gives what it can mean, kb.decode(CANDIDATES) their entities",
     "to_csv": "kb.export(FILE) writes the KB, kb.to_frame().to_csv(FILE) its entities",

@@ -7,7 +7,7 @@ import msgspec
 
 from kgkit.errors import KgkitError
 from kgkit.home import Home, KBHome
-from kgkit.store.reader import read_manifest
+from kgkit.store.manifest import read_manifest
 
 __all__ = ["KBSummary", "kbs"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kgkit.errors import NotThere, StoreError, UsageError
 from kgkit.lazy import shortcut
-from kgkit.store.reader import read_manifest
+from kgkit.store.manifest import read_manifest
 from kgkit.types import Entity, Ids, Neighbour
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
 """Entities by a text: their keys, surfaces and labels, exactly, by the beginning, or by a part."""
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -45,12 +45,16 @@ class SearchResult(NamedTuple):
         field: `key`, `surface` or `label`: what the text is, begins or is a part of.
         text: that key, folded surface or label.
         match: `exact`, `prefix` or `part`.
+        ids: identifiers of the entity elsewhere, as `KnowledgeBase.identifiers` gives them.
+        url: its address on the web; empty if it has none.
     """
 
     entity: Entity
     field: Literal["key", "surface", "label"]
     text: str
     match: Literal["exact", "prefix", "part"]
+    ids: Mapping[str, Any]
+    url: str
 
     @property
     def key(self) -> str:
@@ -83,7 +87,8 @@ def search(
             if number not in results:
                 entity = kb[number]
                 if kind in (None, entity.kind):
-                    results[number] = SearchResult(entity, field, matched, how)
+                    ids, url = kb.identifiers(entity.id), kb.url(entity.id) or ""
+                    results[number] = SearchResult(entity, field, matched, how, ids, url)
                     if len(results) == k:
                         break
     return list(results.values())

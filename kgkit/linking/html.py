@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from kgkit.store.urls import is_web_address
 from kgkit.text import escape_xml
 from kgkit.types import Link, LinkedDocument
 
@@ -87,8 +88,10 @@ def _anchor(link: Link, describe: Describe) -> str:
     # A hue per entity: the same thing has the same colour wherever it is meant.
     hue = sum(ord(letter) * position for position, letter in enumerate(link.entity or "", start=1)) % 360
     kind = "link nil" if link.nil else "link"
+    # A linked document may come from anywhere: only addresses on the web are links of the page.
+    target = f'href="{escape_xml(link.url)}" rel="noreferrer"' if is_web_address(link.url) else 'tabindex="0"'
     return (
-        f'<a class="{kind}" tabindex="0" style="--hue:{hue};--score:{link.score:.2f}">{escape_xml(link.text)}'
+        f'<a class="{kind}" {target} style="--hue:{hue};--score:{link.score:.2f}">{escape_xml(link.text)}'
         f'<span class="card">{_card(link, describe)}</span></a>'
     )
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.coherence import CoherenceConfig
@@ -13,43 +13,35 @@ from kgkit.types import Document, LinkedDocument
 __all__ = ["link"]
 
 
+class LinkSettings(TypedDict, total=False):
+    """The settings of `link`, which has their meanings and their defaults."""
+
+    home: str | os.PathLike[str] | None
+    model: str
+    vectors: str | None
+    device: str
+    mentions: str | None
+    coherence: Literal["graph"] | CoherenceConfig | None
+    threshold: float | None
+    nil: Literal["drop", "mark"]
+    top_k: int
+    max_candidates: int | None
+    overlaps: Overlaps
+    all_surfaces: bool
+    explain: bool
+
+
 @overload
 def link(  # type: ignore[overload-overlap]  # a str is an iterable of str too
     text: str | Document,
     kb: str | KnowledgeBase | None = None,
-    *,
-    home: str | os.PathLike[str] | None = None,
-    model: str = "prior",
-    vectors: str | None = None,
-    device: str = "auto",
-    mentions: str | None = None,
-    coherence: Literal["graph"] | CoherenceConfig | None = None,
-    threshold: float | None = None,
-    nil: Literal["drop", "mark"] = "drop",
-    top_k: int = 5,
-    max_candidates: int | None = 30,
-    overlaps: Overlaps = "longest",
-    all_surfaces: bool = False,
-    explain: bool = False,
+    **settings: Unpack[LinkSettings],
 ) -> LinkedDocument: ...
 @overload
 def link(
     text: Iterable[str | Document],
     kb: str | KnowledgeBase | None = None,
-    *,
-    home: str | os.PathLike[str] | None = None,
-    model: str = "prior",
-    vectors: str | None = None,
-    device: str = "auto",
-    mentions: str | None = None,
-    coherence: Literal["graph"] | CoherenceConfig | None = None,
-    threshold: float | None = None,
-    nil: Literal["drop", "mark"] = "drop",
-    top_k: int = 5,
-    max_candidates: int | None = 30,
-    overlaps: Overlaps = "longest",
-    all_surfaces: bool = False,
-    explain: bool = False,
+    **settings: Unpack[LinkSettings],
 ) -> list[LinkedDocument]: ...
 def link(
     text: str | Document | Iterable[str | Document],

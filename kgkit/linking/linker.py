@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Final, Literal
+from math import isnan
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -25,6 +26,7 @@ from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import KB_MENTIONS, find_scorer, link_defaults
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
 from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
+from kgkit.models.manifest import broken_weights
 from kgkit.types import (
     NO_CANDIDATES,
     NO_SENSE,
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
 
     from kgkit.linking.tagger import MentionTagger
 
-_Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate]]
-"""The fields of a `Link` from `entity` to `candidates`."""
+_Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate], dict[str, Any], str]
+"""The fields of a `Link` from `entity` to `candidates`, and its `ids` and `url`."""
 
 _MAX_NAMES = 100_000  # some 25 MB
 _MAX_MEANINGS = 30_000
@@ -147,6 +149,7 @@ class Linker:
             settings = CoherenceConfig() if self.config.coherence == "graph" else self.config.coherence
             self.coherence = GraphCoherence(kb, self.generator, settings)
         self._names: dict[int, tuple[str, str]] = {}
+        self._elsewhere: dict[int, tuple[dict[str, Any], str]] = {}
         shared = self.coherence is None and tagger is None and not self.config.explain
         self._by_candidates = shared and self.scorer.by_mention
         self._meanings: dict[int, tuple[Candidates, _Meaning | None]] = {}
@@ -252,6 +255,7 @@ class Linker:
         Raises:
             TypeError: if *documents* is one string: give a list of it.
             UsageError: if a given mention is no span of its text, or has another text there.
+            DamagedModel: if the model gives candidates no probabilities.
         """
         if isinstance(documents, str):
             raise TypeError("a linker takes documents, not one text: linker([text]), or kgkit.link(text)")
@@ -280,8 +284,13 @@ class Linker:
                 ):
                     fields = meaning(mention.candidates or NO_CANDIDATES, score, null, part)
                     if fields is not None:
-                        start, end, text = mention.start, mention.end, mention.text
-                        links.append(Link(start, end, text, self.kb.name, *fields, mention.id))
+                        entity, sense, label, best, nil, shown, ids, url = fields
+                        links.append(
+                            Link(
+                                mention.start, mention.end, mention.text, self.kb.name, entity, sense, label,
+                                best, nil, shown, mention.id, ids, url,
+                            )
+                        )  # fmt: skip
                 if last:
                     if self.config.overlaps == "score" and not preset:
                         links = best_links(links)
@@ -365,6 +374,8 @@ class Linker:
         order = sorted(range(len(rows)), key=lambda index: -scored[index])
         best = next(iter(order), None)
         score = 0.0 if best is None else _round(scored[best])
+        if isnan(score):
+            raise broken_weights(self.model, "gives candidates no probabilities")
         nil = best is None or null or score < config.threshold or score < _generated_null(candidates)
         if nil and config.nil == "drop":
             return None
@@ -379,10 +390,13 @@ class Linker:
                 )
             )  # fmt: skip
         if nil or best is None:
-            return None, None, "", _round(1 - score), True, shown
+            return None, None, "", _round(1 - score), True, shown, {}, ""
         entity, sense, _ = rows[best]
         key, label = self._name(entity)
-        return key, self._key(sense), label, score, False, shown
+        ids, url = self._names_elsewhere(entity)
+        if sense != NO_SENSE:
+            ids = {**ids, "sense_key": self._name(sense)[0]}
+        return key, self._key(sense), label, score, False, shown, ids, url
 
     def describe(self, entity: str) -> str:
         """Return what the KB says of an entity that a link names."""
@@ -400,6 +414,15 @@ class Linker:
             entity = self.kb[number]
             name = self._names[number] = (entity.key, entity.label)
         return name
+
+    def _names_elsewhere(self, number: int) -> tuple[dict[str, Any], str]:
+        """Return the identifiers and the address of an entity, remembered."""
+        names = self._elsewhere.get(number)
+        if names is None:
+            if len(self._elsewhere) >= _MAX_MEANINGS:
+                self._elsewhere.clear()
+            names = self._elsewhere[number] = self.kb.identifiers(number), self.kb.url(number) or ""
+        return names
 
 
 def _generated_null(candidates: Candidates) -> float:

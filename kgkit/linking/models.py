@@ -129,7 +129,6 @@ def kb_of(opening: "Opening", model: str) -> KnowledgeBase:
 
 def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, opening: "Opening") -> Scorer:
     """Return what a trained model of some type scores by, before coherence."""
-    vectors, device = opening.vectors, opening.device
     match manifest.type:
         case "prior":
             check_build(manifest, kb)
@@ -137,37 +136,38 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
         case "gloss":
             from kgkit.linking.gloss import GlossScorer
 
-            own = model_vectors(manifest, kb, vectors)
-            return GlossScorer.open(kb, vectors=own.manifest.name, device=device)
+            own = model_vectors(manifest, kb, opening.vectors)
+            return GlossScorer.open(kb, vectors=own.manifest.name, device=opening.device)
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 
-            return RidgeScorer.open(folder, manifest, kb, vectors=vectors, device=device)
+            return RidgeScorer.open(folder, manifest, opening)
         case "head" | "full":
             from kgkit.linking.head import HeadScorer
 
-            return HeadScorer.open(folder, manifest, kb, vectors=vectors, device=device)
+            return HeadScorer.open(folder, manifest, opening)
         case other:
             raise damaged(folder, f"it is of the type {other!r}, which this kgkit does not know")
 
 
-def check_linked_kb(
-    title: str, manifest: ModelManifest, names: Collection[str], kb: KnowledgeBase, vectors: str | None
-) -> None:
-    """Make sure that a linker which has vectors of its own is opened on a knowledge base of its own.
+def linked_kb(
+    title: str, manifest: ModelManifest, names: Collection[str], opening: "Opening"
+) -> KnowledgeBase:
+    """Return the knowledge base that a linker which has vectors of its own is opened on: one of its own.
 
     Args:
         title: title of one such model.
         manifest: manifest of the model.
         names: names of its knowledge bases.
-        kb: knowledge base that it is opened on.
-        vectors: name of vectors that is asked for; None: none is.
+        opening: what it is opened on.
 
     Raises:
-        UsageError: if it was not trained with *kb*, or vectors are named.
+        UsageError: if there is no knowledge base, it was not trained with that, or vectors are named.
     """
-    if vectors is not None:
+    kb = kb_of(opening, manifest.name)
+    if opening.vectors is not None:
         raise UsageError(f"{title} has the vectors that it was trained with: leave out --vectors")
     if kb.name not in names:
         has = ", ".join(names) or "none"
         raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
+    return kb

@@ -420,22 +420,15 @@ def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
 
 
 LINKER: Final = Kind(
-    name="linker",
-    title="a linker",
-    manifest=LinkerManifest,
-    roles={"linker": "kgkit.linking.models:open_linker"},
-    use="link with `--model {name}`",
-    encoder="encoder",
-)
+    name="linker", title="a linker", manifest=LinkerManifest, encoder="encoder",
+    roles={"linker": "kgkit.linking.models:open_linker"}, use="link with `--model {name}`",
+)  # fmt: skip
 
 TAGGER: Final = Kind(
-    name="tagger",
-    title="a tagger",
-    manifest=TaggerManifest,
+    name="tagger", title="a tagger", manifest=TaggerManifest, encoder="head/encoder",
     roles={"tagger": "kgkit.linking.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
-    encoder="head/encoder",
-)
+)  # fmt: skip
 
 KNOWBERT: Final = Kind(
     name="knowbert",
@@ -443,7 +436,7 @@ KNOWBERT: Final = Kind(
     about="knowledge bases between the layers of an encoder, a stage at a time (Peters et al. 2019)",
     manifest=KnowBertManifest,
     roles={
-        "linker": "kgkit.linking.knowbert:open_linker",
+        "linker": "kgkit.linking.knowbert:KnowBertScorer.open",
         "embedder": "kgkit.linking.knowbert:open_embedder",
         "language_model": "kgkit.linking.knowbert:open_language_model",
         "predictor": "kgkit.methods.knowbert:open_predictor",
@@ -493,7 +486,7 @@ EBERT: Final = replace(
     ),
     roles={
         "predictor": "kgkit.methods.ebert:open_predictor",
-        "linker": "kgkit.linking.ebert:open_linker",
+        "linker": "kgkit.linking.ebert:EBertScorer.open",
     },
     uses=dict.fromkeys(("wsd", "el"), "`kgkit link --model {name}` links with it"),
     roles_of=_roles_of_ebert,

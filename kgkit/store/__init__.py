@@ -14,6 +14,7 @@ Promises, each with a test that tries to break it:
 - What is damaged, stale or of another format is refused with a sentence.
 """
 
+from kgkit.store.damage import damage_error
 from kgkit.store.layout import FORMAT, Counts, Manifest, SourceInfo
 from kgkit.store.publish import (
     PublishedBuild,
@@ -25,7 +26,7 @@ from kgkit.store.publish import (
     read_build,
     remove,
 )
-from kgkit.store.reader import StoreReader, damage_error
+from kgkit.store.reader import StoreReader
 from kgkit.store.validate import verify
 from kgkit.store.writer import StoreEditor, StoreWriter
 

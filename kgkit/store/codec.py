@@ -49,6 +49,7 @@ decode_starts = msgspec.msgpack.Decoder(dict[str, int]).decode
 decode_forms = msgspec.msgpack.Decoder(list[tuple[str, str]]).decode
 decode_spellings = msgspec.msgpack.Decoder(list[Spelling]).decode
 decode_shards = msgspec.msgpack.Decoder(list[Shard]).decode
+decode_alias_keys = msgspec.msgpack.Decoder(list[bytes]).decode
 decode_names = msgspec.msgpack.Decoder(list[str]).decode
 decode_relations = msgspec.msgpack.Decoder(list[tuple[str, str | None]]).decode
 
@@ -204,10 +205,58 @@ def alias_counts(folded: bytes, row: bytes, smoothing: float) -> Iterator[tuple[
     if not alternatives:
         ways = [[(folded.decode(errors="replace"), 1.0)]] * len(rows)
     for (entity, sense, _), weight, spelled in zip(rows.tolist(), weights.tolist(), ways, strict=True):
-        # A build smooths the pair, and each of its spellings when it shares the pair out among them.
-        pair_total = max(weight - smoothing, 0.0) + smoothing * len(spelled)
-        for surface, share in spelled:
-            yield surface, entity, sense, _tidy(share * pair_total - smoothing)
+        for surface, count in _counts(spelled, weight, smoothing):
+            yield surface, entity, sense, count
+
+
+def surfaces_of(
+    entity: int, folded: bytes, row: bytes, smoothing: float
+) -> Iterator[tuple[str, float, float, int]]:
+    """Yield `(exact surface, prior, count, sense)` of one entity among those that an alias can mean.
+
+    The prior is the one that `decode_alias` gives for that spelling; the count is as in `alias_counts`.
+
+    Args:
+        entity: id of the entity, which is one of them.
+        folded: the key of the row in `aliases`.
+        row: its value.
+        smoothing: smoothing of the build.
+
+    Raises:
+        IndexError: if the alias cannot mean it.
+    """
+    rows = decode_alias(row).rows
+    index = int(np.flatnonzero(rows["entity"] == entity)[0])
+    _, sense, prior = rows[index].item()
+    alternatives = spellings(row)
+    spelled = [
+        (spelling.surface, spelling.shares[spelling.rows.index(index)] if spelling.rows else 1.0)
+        for spelling in alternatives
+        if not spelling.rows or index in spelling.rows
+    ]
+    for surface, count in _counts(
+        spelled or [(folded.decode(errors="replace"), 1.0)], float(prior) * total(row), smoothing
+    ):
+        if len(alternatives) > 1 and len(rows) > 1:
+            preferred = _prefer(rows, alternatives, surface)
+            prior = preferred.priors[preferred.ids == entity].item()
+        yield surface, prior, count, sense
+
+
+def _counts(
+    spelled: Sequence[tuple[str, float]], weight: float, smoothing: float
+) -> Iterator[tuple[str, float]]:
+    """Yield each spelling of a pair of a folded surface and an entity with its count.
+
+    Args:
+        spelled: spellings, each with its share of the weight.
+        weight: weight of the pair, smoothing included.
+        smoothing: smoothing of the build.
+    """
+    # A build smooths the pair, and each of its spellings when it shares the pair out among them.
+    pair_total = max(weight - smoothing, 0.0) + smoothing * len(spelled)
+    for surface, share in spelled:
+        yield surface, _tidy(share * pair_total - smoothing)
 
 
 def _tidy(count: float) -> float:

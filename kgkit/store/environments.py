@@ -20,11 +20,12 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import lmdb
 
 from kgkit.errors import DamagedKB, NotThere
-from kgkit.store.layout import BY_ID, DATA, OPTIONAL, TABLES
+from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SINCE, TABLES
 
 
 class Environment:
@@ -48,16 +49,16 @@ class Environment:
                 raise _missing_build(folder) from None
             raise _unreadable(folder, error) from error
         try:
-            self.tables = {
-                name: self.lmdb.open_db(name.encode(), create=False, integerkey=name in BY_ID)
-                for name in TABLES
-            }
-            for name in OPTIONAL:
+            self.tables = {name: self._table(name) for name in TABLES if name not in SINCE}
+            for name in (*SINCE, *OPTIONAL):
                 with suppress(lmdb.NotFoundError):
-                    self.tables[name] = self.lmdb.open_db(name.encode(), create=False)
+                    self.tables[name] = self._table(name)
         except lmdb.Error as error:
             self.lmdb.close()
             raise _unreadable(folder, error) from error
+
+    def _table(self, name: str) -> Any:
+        return self.lmdb.open_db(name.encode(), create=False, integerkey=name in BY_ID)
 
 
 class Gets(threading.local):

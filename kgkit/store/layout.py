@@ -19,12 +19,13 @@ import numpy as np
 from kgkit.text import FOLDING
 from kgkit.types import CANDIDATE
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 TABLES: Final = {
     "entities": "id:u32 -> msgpack [key, label, description, kind, pos, types, attributes, id]",
     "keys": "key:utf8 -> id:u32; keys of entities and redirects",
     "aliases": "folded surface -> rows:u24 classes:u8 total:f32 (entity:u32 sense:u32 prior:f32)* [tail]",
+    "names": "id:u32 -> msgpack [key of `aliases`, ...]; the surfaces that can mean the entity",
     "starts": "first token -> msgpack {second, or second and third token: bits of the aliases' lengths}",
     "facts": "id:u32 -> other:u32* relation:u32*; every fact that can be said of the entity",
     "incoming": "id:u32 -> other:u32* relation:u32*; the other end of relations without an inverse",
@@ -42,7 +43,10 @@ OPTIONAL: Final = {
 }
 """Tables that a build may lack; its manifest lists the tables it has. Older kgkit reads past them."""
 
-BY_ID: Final = frozenset({"entities", "facts", "incoming"})
+SINCE: Final = {"names": 3}
+"""Formats that first had a table; builds of older ones, which are read as well, lack it."""
+
+BY_ID: Final = frozenset({"entities", "names", "facts", "incoming"})
 """Tables whose keys are ids; LMDB compares those as numbers (`MDB_INTEGERKEY`)."""
 
 MAX_KEY: Final = 511
@@ -70,6 +74,11 @@ def fingerprint() -> str:
     """Return the digest of the format: eight hexadecimal digits."""
     described = [FORMAT, TABLES, MAX_KEY, MAX_TOKENS, MAX_CLASS_BITS, CANDIDATE.descr, FOLDING]
     return hashlib.blake2b(msgspec.json.encode(described), digest_size=4).hexdigest()
+
+
+def readable_formats() -> dict[int, str]:
+    """Return the fingerprint of each format that this kgkit reads."""
+    return {2: "2960feb2", FORMAT: fingerprint()}
 
 
 class SourceInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +135,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         sha256: digest of each of these files.
         smoothing: number that was added to every count before priors were formed.
         generator: name of the candidate generator that suits the KB: `alias` or `lemma`.
+        url_pattern: pattern of the addresses of entities, see `kgkit.store.urls`; empty if there is none.
+        identifiers: names of the attributes that are identifiers of entities elsewhere, as `wikidata`.
         options: options of the build that left something out or added to it: `limit`, `types`, `min_count`,
             `priors`.
         base: the BUILD whose ids are a prefix of this one's.
@@ -151,6 +162,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     smoothing: float = 0.0
     generator: str = "alias"
     language: str = ""
+    url_pattern: str = ""
+    identifiers: tuple[str, ...] = ()
     options: dict[str, Any] = {}
     base: str | None = None
     added: tuple[SourceInfo, ...] = ()
@@ -190,8 +203,9 @@ def build_name(manifest: Manifest) -> str:
         )
     )
     del content["options"]
-    if not manifest.added:
-        del content["added"]  # a field younger than the first builds
+    for name in ("added", "url_pattern", "identifiers"):  # fields younger than the first builds
+        if not content[name]:
+            del content[name]
     return hashlib.blake2b(msgspec.json.encode(content, order="sorted"), digest_size=6).hexdigest()
 
 

@@ -1,35 +1,22 @@
 """Reading one published build."""
 
-import os
-import shlex
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 from weakref import finalize
 
 import lmdb
-import msgspec
 import numpy as np
 
 from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, NotThere, StaleKB, StoreError
-from kgkit.home import Home
 from kgkit.store import codec
 from kgkit.store.codec import bounded_key, unpack_ids
+from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.environments import Environment, Gets, acquire, release
-from kgkit.store.layout import (
-    DATA,
-    FORMAT,
-    MANIFEST,
-    MAX_KEY,
-    SURFACES,
-    U32,
-    FormatOnly,
-    Manifest,
-    fingerprint,
-)
+from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, U32, Manifest
+from kgkit.store.manifest import full_name, read_manifest, rebuild_command
 from kgkit.store.surfaces import Surfaces
 from kgkit.text import fold
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
@@ -44,13 +31,6 @@ _NO_SENSE = _pack_id(NO_SENSE)
 _ODD_KEY = (lmdb.BadValsizeError, UnicodeEncodeError)
 # A key of so many characters fits LMDB; a longer one may not, and is then not found as it is.
 _SHORT = MAX_KEY // 4
-# What msgspec raises for bytes that it cannot read.
-_GARBAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-DAMAGE: Final = (lmdb.Error, *_GARBAGE, TypeError, ValueError, IndexError, OverflowError, struct.error)
-"""What LMDB and the decoders raise for rows that are not as they were written.
-
-Every look-up names them in an `except`, which costs nothing until one is raised.
-"""
 
 
 class StoreReader:
@@ -74,11 +54,14 @@ class StoreReader:
         self._entities, self._keys, self._aliases = tables["entities"], tables["keys"], tables["aliases"]
         self._starts, self._forms = tables["starts"], tables["forms"]
         self._facts, self._incoming = tables["facts"], tables["incoming"]
-        self._occurrences = tables.get("occurrences")
+        self._occurrences, self._names = tables.get("occurrences"), tables.get("names")
         self.surfaces: Surfaces | None = None  # where the table `starts` does not tell of all
         try:
-            if ("occurrences" in manifest.tables) != (self._occurrences is not None):
-                raise DamagedKB("its manifest and its tables disagree about 'occurrences'")
+            for name in (*OPTIONAL, *SINCE):
+                listed = name in manifest.tables
+                expected = listed if name in OPTIONAL else manifest.format >= SINCE[name]
+                if not listed == expected == (name in tables):
+                    raise DamagedKB(f"its manifest and its tables disagree about {name!r}")
             self.relations = codec.decode_relations(self._meta("relations"))
             self.classes = codec.decode_names(self._meta("classes"))
             if (shards := self._local.get(b"surfaces", None, tables["meta"])) is not None:
@@ -226,6 +209,45 @@ class StoreReader:
             return _decode_alias(row, surface if prefer_case else None)
         except DAMAGE as error:
             raise self.damage(error) from error
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the build says by which surfaces an entity is known; those of format 2 do not."""
+        return self._names is not None
+
+    def alias_keys(self, number: int) -> list[bytes]:
+        """Return the keys, in `aliases`, of the surfaces that can mean id *number*, in their order.
+
+        Raises:
+            FormatMismatch: if the build is of a format that does not say so; names the command that rebuilds.
+        """
+        if self._names is None:
+            self._live()  # raises if the reader is closed
+            raise FormatMismatch(
+                f"{full_name(self.folder)} has format {self.manifest.format}, which does not list "
+                f"the surfaces of an entity: "
+                f"run `{rebuild_command(self.folder, self.manifest)}` to build it again"
+            )
+        try:
+            row = self._local.get(_pack_id(number), None, self._names)
+            return [] if row is None else codec.decode_alias_keys(row)
+        except DAMAGE as error:
+            raise self.damage(error) from error
+
+    def surfaces_of(self, number: int) -> list[tuple[str, float, float, int]]:
+        """Return `(surface, prior, count, sense)` of every surface, as it is spelled, that can mean an id.
+
+        Raises:
+            FormatMismatch: as `alias_keys` does.
+        """
+        keys, smoothing = self.alias_keys(number), self.manifest.smoothing
+        get, table = self._local.get, self._aliases
+        with self.reading():
+            return [
+                surface
+                for key in keys
+                for surface in codec.surfaces_of(number, key, get(key, None, table), smoothing)
+            ]
 
     def facts(self, number: int) -> tuple[Ids, Ids] | None:
         """Return `(others, relation codes)` of all that is said of id *number*; None if nothing."""
@@ -415,113 +437,6 @@ class _Closed:
     def get(self, *_: object) -> NoReturn:
         """Raise `ClosedKB`, whatever is looked up."""
         raise ClosedKB(f"this handle on {self.folder} has been closed; open the knowledge base again")
-
-
-@contextmanager
-def report_damage(folder: Path) -> Iterator[None]:
-    """Say of rows that cannot be read in the block that the build in *folder* is damaged.
-
-    For those who do more in the block than read: only what nothing but damage raises is taken for damage.
-
-    Raises:
-        DamagedKB: for what LMDB and msgspec raise.
-    """
-    try:
-        yield
-    except (lmdb.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise damage_error(folder, f"a row cannot be read ({error})") from error
-
-
-def damage_error(folder: Path, problem: str) -> DamagedKB:
-    """Return the error that says of the build in *folder* that it is damaged, and what to do."""
-    return DamagedKB(f"knowledge base {full_name(folder)} is damaged: {problem}; {what_to_do(folder)}")
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of the build in *folder*, its format and file sizes checked.
-
-    Raises:
-        NotThere, FormatMismatch, DamagedKB: as `StoreReader.open` does.
-        StoreError: if it may not be read.
-    """
-    path = folder / MANIFEST
-    try:
-        written = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise NotThere(f"no knowledge base in {folder}: it has no {MANIFEST}") from None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        head = msgspec.json.decode(written, type=FormatOnly)
-        if (head.format, head.fingerprint) != (FORMAT, fingerprint()):
-            raise FormatMismatch(
-                f"{folder} has format {head.format} ({head.fingerprint or 'no fingerprint'}), this kgkit "
-                f"reads format {FORMAT} ({fingerprint()}): run `{_rebuild(folder, head)}` to build it again"
-            )
-        manifest = msgspec.json.decode(written, type=Manifest)
-    except _GARBAGE as error:
-        raise DamagedKB(f"{path} cannot be read: {error}; build the knowledge base again") from error
-    for name, size in {DATA: -1, **manifest.files}.items():
-        # Before anything is mapped: reading past the end of a truncated file
-        # would end the process with SIGBUS.
-        try:
-            actual: int | None = (folder / name).stat().st_size
-        except (OSError, ValueError):
-            if not path.exists():
-                raise NotThere(f"no knowledge base in {folder}: it was removed a moment ago") from None
-            actual = None
-        if actual != size:
-            problem = "is missing" if actual is None else f"has {actual:,} bytes"
-            raise DamagedKB(
-                f"{folder / name} {problem}, its manifest says {size:,} bytes: "
-                f"run `{_rebuild(folder, head)}` to build it again"
-            )
-    return manifest
-
-
-def full_name(folder: Path) -> str:
-    """Return what people call the build in *folder*: NAME@BUILD, or the folder where it lies in no home."""
-    if folder.parent.name == "builds" and (name := folder.parents[1].name):
-        return f"{name}@{folder.name}"
-    return str(folder)
-
-
-def _home_of(folder: Path) -> Path | None:
-    """Return HOME of HOME/kbs/NAME/builds/BUILD; None where the path does not tell."""
-    return folder.parents[3] if folder.parent.name == "builds" and len(folder.parents) > 3 else None
-
-
-def what_to_do(folder: Path) -> str:
-    """Return what helps against damage in *folder*, as the end of a sentence."""
-    try:
-        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-        again = f"run `{_rebuild(folder, manifest)}` to build it again"
-        if manifest.added:
-            again += " and then `kgkit kb add` for what was added to it"
-    except (OSError, *_GARBAGE):
-        again = "build it again"
-    if (home := _home_of(folder)) is None:
-        return again
-    words = ["kgkit", "kb", "verify", full_name(folder)]
-    words += ["--home", str(home)] if home != Home.find().path else []
-    return f"`{shlex.join(words)}` tells more; {again}"
-
-
-def _rebuild(folder: Path, manifest: FormatOnly | Manifest) -> str:
-    """Return the command that builds anew what lies at HOME/kbs/NAME/builds/BUILD, as far as can be told."""
-    words = ["kgkit", "build-kb", manifest.builder or "BUILDER"]
-    if (home := _home_of(folder)) is not None:
-        name = folder.parents[1].name
-        words += ["--name", name] if name != manifest.builder else []
-        words += [word for source in _sources(manifest.source.path) for word in ("--source", source)]
-        words += ["--home", str(home)] if home != Home.find().path else []
-    return shlex.join(words)
-
-
-def _sources(path: str) -> list[str]:
-    """Return the sources that a manifest names: several are absolute paths, joined as a search path is."""
-    paths = path.split(os.pathsep)
-    return paths if all(map(os.path.isabs, paths)) else [path] if path else []
 
 
 def _check_build(folder: Path, build: str) -> Manifest:

@@ -8,6 +8,7 @@
     id         entity ids are not 0 … N-1, each in its own record
     key        a key is not answered with its entity
     alias      a row names no entity, or its priors are not those of a distribution
+    name       the aliases of an entity are not those that can mean it
     surface    the tries are not of the aliases, or the occurrences of none
     fact       a fact names no entity or relation, or is not answered alike from both its ends
 
@@ -18,7 +19,7 @@ damage that was there before the checksums were taken.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import msgspec
@@ -27,14 +28,17 @@ from numpy.typing import NDArray
 
 from kgkit.errors import DamagedKB, KgkitError
 from kgkit.store import codec
+from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
-from kgkit.store.reader import DAMAGE, StoreReader, damage_error, read_manifest
+from kgkit.store.manifest import read_manifest
+from kgkit.store.reader import StoreReader
 from kgkit.store.writer import Item, TableDigest
 from kgkit.text import tokens
-from kgkit.types import CANDIDATE, NO_SENSE
+from kgkit.types import CANDIDATE, NO_SENSE, Ids, Rows
 from kgkit.versions import file_sha256
 
 _BATCH = 8192
+_HASHES = 1 << 64
 
 
 def verify(folder: Path, *, quick: bool = False) -> list[str]:
@@ -181,15 +185,54 @@ def _keys(reader: StoreReader) -> list[str]:
 def _aliases(reader: StoreReader) -> list[str]:
     problems: list[str] = []
     aliases, decoded, total, size = 0, 0, 0, reader.manifest.entities
+    pairs = 0
     for batch in _batches(reader, "aliases", problems):
         rows = [*_decoded_aliases(batch, problems)]
         aliases, decoded = aliases + len(batch), decoded + len(rows)
-        total += _alias_rows([row for row in rows if row.count], size, problems)
+        meant = _alias_rows([row for row in rows if row.count], size, problems)
+        total += len(meant)
+        pairs += _sum_of_pairs([row.key for row in rows], [row.count for row in rows], meant["entity"])
     manifest = reader.manifest
     # How many candidates a row has that cannot be decoded nobody knows.
     if aliases != manifest.aliases or (decoded == aliases and total != manifest.alias_rows):
         problems.append(f"count: {aliases} aliases in {total} rows, the manifest says otherwise")
+    return [*problems, *_names(reader, pairs)]
+
+
+def _names(reader: StoreReader, expected: int) -> list[str]:
+    """Compare what `names` lists with the pairs of an alias and an entity, of which *expected* is the sum."""
+    problems: list[str] = []
+    if not reader.has_names:
+        return problems
+    pairs, is_ordered = 0, True
+    for batch in _batches(reader, "names", problems):
+        entities, counts, keys = [], [], []
+        for entity, row in batch:
+            try:
+                own = codec.decode_alias_keys(row)
+            except DAMAGE as error:
+                problems.append(_undecodable("names", error))
+                continue
+            is_ordered &= all(key < following for key, following in pairwise(own))
+            entities.append(int.from_bytes(entity, "little"))
+            counts.append(len(own))
+            keys += own
+        pairs += _sum_of_pairs(keys, [1] * len(keys), np.repeat(np.array(entities, U32), counts))
+    if not problems and ((pairs - expected) % _HASHES or not is_ordered):
+        problems.append("name: table 'names' does not list for each entity the aliases that can mean it")
     return problems
+
+
+def _sum_of_pairs(keys: list[bytes], counts: list[int], entities: Ids) -> int:
+    """Return the sum of the hashes of pairs of a key and an entity, to be compared modulo `_HASHES`.
+
+    Args:
+        keys: keys of aliases.
+        counts: number of entities of each of them.
+        entities: (sum of *counts*,) ids.
+    """
+    hashes = np.repeat(np.fromiter(map(hash, keys), np.int64, len(keys)), counts)
+    return int(_hash(entities.astype(np.int64), hashes, np.zeros(len(entities), np.int64)).sum())
 
 
 class _AliasRow(msgspec.Struct, frozen=True, gc=False):
@@ -219,10 +262,10 @@ def _decoded_aliases(batch: list[Item], problems: list[str]) -> Iterator[_AliasR
         yield _AliasRow(key, row, count)
 
 
-def _alias_rows(batch: list[_AliasRow], size: int, problems: list[str]) -> int:
-    """Return how many candidates the rows in *batch* have; note which of them cannot be right."""
+def _alias_rows(batch: list[_AliasRow], size: int, problems: list[str]) -> Rows:
+    """Return the candidates of the rows in *batch*; note which of them cannot be right."""
     if not batch:
-        return 0
+        return np.empty(0, CANDIDATE)
     head, width = codec.alias_head.size, CANDIDATE.itemsize
     counts = np.array([alias.count for alias in batch])
     body = b"".join([alias.row[head : head + width * alias.count] for alias in batch])
@@ -239,7 +282,7 @@ def _alias_rows(batch: list[_AliasRow], size: int, problems: list[str]) -> int:
         f"alias: the priors of {batch[index].key!r} do not descend to a sum of 1"
         for index in np.flatnonzero(np.logical_or.reduceat(climbs, begins) | wrong_sums).tolist()
     )
-    return len(rows)
+    return rows
 
 
 def _surfaces(reader: StoreReader) -> list[str]:

@@ -46,11 +46,15 @@ class StoreWriter:
 
     Nothing is synchronous until `finish`: a build that does not finish is
     thrown away, so its pages need no protection.
+
+    Args:
+        folder: folder of the new build.
+        tables: names of its tables, but for those of `OPTIONAL`.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tables: Iterable[str] = TABLES) -> None:
         self.folder = folder
-        self._digests = {table: TableDigest() for table in TABLES}
+        self._digests = {table: TableDigest() for table in tables}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._env = lmdb.open(
@@ -62,7 +66,7 @@ class StoreWriter:
                 lock=False,
             )
             self._tables = {
-                table: self._env.open_db(table.encode(), integerkey=table in BY_ID) for table in TABLES
+                table: self._env.open_db(table.encode(), integerkey=table in BY_ID) for table in self._digests
             }
         except (OSError, lmdb.Error) as error:
             raise self._failure(error) from error
@@ -159,7 +163,7 @@ class StoreEditor(StoreWriter):
                 link_file(base / SURFACES, folder / SURFACES)
         except OSError as error:
             raise self._failure(error) from error
-        super().__init__(folder)
+        super().__init__(folder, (table for table in TABLES if table in tables))
         for table in OPTIONAL.keys() & tables.keys():
             self._have(table)
 

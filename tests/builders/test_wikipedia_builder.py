@@ -274,6 +274,8 @@ def test_the_source_is_described_by_its_head_and_its_name(tmp_path):
     assert files.info.date == "2026-11-01"
     assert files.info.licence == "CC BY-SA 4.0"
     assert files.info.url == "https://en.wikipedia.org/wiki/Main_Page"
+    assert files.properties.url_pattern == "https://en.wikipedia.org/wiki/{key:_}"
+    assert list(files.properties.identifiers) == ["wikidata", "page_id"]
     assert files.read == [source]
     assert files.properties is not None and files.properties.language == "en"
     zh = WikipediaBuilder().look(write(tmp_path / "x.xml", dump([DOG], "zh")))

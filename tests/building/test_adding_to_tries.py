@@ -12,7 +12,7 @@ from kgkit.candidates import AliasConfig, AliasGenerator
 from kgkit.errors import DamagedKB
 from kgkit.store import verify
 from kgkit.store.layout import SURFACES
-from kgkit.store.reader import read_manifest
+from kgkit.store.manifest import read_manifest
 from tests.candidates.test_alias import spans
 from tests.small_kb import surfaces_kb
 from tests.tries import with_tries

@@ -26,8 +26,8 @@ SECOND = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0003"
+down_revision = "0002"
 
 
 def upgrade() -> None:
@@ -53,7 +53,7 @@ def next_kgkit(tmp_path, monkeypatch):
     def make(and_then: str = "pass") -> None:
         folder = tmp_path / "100% migrations"
         shutil.copytree(migrations(), folder, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "versions" / "0002_second.py").write_text(SECOND.replace("{and_then}", and_then))
+        (folder / "versions" / "0003_second.py").write_text(SECOND.replace("{and_then}", and_then))
         monkeypatch.setattr(migrating_module, "migrations", lambda: folder)
 
     return make
@@ -225,7 +225,7 @@ def test_a_migration_that_fails_leaves_the_catalog_as_it_was(catalogued, next_kg
     engine = engine_of(catalog_url(catalogued))
     assert shape(engine) == before
     with transaction(engine) as connection:
-        assert revision_of(connection) == "0001"
+        assert revision_of(connection) == "0002"
 
 
 # -- which database ---------------------------------------------------------

@@ -20,7 +20,7 @@ from kgkit.catalog import Build, Catalog, Changes, Run, Score
 from kgkit.commands.messages import Messages
 from kgkit.home import Home
 from kgkit.store import FORMAT, prune, remove
-from kgkit.store.reader import read_manifest
+from kgkit.store.manifest import read_manifest
 from tests.cli_helpers import process, run
 from tests.mini_wordnet import mini_wordnet
 from tests.toys import build_toy, child_env, entities, run_python

@@ -44,6 +44,21 @@ def test_a_kb_is_built_from_its_source_under_the_name_it_is_given(builder, tmp_p
     assert run("show", "dog.n.01", "--home", tmp_path / "home").code == 0
 
 
+def test_a_pattern_of_addresses_and_identifiers_are_options_of_a_build(tmp_path):
+    source = tmp_path / "towns.jsonl"
+    source.write_text('{"key": "York", "attributes": {"wikidata": "Q42462"}}\n')
+    args = ("build-kb", "jsonl", "--source", source, "--name", "towns", "--home", tmp_path / "home")
+    refused = run(*args, "--url-pattern", "javascript:{key}")
+    assert refused.code == 2 and "does not begin with https:// or http://" in refused.err
+    pattern = "https://www.wikidata.org/wiki/{wikidata}"
+    assert run(*args, "--url-pattern", pattern, "--identifier", "wikidata").code == 0
+    shown = run("kb", "info", "towns", "--home", tmp_path / "home").out
+    assert pattern in shown and "identifiers" in shown
+    card = json.loads(run("show", "York", "--home", tmp_path / "home", "--json").out)
+    assert card["ids"] == {"wikidata": "Q42462"}
+    assert card["url"] == "https://www.wikidata.org/wiki/Q42462"
+
+
 def test_a_kb_goes_by_the_name_of_its_builder_unless_told_otherwise(builder, tmp_path):
     args = ("build-kb", builder, "--source", mini_wordnet(tmp_path / "source"), "--home", tmp_path / "home")
     told = json.loads(run(*args, "--json").out)

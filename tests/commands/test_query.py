@@ -6,6 +6,7 @@ import pytest
 
 from kgkit.building import Alias, Entity, Triple
 from tests.cli_helpers import build_mini, on_terminal, run
+from tests.old_format import publish_as_format_2
 from tests.toys import build_toy
 
 
@@ -38,6 +39,35 @@ def test_show_gives_the_entity_and_its_neighbours_as_json(home):
     assert [entity["key"] for entity in card["in"]["lemma_in_synset"]] == [
         "dog%1:05:00::", "domestic_dog%1:05:00::", "canis_familiaris%1:05:00::",
     ]  # fmt: skip
+
+
+def test_show_gives_the_surfaces_of_an_entity_and_its_address(home):
+    card = json.loads(run("show", "dog.n.01", "--home", home, "--json").out)
+    assert [surface["surface"] for surface in card["surfaces"]] == ["dog", "Canis familiaris", "domestic dog"]
+    assert card["surfaces"][0].keys() == {"surface", "prior", "count", "sense"}
+    assert card["url"] == "https://en-word.net/lemma/dog"
+    assert "ids" not in card
+    shown = run("show", "dog.n.01", "--home", home).out
+    assert "\n  url: https://en-word.net/lemma/dog\n" in shown
+    assert "Canis familiaris 1.00; domestic dog 1.00\n" in shown
+
+
+def test_surfaces_are_cut_as_neighbours_are(tmp_path):
+    names = [Alias(f"name {letter}", "e", 1) for letter in "abcde"]
+    home = build_toy(tmp_path, pages=[Entity("e"), *names]).path.parents[3]
+    shown = run("show", "e", "-n", "2", "--home", home).out
+    assert "  surfaces: name a 1.00; name b 1.00; … and 3 more\n" in shown
+    assert "name e 1.00\n" in run("show", "e", "--home", home).out
+
+
+def test_a_build_of_an_older_format_is_shown_with_the_command_that_gives_it_surfaces(tmp_path):
+    built = build_toy(tmp_path)
+    home = built.path.parents[3]
+    publish_as_format_2(built.path, home, "old")
+    shown = run("show", "Apple", "--kb", "old", "--home", home)
+    assert shown.code == 0 and "surfaces: not known. old@" in shown.out
+    assert "run `kgkit build-kb toy --name old" in shown.out
+    assert "surfaces" not in json.loads(run("show", "Apple", "--kb", "old", "--home", home, "--json").out)
 
 
 def test_what_is_told_from_one_side_is_not_told_again_from_the_other(home):

@@ -10,8 +10,9 @@ import pytest
 
 import kgkit
 from kgkit.errors import DamagedKB, FormatMismatch, KgkitError, NotThere, StoreError
-from kgkit.store import StoreReader, StoreWriter, layout, publish, validate, verify
+from kgkit.store import StoreReader, StoreWriter, codec, layout, publish, validate, verify
 from kgkit.store.layout import Manifest, build_name, fingerprint
+from kgkit.store.writer import TableDigest
 from tests.toys import ENTITIES, build_toy, entities
 
 
@@ -322,6 +323,29 @@ def test_an_alias_of_nobody_or_with_priors_that_do_not_add_up_is_found(forged):
     assert "alias: b'apple' names an entity that is not there" in validate._aliases(forged)
     rows[b"apple"] = sound[:16] + sound[28:32] + sound[20:]  # the first prior is that of the second row
     assert "alias: the priors of b'apple' do not descend to a sum of 1" in validate._aliases(forged)
+
+
+def test_surfaces_of_an_entity_that_are_not_those_of_the_aliases_are_found(forged):
+    message = "name: table 'names' does not list for each entity the aliases that can mean it"
+    rows = forged.tables["names"]
+    first, second = sorted(rows)[:2]
+    sound = dict(rows)
+    for change in (
+        {first: codec.encode([b"apple"])},
+        {first: sound[second], second: sound[first]},
+        {first: codec.encode(codec.decode_alias_keys(sound[first])[::-1])},
+    ):
+        rows |= sound | change
+        forged.reader.manifest.tables["names"] = table_digest(rows)
+        assert validate._aliases(forged) == [message]
+    rows[first] = b"\xc1"
+    assert any("'names' has a row that cannot be decoded" in each for each in validate._aliases(forged))
+
+
+def table_digest(rows):
+    digest = TableDigest()
+    digest.update(sorted(rows.items()))
+    return digest.hexdigest()
 
 
 @pytest.mark.parametrize(

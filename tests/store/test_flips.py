@@ -18,8 +18,8 @@ from kgkit.errors import DamagedKB, KgkitError
 from kgkit.home import Home
 from kgkit.kb import differences
 from kgkit.store import layout, validate, verify
+from kgkit.store.damage import damage_error, what_to_do
 from kgkit.store.layout import Manifest
-from kgkit.store.reader import damage_error, what_to_do
 from tests import stress_flips
 from tests.cli_helpers import build_mini, run
 from tests.mini_wordnet import mini_wordnet

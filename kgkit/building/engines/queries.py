@@ -163,11 +163,16 @@ LOST_ALIASES: Final = f"""
 
 NAMES: Final = "SELECT DISTINCT name FROM meanings WHERE name <> ''"
 
-NAMES_OFTEN: Final = """
+OFTEN: Final = "HAVING sum(counted) = 0 OR sum(counted) >= {min_count}"
+
+NAMES_OFTEN: Final = f"""
     SELECT DISTINCT name FROM (
-        SELECT name FROM meanings WHERE name <> '' GROUP BY name, entity
-        HAVING sum(counted) = 0 OR sum(counted) >= {min_count}
+        SELECT name FROM meanings WHERE name <> '' GROUP BY name, entity {OFTEN}
     ) pairs
+"""
+
+NAMES_OF_ENTITIES: Final = """
+    SELECT entity, name FROM meanings WHERE name <> '' GROUP BY entity, name {having} ORDER BY entity, name
 """
 
 NUMBER_OF_NAMES: Final = "SELECT count(*) FROM ({names}) names"

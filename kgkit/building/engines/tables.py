@@ -92,6 +92,7 @@ class Tables:
         triples, relations, stored = self._write_facts()
         self.session.drop("attributes", "facts")
         number_of_aliases, alias_rows = self._write_aliases(class_of)
+        self._write_names()
         surfaces = self._surfaces()
         self._write_occurrences()
         forms = self._write_forms()
@@ -313,6 +314,19 @@ class Tables:
                 surfaces = np.unique(columns.surface[digests[names.of_surface[columns.surface]]])
             aliases.starts([names.surfaces[index] for index in surfaces.tolist()], self._starts)
         return number_of_names, number_of_rows
+
+    def _write_names(self) -> None:
+        """Write `names`: the aliases by which each entity is known."""
+        self.tell("writing names")
+        having = queries.OFTEN.format(min_count=self.min_count) if self.min_count else ""
+        pairs = _tuples(self.session.rows(queries.NAMES_OF_ENTITIES.format(having=having)))
+        self.store.append(
+            "names",
+            (
+                (codec.pack_id(entity), codec.encode([stored_key(name) for _, name in group]))
+                for entity, group in groupby(pairs, itemgetter(0))
+            ),
+        )
 
     def _surfaces(self) -> list[Item]:
         """Return what `meta` says of the tries, if there are any."""

@@ -37,7 +37,7 @@ def add(
     from kgkit.exchange import builder_by_name
     from kgkit.home import Home
     from kgkit.store import read_build
-    from kgkit.store.reader import read_manifest
+    from kgkit.store.manifest import read_manifest
 
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()

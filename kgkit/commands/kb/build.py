@@ -85,6 +85,22 @@ def build_kb(
     master: Annotated[
         str | None, typer.Option("--master", metavar="URL", help="Spark's master, for --engine spark.")
     ] = None,
+    url_pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--url-pattern",
+            metavar="URL",
+            help="Address of an entity, with {key}, {label} or {ATTRIBUTE} in it; links carry it.",
+        ),
+    ] = None,
+    identifiers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--identifier",
+            metavar="ATTRIBUTE",
+            help="Attribute that is an identifier, which links carry; may be given several times.",
+        ),
+    ] = None,
     key: Annotated[str | None, _column("--key", "Column of the unique keys.")] = None,
     label: Annotated[str | None, _column("--label", "Column of the names that people read.")] = None,
     aliases: Annotated[
@@ -158,6 +174,8 @@ def build_kb(
             resume=resume,
             priors=priors or (),
             master=master,
+            url_pattern=url_pattern,
+            identifiers=identifiers,
             columns=columns,
         )
     same = " (as it was: same content)" if built.build == before else ""
@@ -191,7 +209,7 @@ def _preview(builder: str, sources: Sequence[str], columns: Mapping[str, str | S
 def _additions(kb: "KBHome", build: str | None) -> list[str]:
     """Return the names of the sources added to a build."""
     from kgkit.errors import KgkitError
-    from kgkit.store.reader import read_manifest
+    from kgkit.store.manifest import read_manifest
 
     try:
         return [source.name for source in read_manifest(kb.builds / str(build)).added]

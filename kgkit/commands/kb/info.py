@@ -43,6 +43,8 @@ def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
         "created": manifest.created,
         "language": manifest.language,
         "candidates": manifest.generator,
+        "identifiers": ", ".join(manifest.identifiers),
+        "url pattern": manifest.url_pattern,
         "path": str(kb.store.folder),
         "other builds": ", ".join(build for build in builds if build != kb.build),
         "size": size(sum(manifest.files.values())),

@@ -1,145 +1,65 @@
 """`kgkit train linker`: a linker learns from mentions of which it is known what they mean."""
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from kgkit.commands.options import (
-    DeviceOption,
-    HomeOption,
-    JSONOption,
     KBOption,
     NameOption,
-    QuietOption,
     SeedOption,
     TaughtExamplesOption,
     VectorsOption,
     WithoutOption,
     chosen_kb,
-    flag,
 )
 from kgkit.commands.output import check_files
+from kgkit.commands.train.linker_options import (
+    CandidatesOption,
+    HeadsOption,
+    LinkerBf16Option,
+    LinkerDataOption,
+    LinkerEpochsOption,
+    LinkerTaggerOption,
+    LinkerTaskOption,
+    LinkerTypeOption,
+    NilOption,
+    PopularityOption,
+    PortableOption,
+    PresetOption,
+    SecondStageOption,
+    SenseGoldOption,
+    VectorControlOption,
+)
 from kgkit.commands.train.linker_runs import record_linker, train_news
-from kgkit.commands.train.methods import WindowOption
+from kgkit.commands.train.methods import TrainingOptions, WindowOption, with_training_options
 from kgkit.errors import MissingExtra, UsageError
 
 
+@with_training_options
 def linker(
     name: NameOption,
-    task: Annotated[
-        Literal["wsd", "el"] | None,
-        typer.Option(
-            "--task",
-            metavar="TASK",
-            help="What the data are: wsd (senses) or el (entities). Needed without --preset.",
-        ),
-    ] = None,
-    preset: Annotated[
-        Literal["news"] | None,
-        typer.Option(
-            "--preset",
-            metavar="PRESET",
-            help="news: a tagger, coherence and a threshold from one file of entities; no vectors needed.",
-        ),
-    ] = None,
-    model_type: Annotated[
-        Literal["ridge", "head", "full", "prior", "gloss"],
-        typer.Option(
-            "--type",
-            metavar="TYPE",
-            help="Model type: ridge, head or full, each slower to train; prior, gloss: with --coherence.",
-        ),
-    ] = "ridge",
-    mentions: Annotated[
-        str,
-        typer.Option(
-            "--mentions",
-            metavar="NAME",
-            help="el: tagger whose names the linker links by default; the threshold is chosen with it, on "
-            "one document in ten.",
-        ),
-    ] = "",
-    coherence: Annotated[
-        bool, flag("--coherence", help="Train a second stage too: names, words and links of a document.")
-    ] = False,
-    popularity: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--popularity",
-            metavar="ATTRIBUTE",
-            help="Coherence: a number of entities that tells how well known they are; repeat it for more.",
-        ),
-    ] = None,
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="wsd: X.data.xml; el: JSON lines. May be compressed; repeat it for more.",
-        ),
-    ] = None,
-    gold: Annotated[
-        list[Path] | None,
-        typer.Option("--gold", metavar="FILE", help="wsd: X.gold.key.txt; as often as --data, in its order."),
-    ] = None,
-    candidates: Annotated[
-        Literal["surface", "lemma"],
-        typer.Option(
-            "--candidates",
-            metavar="BY",
-            help="wsd: of the word as it is written (surface), or of the lemma of the data (lemma).",
-        ),
-    ] = "surface",
+    task: LinkerTaskOption = None,
+    preset: PresetOption = None,
+    model_type: LinkerTypeOption = "ridge",
+    mentions: LinkerTaggerOption = "",
+    coherence: SecondStageOption = False,
+    popularity: PopularityOption = None,
+    data: LinkerDataOption = None,
+    gold: SenseGoldOption = None,
+    candidates: CandidatesOption = "surface",
     examples: TaughtExamplesOption = False,
     without: WithoutOption = None,
-    nil: Annotated[
-        bool,
-        flag(
-            "--nil", help="Coherence: learn from mentions without a right candidate that they mean nothing."
-        ),
-    ] = False,
-    portable: Annotated[
-        Literal["kb", "data"] | None,
-        typer.Option(
-            "--portable",
-            metavar="PRIOR",
-            help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
-        ),
-    ] = None,
-    control: Annotated[
-        bool, flag("--control", help="head, full: train without the vectors of entities.")
-    ] = False,
-    epochs: Annotated[
-        int | None,
-        typer.Option("--epochs", metavar="N", help="head, full: number of times that all data are read."),
-    ] = None,
+    nil: NilOption = False,
+    portable: PortableOption = None,
+    control: VectorControlOption = False,
+    epochs: LinkerEpochsOption = None,
     size: WindowOption = None,
     seed: SeedOption = 0,
-    heads: Annotated[
-        int,
-        typer.Option(
-            "--heads",
-            min=1,
-            metavar="N",
-            help="head: number of heads, each with a seed of its own; their scores are averaged.",
-        ),
-    ] = 1,
-    bf16: Annotated[
-        bool | None,
-        typer.Option(
-            "--bf16/--no-bf16",
-            help="head, full: multiply in bfloat16, or in float32; else head in float32, full in what is "
-            "faster here.",
-            show_default=False,
-        ),
-    ] = None,
+    heads: HeadsOption = 1,
+    bf16: LinkerBf16Option = None,
     kb: KBOption = None,
     vectors: VectorsOption = None,
-    device: DeviceOption = "auto",
-    home: HomeOption = None,
-    as_json: JSONOption = False,
-    quiet: QuietOption = False,
+    *,
+    options: TrainingOptions,
 ) -> None:
     """Train a linker for a knowledge base, for kgkit link and kgkit evaluate to use by its name.
 
@@ -156,10 +76,7 @@ def linker(
             examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
             heads=heads != 1, bf16=bf16 is not None, vectors=vectors,
         )  # fmt: skip
-        train_news(
-            kb, name, data or [], mentions=mentions, popularity=popularity, seed=seed, device=device,
-            home=home, as_json=as_json, quiet=quiet,
-        )  # fmt: skip
+        train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
     if task is None:
         raise UsageError(
@@ -189,11 +106,8 @@ def linker(
         mentions=mentions,
     )
     check_files(training.files)
-    with open_kb(chosen_kb(kb, home), home) as opened:
-        record_linker(
-            opened, name, training, seeds=[*range(seed, seed + heads)], device=device, home=home,
-            as_json=as_json, quiet=quiet,
-        )  # fmt: skip
+    with open_kb(chosen_kb(kb, options.home), options.home) as opened:
+        record_linker(opened, name, training, options, seeds=[*range(seed, seed + heads)])
 
 
 def _refuse_with_preset(preset: str, **options: object) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import chosen_kb
 from kgkit.commands.output import check_files, typed, write_line
-from kgkit.commands.train.methods import record_training, write_figures
+from kgkit.commands.train.methods import TrainingOptions, record_training, write_figures
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,12 +27,9 @@ def record_linker(
     kb: "KnowledgeBase",
     name: str,
     training: "LinkerTraining",
+    options: TrainingOptions,
     *,
     seeds: Sequence[int],
-    device: str,
-    home: Path | None,
-    as_json: bool,
-    quiet: bool,
 ) -> None:
     """Train a linker as a run of the catalog, and write what was measured.
 
@@ -40,7 +37,7 @@ def record_linker(
         kb: knowledge base that is linked to.
         name: name of the linker.
         training: settings.
-        seeds, device, home, as_json, quiet: as `record_training` takes them.
+        options, seeds: as `record_training` takes them.
     """
     from kgkit.models.kinds import LINKER
     from kgkit.training.linkers.train import train_linker
@@ -54,12 +51,11 @@ def record_linker(
             record.score(training.task, "held out", "micro f1", results["linked_f1"], documents)
 
     def train(_: "Home", tell: "Progress") -> Path:
-        return train_linker(kb, name, training, device=device, progress=tell)
+        return train_linker(kb, name, training, device=options.device, progress=tell)
 
     manifest = record_training(
-        LINKER, name, asdict(training), training.files, train, note_scores,
-        seeds=seeds, device=device, home=home, as_json=as_json, quiet=quiet,
-    )  # fmt: skip
+        LINKER, name, asdict(training), training.files, train, note_scores, options, seeds=seeds
+    )
     if manifest is None:
         return
     title = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
@@ -74,14 +70,11 @@ def train_news(
     kb: str | None,
     name: str,
     data: Sequence[Path],
+    options: TrainingOptions,
     *,
     mentions: str,
     popularity: Sequence[str] | None,
     seed: int,
-    device: str,
-    home: Path | None,
-    as_json: bool,
-    quiet: bool,
 ) -> None:
     """Train the tagger of the preset `news`, unless it is there already, and the linker that links its names.
 
@@ -89,10 +82,10 @@ def train_news(
         kb: name of the knowledge base; None: the only one.
         name: name of the linker; the tagger is called `NAME-mentions`.
         data: files of documents with links.
+        options: options of the command.
         mentions: tagger that is there; "": one is trained.
         popularity: as `news_linker` takes it.
         seed: seed of both.
-        device, home, as_json, quiet: as `record_training` takes them.
     """
     from kgkit.home import Home
     from kgkit.kb import open_kb
@@ -103,25 +96,25 @@ def train_news(
     if not data:
         raise UsageError("--preset news learns from documents with links: name them with --data FILE")
     check_files(data)
-    with open_kb(chosen_kb(kb, home), home) as opened:
+    with open_kb(chosen_kb(kb, options.home), options.home) as opened:
         tagger, training = mentions or f"{name}-mentions", news_tagger(data, seed=seed)
         linker = news_linker(opened, data, tagger, popularity=popularity, seed=seed)
 
         def train(where: "Home", tell: "Progress") -> Path:
-            return train_tagger(where, tagger, training, device=device, command=typed(), progress=tell)
+            return train_tagger(
+                where, tagger, training, device=options.device, command=typed(), progress=tell
+            )
 
         def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
             if "span_f1" in manifest.results:
                 results = manifest.results
                 record.score("ner", "held out", "span f1", results["span_f1"], results["dev_names"])
 
-        if not mentions and is_trained(Home.find(home), tagger, training):
-            Messages(quiet=quiet).write(f"the tagger {tagger} has been trained on these data already")
+        if not mentions and is_trained(Home.find(options.home), tagger, training):
+            Messages(quiet=options.quiet).write(f"the tagger {tagger} has been trained on these data already")
         elif not mentions:
             record_training(
-                TAGGER, tagger, asdict(training), training.data, train, note_scores,
-                seeds=[seed], device=device, home=home, as_json=False, quiet=quiet,
+                TAGGER, tagger, asdict(training), training.files, train, note_scores,
+                options._replace(as_json=False), seeds=[seed],
             )  # fmt: skip
-        record_linker(
-            opened, name, linker, seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet
-        )
+        record_linker(opened, name, linker, options, seeds=[seed])

@@ -191,10 +191,7 @@ def sources_of(
     if parts:
         listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
         listed = hold_out_each_tenth(listed).learn if training.mentions else listed
-        if not training.examples and not any(right.any() for document in listed for right in document.right):
-            raise missing.error()
-        missing.warn()
-        yield listed
+        yield missing.check(listed, required=not training.examples)
     if training.examples:
         documents = labelled_examples(kb, generator, without=read_letters(training.without))
         usage = list(count_items(documents, "looking up examples", progress))

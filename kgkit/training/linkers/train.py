@@ -45,17 +45,15 @@ def train_linker(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Path:
-    """Train a linker for *kb*, and write it to `models/NAME` of its home, in the place of an older one.
+    """Train a linker for *kb*, and write it to its home, as `kgkit.training.job.Trainer` does other models.
 
     Args:
         kb: knowledge base that is linked to.
-        name: name of the model.
+        name, device, progress: as `Trainer` takes them.
         training: settings, with the files of data.
-        device: torch device of the encoder.
-        progress: callback with stage, steps done and total.
 
     Returns:
-        Folder of the model's files, a version of `models/NAME`, removed when the name is trained again.
+        Folder of the model's files, as `run_job` returns it.
 
     Raises:
         UsageError: if *name* cannot name a model, or there are no training examples.

@@ -147,7 +147,7 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
         encoder.save_tokenizer(folder / FOLDER / ENCODER)
         return {**manifest_fields(training), **beginning.fields}
 
-    return Plan((encoder.fingerprint, beginning.identity), train)
+    return Plan((encoder.fingerprint, beginning.identity), train, needs=beginning.fields["needs"])
 
 
 def _begin_head(

@@ -1,0 +1,158 @@
+"""Surfaces and what they can mean, in both directions."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from kgkit.errors import UsageError
+from kgkit.kb.parts_of_speech import PartsOfSpeech
+from kgkit.text import fold
+from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity
+
+__all__ = ["EntitySurface", "Node", "SurfaceQueries"]
+
+Node = int | str | Entity
+"""An entity, by its id, by its key, or itself."""
+
+_NEVER_LINKED: Final = 0.5  # what counts as links where a surface was never one
+_FUZZY_CUTOFF = 80.0
+
+
+class EntitySurface(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A surface that can mean an entity.
+
+    Attributes:
+        surface: surface as it is spelled.
+        prior: p(entity | surface), in [0, 1], as `KnowledgeBase.candidates` gives it for this spelling.
+        count: number of times that it was seen with this meaning; 0 where nobody counted.
+        sense: key of the entity that stands for this very pairing, as a sense key of WordNet; None in most
+            KBs.
+    """
+
+    surface: str
+    prior: float
+    count: float
+    sense: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name, ready for JSON, without a sense that is None."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
+
+
+class SurfaceQueries(PartsOfSpeech, ABC):
+    """The part of a handle that knows what surfaces can mean, and by which an entity is known."""
+
+    @abstractmethod
+    def id(self, entity: Node) -> int:
+        """Return the id of an entity."""
+
+    def candidates(
+        self,
+        text: str,
+        k: int | None = None,
+        pos: str | None = None,
+        *,
+        prefer_case: bool = True,
+        fuzzy: bool = False,
+    ) -> Candidates:
+        """Return what a surface can mean, best prior first.
+
+        Case and white space are folded; where a KB knows several spellings of
+        a folded surface, the meanings seen in this very spelling are preferred.
+
+        Args:
+            text: the surface, uninflected.
+            k: largest number of candidates; None for all. Priors are not stretched by the cut.
+            pos: part of speech of the meanings: `n`, `v`, `a` (satellites included), `s`, `r`, or a
+                universal name (`NOUN`). Priors then sum to 1 over what is left.
+            prefer_case: whether the exact spelling counts more; False takes all spellings alike.
+            fuzzy: whether, if there is no such surface, to take the most similar one (at least
+                80 of 100 by RapidFuzz's ratio); reads every surface of the KB.
+
+        Returns:
+            The candidates; none, if the surface is not known. `decode` gives entities.
+        """
+        _check_size(k)
+        if pos is not None:
+            self._check_pos(pos)
+        result = self.store.candidates(text, prefer_case=prefer_case)
+        if result is None:
+            nearest = self._nearest_surface(fold(text)) if fuzzy else None
+            if nearest is None:
+                return NO_CANDIDATES
+            result = self.store.candidates(nearest, prefer_case=False) or NO_CANDIDATES
+        if pos is not None:
+            result = self.filter(result, pos)
+        return result if k is None or k >= len(result.rows) else Candidates(result.rows[:k], result.null)
+
+    def link_probability(self, text: str) -> float | None:
+        """Return how likely an occurrence of a surface in a text is a link; None where nobody counted.
+
+        That is links / occurrences. A surface that was never a link counts as half of one: that it was none
+        in a few places does not say that it never is. Case and white space are folded, and all meanings and
+        spellings together.
+
+        Example:
+            >>> kgkit.open_kb("enwiki").link_probability("of")
+            0.0004…
+        """
+        counts = self.store.occurrences(fold(text)) if self.store.has_occurrences else None
+        if counts is None:
+            return None
+        count, linked = counts
+        return min((linked or _NEVER_LINKED) / count, 1.0)
+
+    def decode(self, candidates: Candidates) -> list[Candidate]:
+        """Return candidates with their entities and the keys of their senses."""
+        return self.store.decode(candidates)
+
+    def surfaces(self) -> Iterator[str]:
+        """Yield every folded surface, in order."""
+        return self.store.iter_surfaces()
+
+    def surfaces_of(self, entity: Node, k: int | None = None) -> list[EntitySurface]:
+        """Return the surfaces that can mean an entity, as they are spelled, the most frequent first.
+
+        Those that were counted alike, as all are where nobody counted, come by their priors, then in
+        alphabetical order.
+
+        Args:
+            entity: key of the entity, its id or itself.
+            k: largest number of surfaces; None for all.
+
+        Raises:
+            UnknownEntity: if there is no such entity.
+            FormatMismatch: if the build is of an older format, which cannot tell; names the command that
+                builds it again.
+            UsageError: if *k* is negative.
+
+        Example:
+            >>> [name.surface for name in kgkit.open_kb("wordnet").surfaces_of("dog.n.01")]
+            ['dog', 'Canis familiaris', 'domestic dog']
+        """
+        _check_size(k)
+        surfaces = self.store.surfaces_of(self.id(entity))
+        surfaces.sort(key=lambda each: (-each[2], -each[1], each[0]))
+        return [
+            EntitySurface(surface, prior, count, None if sense == NO_SENSE else self.store.key_of(sense))
+            for surface, prior, count, sense in surfaces[:k]
+        ]
+
+    def _nearest_surface(self, folded: str) -> str | None:
+        from rapidfuzz import fuzz, process  # here: wanted by few, 20 ms
+
+        match = process.extractOne(folded, self.surfaces(), scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
+        return None if match is None else match[0]
+
+
+def _check_size(k: int | None) -> None:
+    """Make sure that *k* is a number of answers.
+
+    Raises:
+        UsageError: if it is negative.
+    """
+    if k is not None and k < 0:
+        raise UsageError(f"k is {k}; it cannot be negative")

@@ -1,0 +1,90 @@
+"""The manifest of a build: read and checked before anything else is, and what it says of building anew."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kgkit.errors import DamagedKB, FormatMismatch, NotThere, StoreError
+from kgkit.home import Home
+from kgkit.store.layout import DATA, FORMAT, MANIFEST, FormatOnly, Manifest, fingerprint, readable_formats
+from kgkit.store.urls import check_url_pattern
+
+GARBAGE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that it cannot read."""
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of the build in *folder*, its format and file sizes checked.
+
+    Raises:
+        NotThere, FormatMismatch, DamagedKB: as `StoreReader.open` does.
+        StoreError: if it may not be read.
+    """
+    path = folder / MANIFEST
+    try:
+        written = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotThere(f"no knowledge base in {folder}: it has no {MANIFEST}") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        head = msgspec.json.decode(written, type=FormatOnly)
+        if readable_formats().get(head.format) != head.fingerprint:
+            raise FormatMismatch(
+                f"{folder} has format {head.format} ({head.fingerprint or 'no fingerprint'}), this kgkit "
+                f"reads format {FORMAT} ({fingerprint()}): "
+                f"run `{rebuild_command(folder, head)}` to build it again"
+            )
+        manifest = msgspec.json.decode(written, type=Manifest)
+        if manifest.url_pattern:
+            check_url_pattern(manifest.url_pattern)
+    except (*GARBAGE, ValueError) as error:
+        raise DamagedKB(f"{path} cannot be read: {error}; build the knowledge base again") from error
+    for name, size in {DATA: -1, **manifest.files}.items():
+        # Before anything is mapped: reading past the end of a truncated file
+        # would end the process with SIGBUS.
+        try:
+            actual: int | None = (folder / name).stat().st_size
+        except (OSError, ValueError):
+            if not path.exists():
+                raise NotThere(f"no knowledge base in {folder}: it was removed a moment ago") from None
+            actual = None
+        if actual != size:
+            problem = "is missing" if actual is None else f"has {actual:,} bytes"
+            raise DamagedKB(
+                f"{folder / name} {problem}, its manifest says {size:,} bytes: "
+                f"run `{rebuild_command(folder, head)}` to build it again"
+            )
+    return manifest
+
+
+def full_name(folder: Path) -> str:
+    """Return what people call the build in *folder*: NAME@BUILD, or the folder where it lies in no home."""
+    if folder.parent.name == "builds" and (name := folder.parents[1].name):
+        return f"{name}@{folder.name}"
+    return str(folder)
+
+
+def home_of(folder: Path) -> Path | None:
+    """Return HOME of HOME/kbs/NAME/builds/BUILD; None where the path does not tell."""
+    return folder.parents[3] if folder.parent.name == "builds" and len(folder.parents) > 3 else None
+
+
+def rebuild_command(folder: Path, manifest: FormatOnly | Manifest) -> str:
+    """Return the command that builds anew what lies at HOME/kbs/NAME/builds/BUILD, as far as can be told."""
+    words = ["kgkit", "build-kb", manifest.builder or "BUILDER"]
+    if (home := home_of(folder)) is not None:
+        name = folder.parents[1].name
+        words += ["--name", name] if name != manifest.builder else []
+        words += [word for source in _sources(manifest.source.path) for word in ("--source", source)]
+        words += ["--home", str(home)] if home != Home.find().path else []
+    return shlex.join(words)
+
+
+def _sources(path: str) -> list[str]:
+    """Return the sources that a manifest names: several are absolute paths, joined as a search path is."""
+    paths = path.split(os.pathsep)
+    return paths if all(map(os.path.isabs, paths)) else [path] if path else []

@@ -1,0 +1,39 @@
+"""A knowledge base as kgkit wrote it before its format was 3."""
+
+from pathlib import Path
+
+import msgspec
+
+from kgkit.home import Home
+from kgkit.store import PublishedBuild, Staging, StoreReader, StoreWriter
+from kgkit.store.layout import SINCE, TABLES, build_name, readable_formats
+from kgkit.store.writer import checksums
+
+
+def publish_as_format_2(folder: Path, home: Path, name: str) -> PublishedBuild:
+    """Publish the build in *folder* as the KB *name*, in format 2.
+
+    Args:
+        folder: folder of a build of today.
+        home: home of the other KB; may be the same.
+        name: name of that KB.
+    """
+    reader = StoreReader.open(folder)
+    tables = [table for table in TABLES if table not in SINCE]
+    with Staging(Home(home).kb(name)) as staging:
+        with StoreWriter(staging.folder, tables) as store:
+            for table in tables:
+                store.append(table, reader.items(table))
+            digests = store.finish()
+        sizes, sums = checksums(staging.folder, {})
+        fingerprint = readable_formats()[2]
+        manifest = msgspec.structs.replace(
+            reader.manifest,
+            tables=digests,
+            files=sizes,
+            sha256=sums,
+            format=2,
+            fingerprint=fingerprint,
+        )
+        reader.close()
+        return staging.publish(msgspec.structs.replace(manifest, build=build_name(manifest)))
