@@ -115,8 +115,8 @@ def write_table(
             write_line("\t".join(plain(cell[0] if isinstance(cell, TwoLines) else cell) for cell in row))
         return
     rows = [*rows]
-    widths = [_width_of(column, index, rows) for index, column in enumerate(columns)]
-    if sum(widths) + _GAP * (len(widths) - 1) > console().width:
+    widths = _fitting_widths(columns, rows, console().width)
+    if widths is None:
         _write_cards(columns, rows)
         return
     from rich.table import Table
@@ -129,11 +129,8 @@ def write_table(
             justify=column.align,
             no_wrap=column.fit != "wrap",
             overflow="fold" if column.fit == "wrap" else "ellipsis",
-            min_width=width,
-            ratio=1 if column.wide else None,
-            max_width=column.most,
+            width=width,
         )
-    table.expand = any(column.wide for column in columns)
     for row in rows:
         table.add_row(
             *(
@@ -172,14 +169,40 @@ class TitledTables:
             write_line(self.empty)
 
 
-def _width_of(column: Column, index: int, rows: Sequence[Sequence[str | TwoLines]]) -> int:
-    """Return the width that a column has at least: that of its longest cell where it keeps its width."""
+def _fitting_widths(
+    columns: Sequence[Column], rows: Sequence[Sequence[str | TwoLines]], available: int
+) -> list[int] | None:
+    """Return the widths of the columns of a table; None if those that keep theirs leave too little room.
+
+    A column is as wide as its longest cell; the wide one has what the others leave. Where that is too much,
+    those that may be cut or wrapped lose width, the widest first.
+    """
+    widths = [
+        _NARROWEST if each.wide else _natural_width(each, rows, index) for index, each in enumerate(columns)
+    ]
+    flexible = [index for index, column in enumerate(columns) if not column.keeps_width]
+    excess = sum(widths) + _GAP * (len(widths) - 1) - available
+    while excess > 0:
+        widest = max(flexible, key=lambda index: widths[index], default=None)
+        if widest is None or widths[widest] <= _NARROWEST:
+            return None
+        widths[widest] -= 1
+        excess -= 1
+    for index, column in enumerate(columns):
+        if column.wide:
+            widths[index] -= excess
+            break
+    return widths
+
+
+def _natural_width(column: Column, rows: Sequence[Sequence[str | TwoLines]], index: int) -> int:
+    """Return the width of the longest cell of a column, or of its heading."""
     from rich.cells import cell_len
 
-    cells = [row[index] for row in rows] if column.keeps_width else []
+    cells = [row[index] for row in rows]
     lines = [plain(line) for cell in cells for line in ([cell] if isinstance(cell, str) else cell)]
-    longest = max(map(cell_len, [column.heading, *lines]), default=0) if column.keeps_width else _NARROWEST
-    return longest if column.most is None else min(longest, column.most)
+    longest = max(map(cell_len, [column.heading, *lines]))
+    return longest if column.most is None or column.keeps_width else min(longest, column.most)
 
 
 def _write_cards(columns: Sequence[Column], rows: Iterable[Sequence[str | TwoLines]]) -> None:

@@ -114,7 +114,7 @@ def _candidates(home: Home) -> Iterator[Leftover]:
                 yield _leftover("vectors", path, partial(making, kb, path.name[:-_DIGEST] or path.name))
     yield from _temporary(home.path / "runs", nullcontext)
     yield from _temporary(home.path / "kbs", nullcontext)
-    for kb in home.kbs():
+    for kb in filter(None, (_kb(home, folder.name) for folder in _entries(home.path / "kbs"))):
         yield from _temporary(kb.builds, partial(_lock_of_kb, kb))
         for name in vectors_names(kb):
             yield from _temporary(kb.vectors / name, partial(making, kb, name))

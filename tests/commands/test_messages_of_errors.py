@@ -6,6 +6,7 @@ import pytest
 
 from kgkit.commands.examples import EXAMPLES, example_of
 from kgkit.commands.messages import Pace, format_duration, wrap_words
+from kgkit.commands.output import Column, _fitting_widths
 from tests.cli_helpers import build_mini, colourless, on_terminal, process, run
 from tests.commands.test_whole import COMMANDS, VERBS
 
@@ -174,3 +175,16 @@ def test_a_tagger_draws_a_table(tmp_path):
     assert drawn.code == 0 and (drawn.out.startswith("at  name") or drawn.out == "no names\n")
     refused = run(*common, "--table", "--jsonl", given=b"The dog barked.")
     assert refused.code == 2 and "--table is for people" in refused.err
+
+
+def test_a_table_that_is_too_wide_cuts_what_is_no_number():
+    columns = [
+        Column(heading="name"),
+        Column(heading="count", align="right"),
+        Column(heading="build", fit="keep"),
+        Column(heading="meaning", wide=True),
+    ]
+    rows = [("a name of some length", "1,234,567", "0123456789ab", "what it means")]
+    assert _fitting_widths(columns, rows, 100) == [21, 9, 12, 52]
+    assert _fitting_widths(columns, rows, 43) == [10, 9, 12, 6]
+    assert _fitting_widths(columns, rows, 38) is None

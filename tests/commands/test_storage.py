@@ -99,6 +99,12 @@ def test_removing_a_kb_names_what_depends_on_it_and_asks_on_a_terminal(home):
     assert done.code == 0 and "models that need it, and stay: mine\nremoved names\n" in done.err
 
 
+def test_what_a_killed_first_build_has_left_can_go(tmp_path):
+    (tmp_path / "kbs/ghost/builds/.new-1-ab").mkdir(parents=True)
+    [leftover] = leftovers(Home.find(tmp_path), days=7)
+    assert leftover.kind == "temporary" and remove_leftover(leftover)
+
+
 def test_a_stopped_build_of_a_kb_that_is_not_there_makes_no_kb(tmp_path):
     (tmp_path / "cache/parts/ghost/0123").mkdir(parents=True)
     assert len(leftovers(Home.find(tmp_path))) == 1
