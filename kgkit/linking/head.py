@@ -22,7 +22,7 @@ from msgspec import structs
 
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
-from kgkit.linking.gloss import warn_of_missing
+from kgkit.linking.gloss import prepare_candidates, warn_of_missing
 from kgkit.linking.prior_features import candidate_features, prior_features
 from kgkit.linking.ridge import (
     Matrix,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kgkit.heads.entity_linker import EntityLinker
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Ids
-    from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import EntityVectors
 
 KIND: Final = "head"
 HEAD: Final = "head"
@@ -82,7 +82,7 @@ class HeadScorer(Scorer):
     def __init__(
         self,
         reader: SpanReader,
-        vectors: "Vectors",
+        vectors: "EntityVectors",
         arrays: RidgeArrays | None,
         heads: "Sequence[EntityLinker]",
         scale: Matrix,
@@ -115,16 +115,16 @@ class HeadScorer(Scorer):
             NotThere: if the vectors or the encoder are gone.
             MissingExtra: if torch, transformers or safetensors is not installed.
         """
-        from kgkit.embedding.text import encoder_of
+        from kgkit.embedding.partial import encoder_for
         from kgkit.encoder import Encoder
 
         if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
             manifest = structs.replace(manifest, encoder=str(lasting_path(folder.absolute()) / TEXTS))
-        own_vectors = model_vectors(manifest, kb, vectors)
+        own_vectors = model_vectors(manifest, kb, vectors, device=device)
         warn_of_missing(kb, own_vectors)
         own = folder / ENCODER  # one that was trained with the head
         encoder = (
-            Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(own_vectors, device=device)
+            Encoder.load(str(own), device=device) if own.is_dir() else encoder_for(own_vectors, device=device)
         )
         from kgkit.heads.entity_linker import EntityLinker  # now that torch is known to be there
 
@@ -157,6 +157,7 @@ class HeadScorer(Scorer):
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         results: list[list[Scores]] = []
+        prepare_candidates(self.vectors, documents)
         for document, vectors in self.reader(documents):
             scores = self.scores(document, vectors)
             results.append(
@@ -239,6 +240,6 @@ def hidden_of(vectors: Matrix, layers: int) -> Matrix:
     return parts * np.float32(np.sqrt(vectors.shape[1] // layers))
 
 
-def texts_of(vectors: "Vectors", ids: "Ids") -> Matrix:
+def texts_of(vectors: "EntityVectors", ids: "Ids") -> Matrix:
     """Return vectors of entities (R, D) as the head takes them: with a mean square of 1."""
     return unit(vectors.gather(ids)) * np.float32(np.sqrt(vectors.width))

@@ -100,8 +100,7 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
         case "gloss":
             from kgkit.linking.gloss import GlossScorer
 
-            own = model_vectors(manifest, kb, vectors)
-            return GlossScorer.open(kb, vectors=own.manifest.name, device=device)
+            return GlossScorer.of(kb, model_vectors(manifest, kb, vectors, device=device), device=device)
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 

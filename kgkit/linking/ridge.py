@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.gloss import GlossConfig, warn_of_missing
+from kgkit.linking.gloss import GlossConfig, prepare_candidates, warn_of_missing
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
@@ -43,7 +43,7 @@ from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import EntityVectors
 
 Matrix = NDArray[np.float32]
 
@@ -145,7 +145,7 @@ class RidgeScorer(Scorer):
     def __init__(
         self,
         reader: SpanReader,
-        vectors: "Vectors",
+        vectors: "EntityVectors",
         arrays: RidgeArrays,
         *,
         temperature: float = 1.0,
@@ -172,14 +172,14 @@ class RidgeScorer(Scorer):
             StaleModel: if it is another build's, or of other vectors.
             NotThere: if the vectors or the encoder are gone.
         """
-        from kgkit.embedding.text import encoder_of
+        from kgkit.embedding.partial import encoder_for
 
         check_weights(manifest, folder)
-        own_vectors = model_vectors(manifest, kb, vectors)
+        own_vectors = model_vectors(manifest, kb, vectors, device=device)
         warn_of_missing(kb, own_vectors)
         with checking_settings(folder):
             read = span_config(manifest)
-        reader, arrays = SpanReader(encoder_of(own_vectors, device=device), read), RidgeArrays.load(folder)
+        reader, arrays = SpanReader(encoder_for(own_vectors, device=device), read), RidgeArrays.load(folder)
         shape, expected = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, own_vectors.width)
         if shape != expected:
             raise damaged(
@@ -211,6 +211,7 @@ class RidgeScorer(Scorer):
 
     def _read(self, documents: Sequence[Document]) -> Iterator[list[tuple[Matrix, Candidates]]]:
         """Yield q, (K · D,), and the candidates of each mention of a document."""
+        prepare_candidates(self.vectors, documents)
         for document, vectors in self.reader(documents):
             candidates = [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()]
             read = queries(vectors, len(self.reader.config.layers), self.arrays.mean)
