@@ -1,5 +1,6 @@
 """Scorers of candidates by name: those that need no training, and trained ones.
 
+    auto      the best of those that are there for the knowledge base: `kgkit.linking.auto`
     prior     p(entity | surface), as the generator has it
     gloss     that, times how well the entity's text fits the mention in its context
     NAME      a model with the role of a linker, in a folder; see `kgkit.models`
@@ -8,21 +9,24 @@ Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`
 that a trained model may have, in `.trained_coherence`.
 """
 
+import logging
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgkit.errors import UsageError
+from kgkit.errors import KgkitError, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import PriorScorer, Scorer
-from kgkit.models.folder import BUILT_IN, check_build, model_vectors
+from kgkit.models.folder import AUTO, BUILT_IN, check_build, model_vectors
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import ModelManifest, damaged
 from kgkit.models.opening import open_model
 
 if TYPE_CHECKING:
     from kgkit.models.opening import Opening
+
+log = logging.getLogger(__name__)
 
 MODELS = BUILT_IN
 """The models that need no training."""
@@ -39,7 +43,7 @@ def find_scorer(
     """Return the scorer called *model*.
 
     Args:
-        model: one of `BUILT_IN`, the name of a trained one in the home of *kb*, or its folder.
+        model: `auto`, one of `BUILT_IN`, the name of a trained one in the home of *kb*, or its folder.
         kb: knowledge base that is linked to.
         vectors: name of the entities' vectors, for a model that takes some; None: its own, else `text`.
         device: torch device on which a model computes.
@@ -52,6 +56,8 @@ def find_scorer(
         NotThere: if it needs vectors that have not been made.
         DamagedModel, StaleModel: if a trained one cannot be read, or was trained for something else.
     """
+    if model == AUTO:
+        return _best_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)
     if model == "prior":
         return PriorScorer()
     if model == "gloss":
@@ -63,6 +69,19 @@ def find_scorer(
         use_threshold=use_threshold,
     )  # fmt: skip
     return scorer
+
+
+def _best_scorer(kb: KnowledgeBase, *, vectors: str | None, device: str, use_threshold: bool) -> Scorer:
+    """Return the first of the models for *kb* that can be opened."""
+    from kgkit.linking.auto import auto_models
+
+    names = [*auto_models(kb, vectors=vectors)]
+    for name in names[:-1]:
+        try:
+            return find_scorer(name, kb, vectors=vectors, device=device, use_threshold=use_threshold)
+        except KgkitError as error:
+            log.warning("the model %s cannot be used, the next best is taken: %s", name, error)
+    return find_scorer(names[-1], kb, vectors=vectors, device=device, use_threshold=use_threshold)
 
 
 def open_linker(folder: Path, manifest: LinkerManifest, opening: "Opening") -> Scorer:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 BUILT_IN: Final = ("prior", "gloss")
 """The models that need no training; no other may have their names."""
 
+AUTO: Final = "auto"
+"""The model that stands for the best that is there for a knowledge base: `kgkit.linking.auto`."""
+
 VECTORS: Final = "text"
 """The vectors that are taken unless others are named, or there are no others."""
 
@@ -57,10 +60,10 @@ def model_folder(home: Home, name: str) -> Path:
         UsageError: if *name* cannot be a folder's everywhere, or is that of a model that all have.
     """
     shipped = _names(SHIPPED)
-    if not is_name(name) or name in (*BUILT_IN, *shipped):
+    if not is_name(name) or name in (*BUILT_IN, AUTO, *shipped):
         raise UsageError(
             f"{name!r} cannot name a model: letters, digits, '.', '_' and '-', 64 at most, and not "
-            f"{', '.join((*BUILT_IN, *shipped))}, which are there without training"
+            f"{', '.join((*BUILT_IN, AUTO, *shipped))}, which are there without training"
         )
     return home.models / name
 

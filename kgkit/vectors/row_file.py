@@ -10,9 +10,11 @@ killed while it appended, less than a record, is written over by the next one th
     N  keys    D  width of a row
 """
 
+import mmap
 import os
+import weakref
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +52,8 @@ class RowFile:
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             path.touch()
-        self._file = path.open("rb")
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
         self.refresh()
 
     def __len__(self) -> int:
@@ -98,7 +101,7 @@ class RowFile:
 
     def _write(self, content: bytes, end: int) -> None:
         with (self.folder / ROWS).open("rb+") as file:
-            if not os.path.samestat(os.fstat(file.fileno()), os.fstat(self._file.fileno())):
+            if not os.path.samestat(os.fstat(file.fileno()), os.fstat(self._file)):
                 raise FileNotFoundError(f"{self.folder / ROWS} was replaced")
             file.seek(end)
             file.write(content)  # never truncated where that fails: readers may have mapped what is complete
@@ -110,10 +113,11 @@ class RowFile:
         it is read again the next time, and so is what follows.
         """
         size = self._type.itemsize
-        begin, end = len(self._records), os.fstat(self._file.fileno()).st_size // size
+        begin, end = len(self._records), os.fstat(self._file).st_size // size
         if end <= begin:
             return end * size
-        records: Any = np.memmap(self._file, self._type, "r", shape=(end,))
+        mapped = mmap.mmap(self._file, end * size, access=mmap.ACCESS_READ)
+        records = np.frombuffer(mapped, self._type)
         for first in range(begin, end, _BLOCK):
             block = records[first : min(first + _BLOCK, end)]
             sound = block["checksum"] == _checksums(block)
