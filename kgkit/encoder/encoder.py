@@ -26,6 +26,7 @@ from kgkit.encoder.device import has_bf16
 from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
 from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
+from kgkit.encoder.threads import on_single_threads
 from kgkit.errors import UsageError
 from kgkit.types import Progress
 
@@ -85,8 +86,8 @@ class Encoded(NamedTuple):
 class Encoder:
     """A transformer that makes a vector of a text.
 
-    May be used by one thread at a time. On a processor the vector of a text is the
-    same numbers whatever texts are encoded with it, on one machine with as many
+    May be used by one thread at a time. On one machine's processor the vector of a
+    text is the same numbers whatever texts are encoded with it, and by however many
     threads. On a GPU it may differ in the last bits where a text stands in another
     batch.
 
@@ -319,7 +320,8 @@ class Encoder:
     def _vectors(self, tokens: list[list[int]], dtype: str, batch_tokens: int | None) -> Matrix:
         """Return (N, D), not normalised; zeros for a text without a token.
 
-        On a processor a batch has texts of one length only: padding changes the last bits of the others.
+        On a processor a batch has texts of one length only, and is computed by one thread: padding, and the
+        shares of several threads, change the last bits.
         """
         import torch
 
@@ -327,12 +329,21 @@ class Encoder:
         least, most = 1 if self.device.type == "cpu" else least, batch_tokens or most
         padding = self.tokenizer.pad_token_id or 0
         matrix = np.zeros((len(tokens), self.width), np.float32)
-        with ExitStack() as stack:
-            stack.enter_context(torch.inference_mode())
-            if dtype == "bfloat16":
-                stack.enter_context(torch.autocast(self.device.type, torch.bfloat16))
-            for batch in batches(tokens, least=min(least, most), most=most, padding=padding):
-                matrix[batch.rows] = self._pooled(batch).cpu().numpy()
+        source = batches(tokens, least=min(least, most), most=most, padding=padding)
+
+        def encode(some: Iterable[TokenBatch]) -> None:
+            """Fill the rows of batches."""
+            with (
+                torch.inference_mode(),
+                torch.autocast(self.device.type, torch.bfloat16, enabled=dtype == "bfloat16"),
+            ):
+                for batch in some:
+                    matrix[batch.rows] = self._pooled(batch).cpu().numpy()
+
+        if self.device.type == "cpu":
+            on_single_threads(encode, source)
+        else:
+            encode(source)
         return matrix
 
     def _pooled(self, batch: TokenBatch) -> "Tensor":
