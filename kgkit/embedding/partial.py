@@ -142,7 +142,8 @@ class PartialTextVectors:
             if lacking and self._rows is not None:
                 self._rows.refresh()
                 lacking = {digest: text for digest, text in lacking.items() if not self._has(digest)}
-            self._encode(lacking)
+            if lacking:
+                self._encode(lacking)
         return np.fromiter((self._digests[number] for number in ids), np.uint64, len(ids))
 
     def _read(self, ids: Sequence[int]) -> Iterator[tuple[int, str]]:
