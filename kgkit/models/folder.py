@@ -60,10 +60,10 @@ def model_folder(home: Home, name: str) -> Path:
         UsageError: if *name* cannot be a folder's everywhere, or is that of a model that all have.
     """
     shipped = _names(SHIPPED)
-    if not is_name(name) or name in (*BUILT_IN, AUTO, *shipped):
+    if not is_name(name) or name in (AUTO, *BUILT_IN, *shipped):
         raise UsageError(
             f"{name!r} cannot name a model: letters, digits, '.', '_' and '-', 64 at most, and not "
-            f"{', '.join((*BUILT_IN, AUTO, *shipped))}, which are there without training"
+            f"{', '.join((AUTO, *BUILT_IN, *shipped))}, which are there without training"
         )
     return home.models / name
 
