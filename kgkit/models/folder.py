@@ -185,8 +185,13 @@ def model_vectors(
     try:
         vectors = kb.vectors(own if name is None else name)
     except NotThere:
-        if name not in (None, own) or (manifest.build and not manifest.texts):
+        if name not in (None, own):
             raise
+        if manifest.build and not manifest.texts:  # nothing says how the texts were written
+            raise NotThere(
+                f"the model {manifest.name} takes vectors {kb.name}/{own}, which are not there: "
+                f"{_embedding(manifest, kb.name, own)} makes them"
+            ) from None
         vectors = _partial_vectors(manifest, kb, own, device)
     if vectors.manifest.config.get("fingerprint") != manifest.fingerprint:
         if not manifest.build:
