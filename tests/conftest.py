@@ -34,6 +34,7 @@ def pytest_configure():
 def _own_home(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("KGKIT_HOME", str(tmp_path_factory.getbasetemp() / "no-home"))
     monkeypatch.delenv("KGKIT_KB", raising=False)
+    monkeypatch.setenv("KGKIT_MODEL", "prior")  # what `auto` stands for, whatever encoder is installed
     monkeypatch.delenv("KGKIT_CATALOG_URL", raising=False)
 
 

@@ -20,6 +20,7 @@ from kgkit.commands.output import write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from kgkit.home import KBHome
     from kgkit.vectors import Vectors
 
 _TEXT, _TUCKER, _WIKIPEDIA2VEC, _CONCAT = "Text", "TuckER", "Wikipedia2Vec", "Concat"
@@ -198,7 +199,8 @@ def embed(
     from kgkit.embedding.embed import embed as embed_kb
     from kgkit.embedding.embed import update as update_vectors
     from kgkit.home import Home
-    from kgkit.vectors import find_vectors
+    from kgkit.vectors import find_vectors, vectors_names
+    from kgkit.vectors.partial import partial_folders
 
     kb = chosen_kb(name, home)
     settings = {
@@ -223,8 +225,10 @@ def embed(
         if update:
             if seed is not None:
                 settings["seed"] = seed
-            updated = _vectors_to_update(method, vectors_name, settings)
-            folder_before = find_vectors(Home.find(home).kb(kb.partition("@")[0]), updated)
+            kb_home = Home.find(home).kb(kb.partition("@")[0])
+            updated = _vectors_to_update(kb_home, method, vectors_name, settings)
+            if not partial_folders(kb_home, updated) or updated in vectors_names(kb_home):
+                folder_before = find_vectors(kb_home, updated)
             vectors = update_vectors(
                 kb, updated, home=home, index=index_kind, device=device, resume=resume, progress=tell
             )
@@ -267,13 +271,17 @@ def summary(vectors: "Vectors") -> str:
     return f"{vectors.name}: {manifest.covered:,} vectors of width {manifest.width}, {index_summary}"
 
 
-def _vectors_to_update(method: str | None, name: str | None, settings: dict[str, Any]) -> str:
+def _vectors_to_update(kb: "KBHome", method: str | None, name: str | None, settings: dict[str, Any]) -> str:
+    from kgkit.vectors import vectors_names
+    from kgkit.vectors.partial import partial_names
+
     if settings:
         raise UsageError(
             "--update keeps the settings that the vectors were made with: leave out "
             + ", ".join(map(_option, settings))
         )
-    vectors_name = name or method
+    names = sorted({*vectors_names(kb), *partial_names(kb)})
+    vectors_name = name or method or (names[0] if len(names) == 1 else None)
     if vectors_name is None:
         raise UsageError("which vectors? --update takes --name NAME (`kgkit vectors list` shows them)")
     return vectors_name

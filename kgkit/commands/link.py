@@ -1,5 +1,6 @@
 """`kgkit link`: link texts to a knowledge base."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -18,8 +19,8 @@ from kgkit.commands.options import (
     InputFormatOption,
     JSONLinesOption,
     KBOption,
+    LinkModelOption,
     MaxCandidatesOption,
-    ModelOption,
     OutputOption,
     OverlapsOption,
     QuietOption,
@@ -63,7 +64,7 @@ _PARTS = Column(heading="against the next")
 def link(
     files: TextsArgument = None,
     kb: KBOption = None,
-    model: ModelOption = "prior",
+    model: LinkModelOption = "auto",
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
@@ -109,6 +110,7 @@ def link(
     from kgkit.commands.documents import read_documents
     from kgkit.encoder.import_stubs import only_encodes
     from kgkit.linking import Linker
+    from kgkit.linking.auto import MODEL_VARIABLE
 
     files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
     written = [path for path in (output, html) if path is not None]
@@ -123,6 +125,8 @@ def link(
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
         mentions=mentions, all_surfaces=all_surfaces, explain=explain, max_candidates=max_candidates or None,
     )  # fmt: skip
+    if model == "auto" and MODEL_VARIABLE not in os.environ:
+        messages.write(f"model: {linker.scorer.name}, the best for {linker.kb.name}; --model takes another")
     if STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with linker.kb, ExitStack() as stack:

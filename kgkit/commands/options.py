@@ -92,6 +92,15 @@ ModelOption = Annotated[
         help="What scores the candidates: prior, gloss, or a trained linker; `kgkit models list` names them.",
     ),
 ]
+LinkModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="What scores the candidates: auto (the best that is here for the KB, unless $KGKIT_MODEL names "
+        "one), prior, gloss, or a trained linker; `kgkit models list` names them.",
+    ),
+]
 TaggerOption = Annotated[
     str,
     typer.Option(

@@ -12,6 +12,7 @@ from kgkit.errors import KgkitError, UsageError
 
 if TYPE_CHECKING:
     from kgkit.home import Home, KBHome
+    from kgkit.vectors.partial import PartialFolder
 
 _COLUMNS = (
     Column(heading="vectors", fit="keep"),
@@ -37,10 +38,17 @@ def list_vectors(
     from kgkit.home import Home
     from kgkit.store import find_build
     from kgkit.vectors import vectors_names
+    from kgkit.vectors.partial import partial_folders, partial_names
 
     where = Home.find(home)
     kb_homes = where.kbs() if kb is None else [where.kb(find_build(where, kb).name)]
     summaries = [_summary(kb_home, name) for kb_home in kb_homes for name in vectors_names(kb_home)]
+    summaries += [
+        _partial_summary(kb_home, name, folder)
+        for kb_home in kb_homes
+        for name in partial_names(kb_home)
+        for folder in partial_folders(kb_home, name)
+    ]
     if as_json:
         write_json(summaries)
     elif summaries:
@@ -60,11 +68,13 @@ def remove(
     from kgkit.building.registering import register_vectors
     from kgkit.home import Home
     from kgkit.vectors import find_vectors, remove_vectors
+    from kgkit.vectors.partial import partial_folders
 
     where = Home.find(home)
     parsed = list(dict.fromkeys(parse_vectors_name(where, name) for name in names))
     for kb, name in parsed:
-        find_vectors(kb, name)  # all of them are there, or nothing is removed
+        if not partial_folders(kb, name):
+            find_vectors(kb, name)  # all of them are there, or nothing is removed
     for kb, name in parsed:
         remove_vectors(kb, name)
         register_vectors(where, kb.name)
@@ -111,6 +121,19 @@ def _summary(kb: "KBHome", name: str) -> dict[str, Any]:
     }
 
 
+def _partial_summary(kb: "KBHome", name: str, folder: "PartialFolder") -> dict[str, Any]:
+    """Return what is there of vectors that are encoded as links need them."""
+    return {
+        "vectors": f"{kb.name}/{name}",
+        "method": "text",
+        "partial": True,
+        "entities": folder.rows,
+        "width": folder.settings["width"],
+        "index": None,
+        "size": _bytes(folder.path),
+    }
+
+
 def _bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
@@ -118,6 +141,9 @@ def _bytes(folder: Path) -> int:
 def _row(summary: dict[str, Any]) -> list[str]:
     if "error" in summary:
         return [summary["vectors"], "", "", "", "", "", "", summary["error"]]
+    if "partial" in summary:
+        numbers = number(summary["entities"]), str(summary["width"])
+        return [summary["vectors"], "text (partial)", *numbers, "", size(summary["size"]), "", ""]
     return [
         summary["vectors"],
         summary["method"],

@@ -10,9 +10,10 @@ from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.types import Progress
-from kgkit.vectors import Vectors, find_vectors
+from kgkit.vectors import Vectors, find_vectors, vectors_names
 from kgkit.vectors.index import index_manifest
 from kgkit.vectors.kinds import AUTO, RECALL, faiss_module, find_kind
+from kgkit.vectors.partial import partial_folders
 from kgkit.vectors.work import making
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def update(
     Text is encoded where it is new or has changed; rows of other methods are
     taken over by key, and new entities have none. An index stays in use as long
     as what came behind it is little; else one of its kind and recall is built.
+    Vectors that linkers have made as they needed them (`kgkit.embedding.partial`)
+    are completed: texts that have no vector yet are encoded, as `embed` would.
     Of vectors that are of this build already, only an index is built: if one was
     to come when the update before was stopped, or *index* names another kind.
 
@@ -87,8 +90,10 @@ def update(
         UsageError: if the KB is open on an older build than the vectors.
     """
     with _open(kb, home) as opened:
-        old = vectors = old_vectors(opened, name)
         _check_index(index)
+        if (vectors := _completed(opened, name, device, resume, progress)) is not None:
+            return _finish(opened, vectors, None if index is None else IndexSpec(index, RECALL), progress)
+        old = vectors = old_vectors(opened, name)
         new_index = _index_to_keep(old, index)
         if old.manifest.build != opened.build:
             _check_build(opened, name, f"`kgkit kb publish {opened.name}@{opened.build}` makes it that first")
@@ -102,6 +107,18 @@ def update(
                 vectors = take_over(opened, name, index=new_index, progress=progress)
         little = _STALE_SHARE if index == AUTO else 0.0
         return _finish(opened, vectors, None if _has(vectors, new_index, little) else new_index, progress)
+
+
+def _completed(
+    kb: KnowledgeBase, name: str, device: str, resume: bool, progress: Progress | None
+) -> Vectors | None:
+    """Return partial vectors once they are complete; None if there are none, or others of their name."""
+    if not partial_folders(kb.home, name) or name in vectors_names(kb.home):
+        return None
+    from kgkit.embedding.partial import partial_config
+
+    config = partial_config(kb, name, device=device)
+    return None if config is None else _run_method(kb, config, resume, progress)
 
 
 def _index_to_keep(old: Vectors, index: str | None) -> IndexSpec | None:

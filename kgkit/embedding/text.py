@@ -6,12 +6,14 @@ Beside the matrix, the vectors keep
 
 by which `update_text` knows what need not be encoded again. While a job is under way, its folder also has
 
-    encoded.json    how many of the distinct texts, in the order of their first rows, are in the matrix
+    partial.npy     (T,) bool: which of the distinct texts, by digest, had a row in partial vectors
+    encoded.json    how many of the other texts, in the order of their first rows, are in the matrix
 
-Each distinct text is encoded once, in the row of the first entity that has it, in chunks; the other rows
-are copies. A chunk depends on no other, so a job that was stopped comes to the same numbers.
+Vectors that linkers have made as they needed them (`kgkit.embedding.partial`) are taken over. Each other text
+is encoded once, in the row of the first entity that has it, in chunks; the other rows are copies. A chunk
+depends on no other, so a job that was stopped comes to the same numbers.
 
-    R  rows    D  width
+    R  rows    T  distinct texts    D  width
 """
 
 import time
@@ -35,17 +37,20 @@ from kgkit.ranges import check_range
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work, find_vectors
 from kgkit.vectors.layout import MATRIX, Digests, Matrix
+from kgkit.vectors.partial import partial_path
+from kgkit.vectors.row_file import RowFile
 from kgkit.versions import read_current
 
 METHOD: Final = "text"
 TEXTS: Final = "texts.npy"
 
 _ENCODED: Final = "encoded.json"
+_PARTIAL: Final = "partial.npy"
 _BLOCK: Final = 65_536  # rows that are copied at once
 _READ: Final = 1_024  # entities that are read at once
 _RECORD_EVERY: Final = 5.0  # seconds: what a crash can cost
 
-_SETTINGS: Final = ("encoder", "template", "normalize", "dtype", "batch_tokens", "chunk")
+SETTINGS: Final = ("encoder", "template", "normalize", "dtype", "batch_tokens", "chunk")
 """What an update takes from the settings that the vectors were made with."""
 
 Rows = NDArray[np.int64]
@@ -106,7 +111,7 @@ def embed_text(
         KBBusy, WriteFailed: as `Work` does.
     """
     config = config or TextConfig()
-    _check_kinds(kb, config)
+    check_kinds(kb, config)
     return _publish(kb, config, encoder or _load(config), None, resume, progress)
 
 
@@ -141,9 +146,9 @@ def update_text(
         raise UsageError(
             f"the vectors {old.name} are not of texts, but of the method {old.manifest.method!r}"
         )
-    settings: dict[str, Any] = {key: about[key] for key in _SETTINGS if key in about}
+    settings: dict[str, Any] = {key: about[key] for key in SETTINGS if key in about}
     config = TextConfig(name=name, device=device, kinds=tuple(about.get("kinds", ())), **settings)
-    _check_kinds(kb, config)
+    check_kinds(kb, config)
     encoder = encoder or _load(config)
     _check_same(old, encoder)
     return _publish(kb, config, encoder, old, resume, progress, index)
@@ -191,7 +196,7 @@ def text_settings(vectors: Vectors) -> dict[str, Any]:
             f"anew with `kgkit embed {kb} --method text --name {vectors.manifest.name} --encoder ENCODER`"
         )
     usual = TextConfig(encoder=about["encoder"])
-    settings = {key: about.get(key, getattr(usual, key)) for key in _SETTINGS}
+    settings = {key: about.get(key, getattr(usual, key)) for key in SETTINGS}
     return {**settings, "fingerprint": about["fingerprint"]}
 
 
@@ -205,7 +210,12 @@ def _check_same(vectors: Vectors, encoder: Encoder) -> None:
         )
 
 
-def _check_kinds(kb: KnowledgeBase, config: TextConfig) -> None:
+def check_kinds(kb: KnowledgeBase, config: TextConfig) -> None:
+    """Make sure that *kb* has entities of the kinds that are named.
+
+    Raises:
+        UnknownName: if it has none.
+    """
     for kind in config.kinds:
         if kind not in kb.manifest.counts.entities:
             raise UnknownName(f"kind of entity in {kb.name!r}", kind, sorted(kb.manifest.counts.entities))
@@ -224,15 +234,19 @@ def _publish(
     progress: Progress | None,
     index: IndexSpec | None = None,
 ) -> Vectors:
-    settings = _settings(config, encoder)
+    settings = settings_of(config, encoder)
     job = settings if old is None else {**settings, "update": old.manifest.version}
     with Work(kb, config.name, job, resume=resume) as work:
         digests = _digests(kb, config, work.folder / TEXTS)
         if not (work.folder / MATRIX).exists():
             (work.folder / _ENCODED).unlink(missing_ok=True)
+            (work.folder / _PARTIAL).unlink(missing_ok=True)
         matrix = work.matrix(len(digests), encoder.width)
         distinct, first, which = np.unique(digests, return_index=True, return_inverse=True)
         reused = _take_over(matrix, distinct, first, old)
+        if resume:
+            folder = partial_path(kb.home, config.name, settings)
+            reused |= _take_partial(matrix, distinct, first, folder, work.folder / _PARTIAL)
         rows = np.sort(first[(distinct != 0) & ~reused])
         totals = _encode(kb, config, encoder, work.folder / _ENCODED, matrix, rows, progress)
         _copy(matrix, digests, first, which)
@@ -244,7 +258,7 @@ def _publish(
         return work.publish(METHOD, files=[TEXTS], config=settings, results=results, extends=old)
 
 
-def _settings(config: TextConfig, encoder: Encoder) -> dict[str, Any]:
+def settings_of(config: TextConfig, encoder: Encoder) -> dict[str, Any]:
     """Return all that decides the numbers."""
     path = Path(encoder.name).expanduser()
     return {
@@ -323,6 +337,33 @@ def _take_over(matrix: Matrix, distinct: Digests, first: Rows, old: Vectors | No
         block = chosen[begin : begin + _BLOCK]
         matrix[first[block]] = old.matrix[source[block]]
     return reused
+
+
+def _take_partial(
+    matrix: Matrix, distinct: Digests, first: Rows, folder: Path, record: Path
+) -> NDArray[np.bool_]:
+    """Copy the rows of partial vectors; return which of the distinct texts they are, once noted in *record*.
+
+    A job that goes on takes those that it took when it began: what has come since is encoded, as counted.
+    """
+    with suppress(OSError, ValueError):
+        noted: NDArray[np.bool_] = np.load(record)
+        return noted
+    taken = np.zeros(len(distinct), np.bool_)
+    with suppress(OSError):
+        rows = RowFile(folder, matrix.shape[1]) if folder.is_dir() else None
+        if rows is not None and len(rows):
+            taken = np.isin(distinct, rows.keys)
+            chosen = np.flatnonzero(taken)
+            for begin in range(0, len(chosen), _BLOCK):
+                block = chosen[begin : begin + _BLOCK]
+                matrix[first[block]] = rows.gather(distinct[block])
+    cast("np.memmap[Any, np.dtype[np.float32]]", matrix).flush()
+    staged = record.with_name(f".{record.name}")
+    with staged.open("wb") as out:
+        np.save(out, taken)
+    staged.replace(record)
+    return taken
 
 
 def _encode(

@@ -28,6 +28,13 @@ class TokenBatch(NamedTuple):
     ids: Numbers
     mask: Numbers | None
 
+    def at_least(self, tokens: int) -> "TokenBatch":
+        """Return a batch without padding as one of *tokens* or more, of repeated texts; `rows` stay."""
+        if self.mask is not None or self.ids.size >= tokens:
+            return self
+        width = self.ids.shape[1]
+        return self._replace(ids=np.resize(self.ids, (-(-tokens // width), width)))
+
 
 def batches(tokens: Sequence[Sequence[int]], *, least: int, most: int, padding: int) -> Iterator[TokenBatch]:
     """Yield batches of texts of nearly equal length, shortest first; texts without a token are in none.

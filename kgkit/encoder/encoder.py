@@ -26,6 +26,7 @@ from kgkit.encoder.device import has_bf16
 from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
 from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
+from kgkit.encoder.threads import on_single_threads
 from kgkit.errors import UsageError
 from kgkit.types import Progress
 
@@ -43,6 +44,9 @@ CHUNK: Final = 8_192
 DTYPES: Final = ("auto", "float32", "bfloat16")
 
 _BATCH: Final = {"cpu": (512, 4_096), "cuda": (32_768, 32_768)}  # fewest and most tokens
+_SMALLEST: Final = 32
+"""Tokens of the smallest batch on a processor: products of fewer are summed in another order."""
+
 _AGREEMENT: Final = 0.999  # cosine to float32 below which bf16 is not chosen
 _PROBES: Final = (
     "",
@@ -82,10 +86,10 @@ class Encoded(NamedTuple):
 class Encoder:
     """A transformer that makes a vector of a text.
 
-    May be used by one thread at a time. The vectors of the same texts in the same
-    order are the same numbers on one machine with as many threads; in another
-    order a text stands in another batch, and its vector may differ in the last
-    bits.
+    May be used by one thread at a time. On one machine's processor the vector of a
+    text is the same numbers whatever texts are encoded with it, and by however many
+    threads. On a GPU it may differ in the last bits where a text stands in another
+    batch.
 
     Args:
         name: name that it was asked for by.
@@ -314,28 +318,42 @@ class Encoder:
         return _normalized(self._vectors(prepared.tokens, dtype, None))[prepared.rows]
 
     def _vectors(self, tokens: list[list[int]], dtype: str, batch_tokens: int | None) -> Matrix:
-        """Return (N, D), not normalised; zeros for a text without a token."""
+        """Return (N, D), not normalised; zeros for a text without a token.
+
+        On a processor a batch has texts of one length only, and is computed by one thread: padding, and the
+        shares of several threads, change the last bits.
+        """
         import torch
 
         least, most = _BATCH.get(self.device.type, _BATCH["cuda"])
-        most = batch_tokens or most
+        least, most = 1 if self.device.type == "cpu" else least, batch_tokens or most
         padding = self.tokenizer.pad_token_id or 0
         matrix = np.zeros((len(tokens), self.width), np.float32)
-        with ExitStack() as stack:
-            stack.enter_context(torch.inference_mode())
-            if dtype == "bfloat16":
-                stack.enter_context(torch.autocast(self.device.type, torch.bfloat16))
-            for batch in batches(tokens, least=min(least, most), most=most, padding=padding):
-                matrix[batch.rows] = self._pooled(batch).cpu().numpy()
+        source = batches(tokens, least=min(least, most), most=most, padding=padding)
+
+        def encode(some: Iterable[TokenBatch]) -> None:
+            """Fill the rows of batches."""
+            with (
+                torch.inference_mode(),
+                torch.autocast(self.device.type, torch.bfloat16, enabled=dtype == "bfloat16"),
+            ):
+                for batch in some:
+                    matrix[batch.rows] = self._pooled(batch).cpu().numpy()
+
+        if self.device.type == "cpu":
+            on_single_threads(encode, source)
+        else:
+            encode(source)
         return matrix
 
     def _pooled(self, batch: TokenBatch) -> "Tensor":
         import torch
 
-        ids = torch.from_numpy(batch.ids).to(self.device)  # (n, T)
-        mask = None if batch.mask is None else torch.from_numpy(batch.mask).to(self.device)
+        filled = batch if self.device.type != "cpu" else batch.at_least(_SMALLEST)
+        ids = torch.from_numpy(filled.ids).to(self.device)  # (n, T)
+        mask = None if filled.mask is None else torch.from_numpy(filled.mask).to(self.device)
         hidden: Tensor = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()  # (n, T, D)
-        return pool(hidden, mask, self.settings.pooling)
+        return pool(hidden, mask, self.settings.pooling)[: len(batch.rows)]
 
     def layers(
         self, tokens: Sequence[Sequence[int]], layers: Sequence[int], *, batch_tokens: int | None = None

@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kgkit.errors import UsageError
+from kgkit.errors import NotThere, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, logarithms, shares
-from kgkit.models.folder import text_vectors
+from kgkit.models.folder import VECTORS, text_vectors
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
+    from kgkit.embedding.partial import PartialTextVectors
     from kgkit.encoder import Encoder
     from kgkit.kb import KnowledgeBase
     from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import EntityVectors
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +63,9 @@ class GlossScorer(Scorer):
 
     name, batch_size = "gloss", 32
 
-    def __init__(self, vectors: "Vectors", encoder: "Encoder", config: GlossConfig | None = None) -> None:
+    def __init__(
+        self, vectors: "EntityVectors", encoder: "Encoder", config: GlossConfig | None = None
+    ) -> None:
         if vectors.width != encoder.width:
             raise UsageError(
                 f"{vectors.name} holds vectors of width {vectors.width}, {encoder.name} makes {encoder.width}"
@@ -73,16 +77,24 @@ class GlossScorer(Scorer):
     def open(cls, kb: "KnowledgeBase", *, vectors: str | None = None, device: str = "auto") -> "GlossScorer":
         """Open the scorer over vectors of *kb*, with the encoder that made them.
 
+        Where none are named and none have been made, texts are encoded as they are needed.
+
         Raises:
             NotThere: if there are no such vectors, or the encoder is gone.
             UsageError: if they are not of texts.
             StaleVectors, DamagedVectors: as `KnowledgeBase.vectors` does.
         """
-        from kgkit.embedding.text import encoder_of
+        return cls.of(kb, _open_vectors(kb, vectors, device), device=device)
 
-        opened = kb.vectors(text_vectors(kb, vectors))
-        warn_of_missing(kb, opened)
-        return cls(opened, encoder_of(opened, device=device))
+    @classmethod
+    def of(
+        cls, kb: "KnowledgeBase", vectors: "Vectors | PartialTextVectors", *, device: str = "auto"
+    ) -> "GlossScorer":
+        """Return the scorer over open vectors of *kb*; raises as `open` does."""
+        from kgkit.embedding.partial import encoder_for
+
+        warn_of_missing(kb, vectors)
+        return cls(vectors, encoder_for(vectors, device=device))
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         return [[score for score, _, _ in mentions] for mentions in self._scored(documents)]
@@ -95,6 +107,7 @@ class GlossScorer(Scorer):
         ]
 
     def _scored(self, documents: Sequence[Document]) -> Iterator[list[tuple[Scores, Scores, Scores]]]:
+        prepare_candidates(self.vectors, documents)
         for document, vectors in self.reader(documents):
             yield [
                 self._terms(vector, mention.candidates or NO_CANDIDATES)
@@ -115,7 +128,36 @@ class GlossScorer(Scorer):
         return score, prior, context
 
 
-def warn_of_missing(kb: "KnowledgeBase", vectors: "Vectors") -> None:
+def prepare_candidates(vectors: "EntityVectors", documents: Sequence[Document]) -> None:
+    """Have the vectors of all candidates of *documents* made that are made as they are needed."""
+    ids = [
+        mention.candidates.ids
+        for document in documents
+        for mention in document.mentions or ()
+        if mention.candidates
+    ]
+    if ids:
+        vectors.prepare(np.concatenate(ids))
+
+
+def _open_vectors(kb: "KnowledgeBase", name: str | None, device: str) -> "Vectors | PartialTextVectors":
+    """Open vectors of texts by their name; without a name those that there are, else partial ones."""
+    from kgkit.embedding.partial import PartialTextVectors
+    from kgkit.embedding.text import is_of_texts
+
+    chosen = text_vectors(kb, name)
+    try:
+        opened = kb.vectors(chosen)
+    except NotThere:
+        if chosen != VECTORS:
+            raise
+    else:
+        if name is not None or is_of_texts(opened):
+            return opened
+    return PartialTextVectors.open(kb, device=device)
+
+
+def warn_of_missing(kb: "KnowledgeBase", vectors: "EntityVectors") -> None:
     """Say so, if entities have come to *kb* since *vectors* were made: they have none."""
     if vectors.manifest.build != kb.build:
         names = (kb.name, vectors.manifest.name)

@@ -22,6 +22,7 @@ from msgspec import structs
 
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
+from kgkit.linking.gloss import prepare_candidates
 from kgkit.linking.prior_features import candidate_features, prior_features
 from kgkit.linking.ridge import (
     Matrix,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from kgkit.heads.entity_linker import EntityLinker
     from kgkit.models.opening import Opening
     from kgkit.types import Ids
-    from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import EntityVectors
 
 KIND: Final = "head"
 HEAD: Final = "head"
@@ -79,7 +80,7 @@ class HeadScorer(Scorer):
     def __init__(
         self,
         reader: SpanReader,
-        vectors: "Vectors",
+        vectors: "EntityVectors",
         arrays: RidgeArrays | None,
         heads: "Sequence[EntityLinker]",
         scale: Matrix,
@@ -102,7 +103,7 @@ class HeadScorer(Scorer):
             MissingExtra: if torch, transformers or safetensors is not installed.
             The rest as `RidgeScorer.open` does.
         """
-        from kgkit.embedding.text import encoder_of
+        from kgkit.embedding.partial import encoder_for
         from kgkit.encoder import Encoder
 
         if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
@@ -110,7 +111,7 @@ class HeadScorer(Scorer):
         own_vectors = linker_vectors(manifest, opening)
         own, device = folder / ENCODER, opening.device  # an encoder that was trained with the head
         encoder = (
-            Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(own_vectors, device=device)
+            Encoder.load(str(own), device=device) if own.is_dir() else encoder_for(own_vectors, device=device)
         )
         from kgkit.heads.entity_linker import EntityLinker  # now that torch is known to be there
 
@@ -143,6 +144,7 @@ class HeadScorer(Scorer):
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         results: list[list[Scores]] = []
+        prepare_candidates(self.vectors, documents)
         for document, vectors in self.reader(documents):
             scores = self.scores(document, vectors)
             results.append(
@@ -225,6 +227,6 @@ def hidden_of(vectors: Matrix, layers: int) -> Matrix:
     return parts * np.float32(np.sqrt(vectors.shape[1] // layers))
 
 
-def texts_of(vectors: "Vectors", ids: "Ids") -> Matrix:
+def texts_of(vectors: "EntityVectors", ids: "Ids") -> Matrix:
     """Return vectors of entities (R, D) as the head takes them: with a mean square of 1."""
     return unit(vectors.gather(ids)) * np.float32(np.sqrt(vectors.width))

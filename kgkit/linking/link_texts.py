@@ -48,7 +48,7 @@ def link(
     kb: str | KnowledgeBase | None = None,
     *,
     home: str | os.PathLike[str] | None = None,
-    model: str = "prior",
+    model: str = "auto",
     vectors: str | None = None,
     device: str = "auto",
     mentions: str | None = None,
@@ -71,7 +71,8 @@ def link(
         kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
         home: folder of knowledge bases and models; `KGKIT_HOME` or the platform's place unless given.
         model: name or folder of the model that scores candidates: `prior`, `gloss`, or a trained one
-            (`kgkit.models()` lists them).
+            (`kgkit.models()` lists them); `auto`: that of `$KGKIT_MODEL`, else the best that is there for
+            the KB, see `kgkit.linking.auto`.
         vectors: name of the entities' vectors, for the models that take some; None: `text`.
         device: torch device of the models that have an encoder.
         mentions: name or folder of a tagger whose names are linked, or `kb` for the mentions that the
@@ -93,12 +94,13 @@ def link(
         The text with its links; for several texts, a list.
 
     Raises:
-        NotThere: if there is no such KB, or the model needs vectors that have not been made.
+        NotThere: if there is no such KB, or what the model needs has not been made or installed.
         UnknownName: if there is no such model, or no such tagger.
         UsageError: if a setting is out of range.
 
     Example:
-        >>> [(link.text, link.entity) for link in kgkit.link("The geese flew off.", kb="wordnet").links]
+        >>> linked = kgkit.link("The geese flew off.", kb="wordnet", model="prior")
+        >>> [(link.text, link.entity) for link in linked.links]
         [('geese', 'goose.n.01'), ('flew off', 'fly.v.…')]
     """
     alone = isinstance(text, str | Document)

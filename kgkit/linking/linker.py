@@ -23,9 +23,10 @@ from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.lazy import missing_attribute
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
-from kgkit.linking.models import KB_MENTIONS, find_scorer, link_defaults
+from kgkit.linking.models import KB_MENTIONS, find_linker
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
 from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
+from kgkit.models.folder import AUTO
 from kgkit.models.manifest import broken_weights
 from kgkit.types import (
     NO_CANDIDATES,
@@ -160,7 +161,7 @@ class Linker:
         kb: str | KnowledgeBase | None = None,
         *,
         home: str | os.PathLike[str] | None = None,
-        model: str = "prior",
+        model: str = "auto",
         vectors: str | None = None,
         device: str = "auto",
         mentions: str | None = None,
@@ -179,7 +180,8 @@ class Linker:
             kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
             home: folder of knowledge bases and models; `KGKIT_HOME` or the platform's place unless given.
             model: name or folder of the model that scores candidates: `prior`, `gloss`, or a trained one
-                (`kgkit.models()` lists them).
+                (`kgkit.models()` lists them); `auto`: that of `$KGKIT_MODEL`, else the best that is there for
+                the KB, see `kgkit.linking.auto`.
             vectors: name of the entities' vectors, for the models that take some; None: `text`.
             device: torch device of the models that have an encoder.
             mentions: name or folder of a tagger whose names are linked, or `kb` for the mentions that the
@@ -198,7 +200,7 @@ class Linker:
             explain: whether candidates have the parts of their scores, see `kgkit.linking.ScoreParts`.
 
         Raises:
-            NotThere: if there is no such KB, or the model needs vectors that have not been made.
+            NotThere: if there is no such KB, or what the model needs has not been made or installed.
             UnknownName: if there is no such model, or no such tagger.
             UsageError: if a setting is out of range.
         """
@@ -206,20 +208,21 @@ class Linker:
             coherence=coherence, threshold=threshold or 0.0, nil=nil, top_k=top_k,
             max_candidates=max_candidates, overlaps=overlaps, all_surfaces=all_surfaces, explain=explain,
         )  # fmt: skip
+        if mentions != KB_MENTIONS:
+            _check_tagger(mentions, overlaps)
         handle = kb if isinstance(kb, KnowledgeBase) else open_kb(kb, home)
         try:
             where = Home(handle.home.path.parents[1])
-            defaults = link_defaults(model, where)
+            scorer, defaults = find_linker(
+                model, handle, use_threshold=overlaps == "score", vectors=vectors, device=device
+            )
             if threshold is None:
                 config = replace(config, threshold=defaults.threshold)
-            if mentions is None:
+            if mentions is None and (model != AUTO or overlaps == "longest"):
                 mentions = defaults.mentions
             elif mentions == KB_MENTIONS:
                 mentions = None
             _check_tagger(mentions, overlaps)
-            scorer = find_scorer(
-                model, handle, use_threshold=overlaps == "score", vectors=vectors, device=device
-            )
             tagger = None
             if mentions is not None:
                 from kgkit.linking.tagger import MentionTagger  # here: torch takes seconds to load

@@ -1,5 +1,6 @@
 """Scorers of candidates by name: those that need no training, and trained ones.
 
+    auto      the best of those that are there for the knowledge base: `kgkit.linking.auto`
     prior     p(entity | surface), as the generator has it
     gloss     that, times how well the entity's text fits the mention in its context
     NAME      a model with the role of a linker, in a folder; see `kgkit.models`
@@ -8,16 +9,17 @@ Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`
 that a trained model may have, in `.trained_coherence`.
 """
 
+import logging
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kgkit.errors import UsageError
+from kgkit.errors import KgkitError, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import PriorScorer, Scorer
-from kgkit.models.folder import BUILT_IN, check_build, find_model_folder, model_vectors
+from kgkit.models.folder import AUTO, BUILT_IN, check_build, find_model_folder, model_vectors
 from kgkit.models.kinds import LINKER, LinkerManifest
 from kgkit.models.manifest import ModelManifest, damaged, decode_manifest, read_header
 from kgkit.models.opening import open_model
@@ -25,6 +27,8 @@ from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from kgkit.models.opening import Opening
+
+log = logging.getLogger(__name__)
 
 KB_MENTIONS: Final = "kb"
 """What is named in the place of a tagger for the mentions that the knowledge base's generator finds."""
@@ -44,7 +48,7 @@ def find_scorer(
     """Return the scorer called *model*.
 
     Args:
-        model: one of `BUILT_IN`, the name of a trained one in the home of *kb*, or its folder.
+        model: `auto`, one of `BUILT_IN`, the name of a trained one in the home of *kb*, or its folder.
         kb: knowledge base that is linked to.
         vectors: name of the entities' vectors, for a model that takes some; None: its own, else `text`.
         device: torch device on which a model computes.
@@ -57,6 +61,8 @@ def find_scorer(
         NotThere: if it needs vectors that have not been made.
         DamagedModel, StaleModel: if a trained one cannot be read, or was trained for something else.
     """
+    if model == AUTO:
+        return _best_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)[1]
     if model == "prior":
         return PriorScorer()
     if model == "gloss":
@@ -102,6 +108,40 @@ def link_defaults(model: str, home: Home) -> LinkDefaults:
     return read_current(partial(find_model_folder, model, home, "linker"), read)
 
 
+def find_linker(
+    model: str,
+    kb: KnowledgeBase,
+    *,
+    vectors: str | None = None,
+    device: str = "auto",
+    use_threshold: bool = False,
+) -> tuple[Scorer, LinkDefaults]:
+    """Return the scorer called *model*, with the tagger and the threshold that it was trained with.
+
+    The arguments and the errors are those of `find_scorer`.
+    """
+    if model == AUTO:
+        model, scorer = _best_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)
+    else:
+        scorer = find_scorer(model, kb, vectors=vectors, device=device, use_threshold=use_threshold)
+    return scorer, link_defaults(model, Home(kb.home.path.parents[1]))
+
+
+def _best_scorer(
+    kb: KnowledgeBase, *, vectors: str | None, device: str, use_threshold: bool
+) -> tuple[str, Scorer]:
+    """Return the first of the models for *kb* that can be opened, with its name."""
+    from kgkit.linking.auto import auto_models
+
+    names = [*auto_models(kb, vectors=vectors)]
+    for name in names[:-1]:
+        try:
+            return name, find_scorer(name, kb, vectors=vectors, device=device, use_threshold=use_threshold)
+        except KgkitError as error:
+            log.warning("the model %s cannot be used, the next best is taken: %s", name, error)
+    return names[-1], find_scorer(names[-1], kb, vectors=vectors, device=device, use_threshold=use_threshold)
+
+
 def open_linker(folder: Path, manifest: LinkerManifest, opening: "Opening") -> Scorer:
     """Open a model of `kgkit train linker`: the role `linker` of the kind of that name."""
     kb = kb_of(opening, manifest.name)
@@ -136,8 +176,8 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
         case "gloss":
             from kgkit.linking.gloss import GlossScorer
 
-            own = model_vectors(manifest, kb, opening.vectors)
-            return GlossScorer.open(kb, vectors=own.manifest.name, device=opening.device)
+            own = model_vectors(manifest, kb, opening.vectors, device=opening.device)
+            return GlossScorer.of(kb, own, device=opening.device)
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 

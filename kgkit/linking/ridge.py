@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.gloss import GlossConfig, warn_of_missing
+from kgkit.linking.gloss import GlossConfig, prepare_candidates, warn_of_missing
 from kgkit.linking.models import kb_of
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
 from kgkit.models.arrays import read_array
@@ -43,8 +43,10 @@ from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
+    from kgkit.embedding.partial import PartialTextVectors
     from kgkit.models.opening import Opening
     from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import EntityVectors
 
 Matrix = NDArray[np.float32]
 
@@ -129,7 +131,7 @@ class RidgeArrays(NamedTuple):
         return arrays
 
 
-def linker_vectors(manifest: LinkerManifest, opening: "Opening") -> "Vectors":
+def linker_vectors(manifest: LinkerManifest, opening: "Opening") -> "Vectors | PartialTextVectors":
     """Open the vectors that a linker takes, of the knowledge base that it is opened on.
 
     Raises:
@@ -137,7 +139,7 @@ def linker_vectors(manifest: LinkerManifest, opening: "Opening") -> "Vectors":
         The rest as `model_vectors` does.
     """
     kb = kb_of(opening, manifest.name)
-    vectors = model_vectors(manifest, kb, opening.vectors)
+    vectors = model_vectors(manifest, kb, opening.vectors, device=opening.device)
     warn_of_missing(kb, vectors)
     return vectors
 
@@ -158,7 +160,7 @@ class RidgeScorer(Scorer):
     def __init__(
         self,
         reader: SpanReader,
-        vectors: "Vectors",
+        vectors: "EntityVectors",
         arrays: RidgeArrays,
         *,
         temperature: float = 1.0,
@@ -178,13 +180,13 @@ class RidgeScorer(Scorer):
             StaleModel: if it is another build's, or of other vectors.
             NotThere: if the vectors or the encoder are gone.
         """
-        from kgkit.embedding.text import encoder_of
+        from kgkit.embedding.partial import encoder_for
 
         check_weights(manifest, folder)
         own_vectors = linker_vectors(manifest, opening)
         with checking_settings(folder):
             read = span_config(manifest)
-        encoder, arrays = encoder_of(own_vectors, device=opening.device), RidgeArrays.load(folder)
+        encoder, arrays = encoder_for(own_vectors, device=opening.device), RidgeArrays.load(folder)
         reader = SpanReader(encoder, read)
         shape, expected = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, own_vectors.width)
         if shape != expected:
@@ -217,6 +219,7 @@ class RidgeScorer(Scorer):
 
     def _read(self, documents: Sequence[Document]) -> Iterator[list[tuple[Matrix, Candidates]]]:
         """Yield q, (K · D,), and the candidates of each mention of a document."""
+        prepare_candidates(self.vectors, documents)
         for document, vectors in self.reader(documents):
             candidates = [mention.candidates or NO_CANDIDATES for mention in document.mentions or ()]
             read = queries(vectors, len(self.reader.config.layers), self.arrays.mean)

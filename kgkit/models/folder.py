@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,11 +29,15 @@ from kgkit.vectors import vectors_names
 from kgkit.versions import file_sha256, find_content, read_current
 
 if TYPE_CHECKING:
+    from kgkit.embedding.partial import PartialTextVectors
     from kgkit.kb import KnowledgeBase
     from kgkit.vectors import Vectors
 
 BUILT_IN: Final = ("prior", "gloss")
 """The models that need no training; no other may have their names."""
+
+AUTO: Final = "auto"
+"""The model that stands for the best that is there for a knowledge base: `kgkit.linking.auto`."""
 
 VECTORS: Final = "text"
 """The vectors that are taken unless others are named, or there are no others."""
@@ -55,10 +60,10 @@ def model_folder(home: Home, name: str) -> Path:
         UsageError: if *name* cannot be a folder's everywhere, or is that of a model that all have.
     """
     shipped = _names(SHIPPED)
-    if not is_name(name) or name in (*BUILT_IN, *shipped):
+    if not is_name(name) or name in (AUTO, *BUILT_IN, *shipped):
         raise UsageError(
             f"{name!r} cannot name a model: letters, digits, '.', '_' and '-', 64 at most, and not "
-            f"{', '.join((*BUILT_IN, *shipped))}, which are there without training"
+            f"{', '.join((AUTO, *BUILT_IN, *shipped))}, which are there without training"
         )
     return home.models / name
 
@@ -177,25 +182,33 @@ def _names(folder: Path) -> list[str]:
     )
 
 
-def model_vectors(manifest: LinkerManifest, kb: "KnowledgeBase", name: str | None) -> "Vectors":
+def model_vectors(
+    manifest: LinkerManifest, kb: "KnowledgeBase", name: str | None, *, device: str = "auto"
+) -> "Vectors | PartialTextVectors":
     """Open the vectors that a model takes, or those of *name* in their place.
+
+    Its own are encoded as they are needed where they have not been made.
 
     Raises:
         UsageError: if it was trained for another KB.
         StaleModel: if it was trained for another build, or with vectors of another encoder.
         NotThere, StaleVectors, DamagedVectors: as `KnowledgeBase.vectors` does.
+        NotThere: if vectors are to be made and their encoder is not there.
     """
     check_build(manifest, kb)
     own = manifest.vectors if manifest.build else text_vectors(kb, name)
+    vectors: Vectors | PartialTextVectors
     try:
         vectors = kb.vectors(own if name is None else name)
     except NotThere:
-        if name is not None:
+        if name not in (None, own):
             raise
-        raise NotThere(
-            f"the model {manifest.name} takes vectors {kb.name}/{own}, which are not there: "
-            f"{_embedding(manifest, kb.name, own)} makes them"
-        ) from None
+        if manifest.build and not manifest.texts:  # nothing says how the texts were written
+            raise NotThere(
+                f"the model {manifest.name} takes vectors {kb.name}/{own}, which are not there: "
+                f"{_embedding(manifest, kb.name, own)} makes them"
+            ) from None
+        vectors = _partial_vectors(manifest, kb, own, device)
     if vectors.manifest.config.get("fingerprint") != manifest.fingerprint:
         if not manifest.build:
             advice = f"{_embedding(manifest, kb.name, manifest.name)} and `--vectors {manifest.name}` will do"
@@ -208,6 +221,28 @@ def model_vectors(manifest: LinkerManifest, kb: "KnowledgeBase", name: str | Non
             f"{manifest.encoder}, those here were made by another: {advice}"
         )
     return vectors
+
+
+def _partial_vectors(
+    manifest: LinkerManifest, kb: "KnowledgeBase", name: str, device: str
+) -> "PartialTextVectors":
+    """Open the vectors of a model that are encoded as they are needed."""
+    from kgkit.embedding.partial import PartialTextVectors
+    from kgkit.embedding.text import TextConfig
+
+    usual = TextConfig(encoder=manifest.encoder, name=name)
+    template = str(manifest.texts.get("template", usual.template))
+    kinds = tuple(map(str, manifest.texts.get("kinds", ())))
+    config = replace(usual, template=template, kinds=kinds)
+    try:
+        return PartialTextVectors.open(kb, config, device=device)
+    except NotThere as error:
+        if manifest.encoder == TextConfig().encoder:
+            raise
+        raise NotThere(
+            f"the model {manifest.name} takes vectors {kb.name}/{name}, which are not there, and neither is "
+            f"their encoder {manifest.encoder}: {_embedding(manifest, kb.name, name)} makes them"
+        ) from error
 
 
 def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:

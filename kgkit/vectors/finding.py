@@ -8,6 +8,7 @@ from kgkit.errors import DamagedVectors, KgkitError, NotThere, StaleVectors, Usa
 from kgkit.home import KBHome, is_name
 from kgkit.vectors.layout import vectors_folder
 from kgkit.vectors.matrix import Vectors, read_manifest
+from kgkit.vectors.partial import partial_folders
 from kgkit.versions import current_version, file_sha256, read_current, remove
 
 _METHODS: Final = ("text", "tucker")
@@ -94,7 +95,7 @@ def damages(folder: Path) -> list[str]:
 
 
 def remove_vectors(kb: KBHome, name: str) -> None:
-    """Remove the vectors KB/*name* with their index, and what stopped jobs have done for them.
+    """Remove the vectors KB/*name* with their index and partial rows, and what stopped jobs have done.
 
     Raises:
         NotThere: if there are none of that name.
@@ -103,7 +104,8 @@ def remove_vectors(kb: KBHome, name: str) -> None:
     from kgkit.vectors.work import making, sweep_work
 
     folder = vectors_folder(kb, name)
-    find_vectors(kb, name)
+    if not partial_folders(kb, name):
+        find_vectors(kb, name)
     with making(kb, name):
         remove(folder)
         sweep_work(kb, name)

@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from kgkit.errors import UsageError
 from kgkit.home import KBHome, is_name
@@ -96,6 +96,26 @@ class Owner(Protocol):
     def __len__(self) -> int: ...
     def keys(self) -> Iterable[str]:
         """Return the keys of the entities, in the order of their ids."""
+
+
+class EntityVectors(Protocol):
+    """The part of `Vectors` that scorers of candidates use: rows by entity id."""
+
+    manifest: VectorsManifest
+
+    @property
+    def name(self) -> str:
+        """`KB/NAME`."""
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+
+    def gather(self, ids: ArrayLike) -> Matrix:
+        """Return the rows of *ids*, of any shape (…): (…, D) float32, zeros where there is none."""
+
+    def prepare(self, ids: ArrayLike) -> None:
+        """Make the rows of *ids* that are made as they are needed."""
 
 
 def key_digest(key: str) -> int:

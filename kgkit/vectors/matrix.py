@@ -111,9 +111,7 @@ class Vectors:
         Raises:
             UsageError: if an id is negative or no integer.
         """
-        numbers = np.asarray(ids)
-        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0):
-            raise UsageError("entity ids are integers from 0")
+        numbers = check_ids(ids)
         inside = numbers < len(self)  # before the cast, which makes some of uint64 negative
         numbers = np.where(inside, numbers, 0).astype(np.int64)
         rows: Matrix = self.matrix[numbers] if len(self) else np.zeros(0, np.float32)
@@ -122,6 +120,9 @@ class Vectors:
         gathered = np.zeros((*numbers.shape, self.width), np.float32)
         gathered[inside] = rows[inside] if len(self) else 0
         return gathered
+
+    def prepare(self, ids: ArrayLike) -> None:
+        """Do nothing: all rows are there."""
 
     def nearest(self, queries: ArrayLike, k: int = 10, *, among: ArrayLike | None = None) -> Neighbours:
         """Return the k rows nearest to each query by cosine.
@@ -178,6 +179,18 @@ class Vectors:
                     if (self.folder / MANIFEST).exists():  # else newer vectors have just taken the place
                         raise
         return self._index
+
+
+def check_ids(ids: ArrayLike) -> NDArray[Any]:
+    """Return *ids* as an array.
+
+    Raises:
+        UsageError: if one is negative or no integer.
+    """
+    numbers = np.asarray(ids)
+    if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0):
+        raise UsageError("entity ids are integers from 0")
+    return numbers
 
 
 def read_manifest(folder: Path) -> VectorsManifest:

@@ -9,6 +9,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import kgkit
+from kgkit.embedding.partial import PartialTextVectors
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UnknownName, UsageError
@@ -111,10 +112,19 @@ def test_coherence_may_come_behind(kb, scorer):
     assert [link.text for link in linked.links] == ["dog", "cat"]
 
 
-def test_without_vectors_the_command_that_makes_some_is_told(tmp_path):
+def test_without_vectors_texts_are_encoded_as_they_are_needed(tmp_path, kb, scorer, encoder, folder):
+    expected = [*Linker(kb, scorer=scorer)([TEXT, "a dog"])]
+    config = TextConfig(encoder=str(folder), device="cpu", dtype="float32")
+    with build(tmp_path / "bare", RECORDS, name="pets") as bare:
+        for _ in range(2):
+            partial = GlossScorer(PartialTextVectors(bare, config, encoder), encoder, SHORT)
+            assert [*Linker(bare, scorer=partial)([TEXT, "a dog"])] == expected
+
+
+def test_vectors_that_are_named_must_be_there(tmp_path):
     with build(tmp_path, RECORDS, name="bare") as kb:
-        with pytest.raises(NotThere, match="`kgkit embed bare --method text` makes some"):
-            Linker.open(kb, model="gloss")
+        with pytest.raises(NotThere, match="`kgkit embed bare --method text --name mine` makes some"):
+            Linker.open(kb, model="gloss", vectors="mine")
         with pytest.raises(UnknownName, match="there are: prior, gloss"):
             Linker.open(kb, model="glos")
 

@@ -1,7 +1,6 @@
 """Which models there are, what they need beside their folder, and what is told where that is missing."""
 
 import json
-import shlex
 import shutil
 
 import pytest
@@ -126,24 +125,20 @@ def test_its_manifest_names_what_made_its_vectors(trained, kb):
     assert told["texts"] == {"template": TEMPLATE, "kinds": []}
 
 
-def test_vectors_that_were_removed_are_had_again_by_the_command_that_is_told(kb):
+def test_vectors_that_were_removed_are_made_again_as_they_are_needed(kb):
     before = linked(kb, "tuned")
     home = kb.home.path.parents[1]
     remove_vectors(kb.home, "tuned")
     kb._near.clear()
-    with pytest.raises(
-        NotThere, match="tuned takes vectors words/tuned, which are not there: `kgkit"
-    ) as caught:
-        linked(kb, "tuned")
-    command = str(caught.value).split("`")[1]
-    texts = home / "models" / "tuned" / "current" / "texts"
-    assert command == (
-        f"kgkit embed words --method text --name tuned --encoder {texts} --template {shlex.quote(TEMPLATE)}"
-    )
-    done = run(*shlex.split(command)[1:], "--home", home)
+    needed = linked(kb, "tuned")
+    for link, expected in zip(needed, before, strict=True):
+        assert link == (expected[0], pytest.approx(expected[1], abs=1e-3))  # of the encoder's own precision
+    done = run("embed", "words", "--name", "tuned", "--update", "--index", "none", "--home", home)
     assert done.code == 0, done.err
-    for one, other in zip(linked(kb, "tuned"), before, strict=True):
-        assert one == (other[0], pytest.approx(other[1], abs=1e-3))  # of the encoder's own precision
+    config = kb.vectors("tuned").manifest.config
+    texts = home / "models" / "tuned" / "current" / "texts"
+    assert (config["encoder"], config["template"]) == (str(texts), TEMPLATE)
+    assert linked(kb, "tuned") == needed
 
 
 def test_an_older_model_knows_its_encoder_and_not_its_template(kb):

@@ -54,15 +54,17 @@ def test_one_in_the_home_goes_before_it(tmp_path):
     assert find_model_folder(NAME, Home(tmp_path)) == own
 
 
-def test_it_links_any_wordnet_whose_glosses_were_read(tmp_path):
+def test_it_links_any_wordnet_alike_whether_its_glosses_were_read_before_or_not(tmp_path):
     pytest.importorskip("torch")
     if find_in_package(MINILM) is None:
         pytest.skip(f"{MINILM} is not installed")
     with kgkit.open_kb("mini", home=build_mini(tmp_path)) as kb:
-        embed_text(kb, TextConfig(device="cpu"))
         text = "The dog chased a mouse well. A turkey ran to the well."
+        at_once = kgkit.link(text, kb, model=NAME, device="cpu")
+        embed_text(kb, TextConfig(device="cpu"))
         linked = kgkit.link(text, kb, model=NAME, device="cpu")
-        prior = kgkit.link(text, kb)
+        assert linked == at_once
+        prior = kgkit.link(text, kb, model="prior")
         assert linked.model == NAME
         assert [link.text for link in linked.links] == [link.text for link in prior.links]
         for link in linked.links:

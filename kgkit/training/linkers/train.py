@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.training.linkers.head import TrainedHead
     from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import EntityVectors
 
 
 def train_linker(
@@ -193,7 +194,7 @@ def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
 def _fields(
     kb: "KnowledgeBase | None",
     training: LinkerTraining,
-    vectors: "Vectors | None",
+    vectors: "EntityVectors | None",
     second: TrainedSecondStage | None,
     staged: Path,
 ) -> dict[str, Any]:

